@@ -1,0 +1,50 @@
+# The front door. `make serve` and `make test` set up everything they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: serve test check format bench bench-peers bench-large eval lock clean
+
+serve: $(STAMP)  ## set up, install the sample library and the model, and show it at work
+	$(BIN)/pinakes tour
+
+test: $(STAMP)  ## set up and run the tests
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## put the code in form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)  ## latency, start and memory on the real anime data
+	$(BIN)/python benchmarks/anime.py
+
+bench-peers: $(STAMP)  ## the same work by other engines, interleaved in one run
+	$(BIN)/python benchmarks/peers.py
+
+bench-large: $(STAMP)  ## a million records
+	$(BIN)/python benchmarks/large.py
+
+eval: $(STAMP)  ## retrieval and recommendation quality on the real data
+	$(BIN)/python benchmarks/quality.py
+
+lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
+	$(BIN)/pip install -q pip-tools
+	$(BIN)/pip-compile -q --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
+		--no-emit-trusted-host --strip-extras --no-header --output-file requirements.lock pyproject.toml
+
+clean:  ## remove everything that was made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+$(STAMP): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --no-deps -e .
+	touch $(STAMP)

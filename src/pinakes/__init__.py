@@ -1,0 +1,3 @@
+"""Pinakes: catalogue servers for AI assistants. Importing the package has no side effects."""
+
+__version__ = "0.1.0"

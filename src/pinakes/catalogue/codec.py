@@ -1,0 +1,48 @@
+"""Records as JSON, for shelves and packs: `encode_record` and back."""
+
+from typing import Any
+
+import orjson
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldType
+from pinakes.errors import StorageError
+from pinakes.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
+
+
+def encode_record(record: Record) -> bytes:
+    """Return the record as JSON; the same record always gives the same bytes."""
+    document: dict[str, Any] = {"fields": {name: value for name, value in record.fields.items() if value is not None}}
+    if record.kind != DEFAULT_KIND:
+        document["kind"] = record.kind
+    if record.audiences:
+        document["audiences"] = record.audiences
+    return orjson.dumps(document, default=_plain, option=orjson.OPT_SORT_KEYS)
+
+
+def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Record:
+    """Return the record written as `body`."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise StorageError(f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}") from error
+    return Record(
+        id=record_id,
+        kind=document.get("kind", DEFAULT_KIND),
+        fields={name: _typed(value, spec, name) for name, value in document["fields"].items()},
+        audiences=tuple(document.get("audiences", ())),
+    )
+
+
+def _typed(value: Value, spec: CatalogueSpec, name: str) -> Value:
+    field = spec.fields.get(name)
+    if field is None or not isinstance(value, list) or field.type is FieldType.JSON:
+        return value
+    if field.type is FieldType.TAGS:
+        return tuple(Tag(tag["category"], tag["value"]) for tag in value)
+    return tuple(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Tag):
+        return {"category": value.category, "value": value.value}
+    raise TypeError(f"a record cannot hold a {type(value).__name__}")

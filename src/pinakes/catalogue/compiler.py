@@ -1,0 +1,234 @@
+"""Declaration → `CatalogueSpec`: the checks of meaning, and the defaults that depend on more than one key."""
+
+import hashlib
+import re
+import string
+from collections.abc import Iterable
+
+from pinakes.catalogue.declaration import Declaration, DeclaredField, DeclaredRecommend, DeclaredSearch, DeclaredWishes
+from pinakes.catalogue.spec import (
+    NUMERIC_TYPES,
+    TERM_TYPES,
+    CatalogueSpec,
+    EmbedSpec,
+    FieldSpec,
+    FieldType,
+    FilterKind,
+    RecommendSpec,
+    RelationSpec,
+    Role,
+    SearchSpec,
+    TemplatePart,
+    WishSpec,
+)
+from pinakes.errors import SpecError, did_you_mean
+from pinakes.model.record import DEFAULT_KIND
+
+FIELD_NAME = re.compile(r"[a-z][A-Za-z0-9_]{0,62}")
+
+DEFAULT_FILTER = {
+    FieldType.TEXT: FilterKind.EQUALS,
+    FieldType.TEXTS: FilterKind.ANY_OF,
+    FieldType.URL: FilterKind.EQUALS,
+    FieldType.ENUM: FilterKind.ANY_OF,
+    FieldType.TAGS: FilterKind.ALL_OF,
+    FieldType.INT: FilterKind.RANGE,
+    FieldType.FLOAT: FilterKind.RANGE,
+    FieldType.DATE: FilterKind.RANGE,
+}
+
+ROLE_TYPES = {
+    Role.TITLE: {FieldType.TEXT},
+    Role.ALTERNATIVES: {FieldType.TEXT, FieldType.TEXTS},
+    Role.BODY: {FieldType.TEXT},
+    Role.TIME: {FieldType.INT, FieldType.DATE},
+    Role.POPULARITY: {FieldType.INT, FieldType.FLOAT},
+}
+
+
+def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
+    """Return the compiled spec, or refuse with every problem found; `origin` names the declaration in errors."""
+    problems: list[str] = []
+    kinds = tuple(declaration.kinds) or (DEFAULT_KIND,)
+    fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
+    problems += _role_problems(fields.values())
+    problems += _kind_problems(fields.values(), kinds, declaration)
+    problems += _unknown_field_problems(declaration, fields)
+    if problems:
+        raise SpecError(f"{origin}: " + "; ".join(problems))
+    return CatalogueSpec(
+        name=declaration.name,
+        title=declaration.title,
+        summary=declaration.summary,
+        fields=fields,
+        kinds=kinds,
+        relations=tuple(
+            RelationSpec(name=name, **declared.model_dump()) for name, declared in declaration.relations.items()
+        ),
+        id_path=declaration.id,
+        editable=declaration.editable,
+        embed=EmbedSpec(parts=parse_template(declaration.embed.template)) if declaration.embed else None,
+        search=SearchSpec(**declaration.search.model_dump()),
+        recommend=_recommend(declaration.recommend) if declaration.recommend else None,
+        synonyms=_symmetric(declaration.synonyms),
+        wishes=_wishes(declaration.wishes),
+        digest=hashlib.sha256(declaration.model_dump_json().encode()).hexdigest(),
+    )
+
+
+def parse_template(template: str) -> tuple[TemplatePart, ...]:
+    """Split `"{title}. {tags}"` into its fields, each with the text that joins it to the one before."""
+    return tuple(
+        TemplatePart(joint=literal, field=name) for literal, name, _, _ in string.Formatter().parse(template) if name
+    )
+
+
+def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
+    search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
+    spec = FieldSpec(
+        name=name,
+        type=declared.type,
+        role=declared.role,
+        searched=declared.search is not False,
+        boost=search.boost,
+        fuzzy=search.fuzzy,
+        filter=_filter_kind(declared),
+        facet=declared.facet,
+        required=declared.required,
+        source_path=declared.path or name,
+        values=declared.values,
+        kinds=declared.kinds,
+        description=declared.description,
+    )
+    problems += _field_problems(spec)
+    return spec
+
+
+def _filter_kind(declared: DeclaredField) -> FilterKind | None:
+    if isinstance(declared.filter, FilterKind):
+        return declared.filter
+    return DEFAULT_FILTER.get(declared.type, FilterKind.EQUALS) if declared.filter else None
+
+
+def _field_problems(field: FieldSpec) -> Iterable[str]:
+    place = f"'fields.{field.name}'"
+    if not FIELD_NAME.fullmatch(field.name):
+        yield f"{place}: a field name starts with a lower-case letter and has letters, digits and '_' only"
+    if field.searched and field.type not in TERM_TYPES:
+        yield f"{place}: a field of type {field.type} cannot be searched as text"
+    if field.filter is FilterKind.RANGE and field.type not in NUMERIC_TYPES:
+        yield f"{place}: only int, float and date fields can be filtered by range"
+    if field.filter not in (None, FilterKind.RANGE) and field.type not in TERM_TYPES:
+        yield f"{place}: a field of type {field.type} can be filtered by range only"
+    if field.facet and field.type not in TERM_TYPES:
+        yield f"{place}: a field of type {field.type} has no facets"
+    if field.type is FieldType.ENUM and not field.values:
+        yield f"{place}: an enum lists its 'values'"
+    if field.role and field.type not in ROLE_TYPES[field.role]:
+        wanted = " or ".join(sorted(ROLE_TYPES[field.role]))
+        yield f"{place}: role '{field.role}' needs type {wanted}, not {field.type}"
+
+
+def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
+    holders: dict[Role, list[str]] = {}
+    for field in fields:
+        if field.role:
+            holders.setdefault(field.role, []).append(field.name)
+    if Role.TITLE not in holders:
+        yield "no field has role = \"title\": one text field must"
+    for role, names in holders.items():
+        if len(names) > 1:
+            yield f"role '{role}' is on more than one field: {', '.join(names)}"
+
+
+def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
+    for field in fields:
+        for kind in field.kinds:
+            if kind not in kinds:
+                yield f"'fields.{field.name}.kinds': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+    for name, relation in declaration.relations.items():
+        for kind in (relation.kind, relation.to):
+            if kind not in kinds:
+                yield f"'relations.{name}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+
+
+def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    for place, name in _field_references(declaration):
+        if name not in fields:
+            yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
+    for name, choices in declaration.wishes.choices.items():
+        known = fields[name].values if name in fields else ()
+        for value in choices:
+            if value not in known:
+                yield f"'wishes.choices.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+
+
+def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
+    """Yield every place where the declaration names a field, with that name."""
+    if declaration.embed:
+        yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
+    yield from ((f"relations.{name}.field", relation.field) for name, relation in declaration.relations.items())
+    yield from (("wishes.units", name) for name in declaration.wishes.units)
+    yield from (("wishes.choices", name) for name in declaration.wishes.choices)
+    if declaration.wishes.length:
+        yield "wishes.length.field", declaration.wishes.length.field
+    if declaration.recommend:
+        yield from _recommend_references(declaration.recommend)
+
+
+def _recommend_references(recommend: DeclaredRecommend) -> Iterable[tuple[str, str]]:
+    for key in ("taxonomy", "format"):
+        overlap = getattr(recommend, key)
+        yield from ((f"recommend.{key}.fields", name) for name in (overlap.fields if overlap else ()))
+    if recommend.temporal:
+        yield "recommend.temporal.field", recommend.temporal.field
+    if recommend.popularity:
+        yield "recommend.popularity.field", recommend.popularity.field
+    if recommend.related:
+        yield "recommend.related", recommend.related
+
+
+def _recommend(declared: DeclaredRecommend) -> RecommendSpec:
+    return RecommendSpec(
+        semantic=declared.semantic,
+        taxonomy=declared.taxonomy.weight if declared.taxonomy else 0.0,
+        taxonomy_fields=declared.taxonomy.fields if declared.taxonomy else (),
+        temporal=declared.temporal.weight if declared.temporal else 0.0,
+        temporal_field=declared.temporal.field if declared.temporal else "",
+        temporal_sigma=declared.temporal.sigma if declared.temporal else 5.0,
+        format=declared.format.weight if declared.format else 0.0,
+        format_fields=declared.format.fields if declared.format else (),
+        popularity=declared.popularity.weight if declared.popularity else 0.0,
+        popularity_field=declared.popularity.field if declared.popularity else "",
+        related_field=declared.related,
+        neighbours=declared.neighbours,
+        per_franchise=declared.per_franchise,
+    )
+
+
+def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return each word's synonyms, both ways: what is said of a word holds for its synonyms too."""
+    table: dict[str, list[str]] = {}
+    for word, others in groups.items():
+        group = [word.lower(), *(other.lower() for other in others)]
+        for member in group:
+            known = table.setdefault(member, [])
+            known += [other for other in group if other != member and other not in known]
+    return {word: tuple(others) for word, others in table.items()}
+
+
+def _wishes(declared: DeclaredWishes) -> WishSpec:
+    length = declared.length
+    return WishSpec(
+        units={word: field for field, words in declared.units.items() for word in words},
+        choices={
+            word: (field, value)
+            for field, values in declared.choices.items()
+            for value, words in values.items()
+            for word in words
+        },
+        tags={word: tag for tag, words in declared.tags.items() for word in words},
+        length_field=length.field if length else "",
+        short_at_most=length.short_at_most if length else 0,
+        long_at_least=length.long_at_least if length else 0,
+    )

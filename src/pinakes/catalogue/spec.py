@@ -1,0 +1,240 @@
+"""The compiled declaration of a catalogue. Frozen values and questions about them; no files, no validation.
+
+`catalogue.toml` is read and checked by `declaration` and compiled to these by `compiler`. Everything below the
+catalogue (shelf, search, recommend, tools) works from a `CatalogueSpec` and from nothing else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from pinakes.model.record import DEFAULT_KIND, Record, Tag, Value
+
+
+class FieldType(StrEnum):
+    """What a field's values are."""
+
+    TEXT = "text"
+    TEXTS = "text[]"
+    INT = "int"
+    FLOAT = "float"
+    DATE = "date"
+    ENUM = "enum"
+    TAGS = "tag[]"
+    JSON = "json"
+    URL = "url"
+
+
+class Role(StrEnum):
+    """What a field means to search and recommendation, whatever its name."""
+
+    TITLE = "title"
+    ALTERNATIVES = "alternatives"
+    BODY = "body"
+    TIME = "time"
+    POPULARITY = "popularity"
+
+
+class FilterKind(StrEnum):
+    """How a field can be filtered by."""
+
+    EQUALS = "equals"
+    ANY_OF = "any-of"
+    ALL_OF = "all-of"
+    RANGE = "range"
+
+
+class Fusion(StrEnum):
+    """How the arms of a search become one ranking."""
+
+    BLEND = "blend"
+    RRF = "rrf"
+
+
+NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
+TERM_TYPES = frozenset({FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """One named value of a record."""
+
+    name: str
+    type: FieldType
+    role: Role | None = None
+    searched: bool = False
+    boost: float = 0.0
+    fuzzy: bool = False
+    filter: FilterKind | None = None
+    facet: bool = False
+    required: bool = False
+    source_path: str = ""
+    values: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    description: str = ""
+
+    @property
+    def is_numeric(self) -> bool:
+        """Tell whether the field is filtered by number (dates count as day numbers)."""
+        return self.type in NUMERIC_TYPES
+
+    @property
+    def needs_column(self) -> bool:
+        """Tell whether shelves keep this field where filters, facets and signals can read it."""
+        return self.filter is not None or self.facet or self.role in (Role.TIME, Role.POPULARITY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationSpec:
+    """A field of one kind of record that names records of another kind by id."""
+
+    name: str
+    kind: str
+    field: str
+    to: str
+    inverse: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplatePart:
+    """A field in an embedding template, and the text that joins it to the part before."""
+
+    joint: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedSpec:
+    """What text of a record is embedded."""
+
+    parts: tuple[TemplatePart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSpec:
+    """How the arms of a search are run and merged. `docs/quality.md` has where the defaults come from."""
+
+    fusion: Fusion = Fusion.BLEND
+    rrf_k: int = 60
+    depth: int = 200
+    vector_weight: float = 0.6
+    feedback_records: int = 3
+    feedback_weight: float = 0.5
+    smoothing_weight: float = 0.2
+    smoothing_neighbours: int = 5
+    smoothing_depth: int = 100
+    title_weight: float = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommendSpec:
+    """The signals of a recommendation and their weights. A signal of weight 0 is off."""
+
+    semantic: float = 0.5
+    taxonomy: float = 0.0
+    taxonomy_fields: tuple[str, ...] = ()
+    temporal: float = 0.0
+    temporal_field: str = ""
+    temporal_sigma: float = 5.0
+    format: float = 0.0
+    format_fields: tuple[str, ...] = ()
+    popularity: float = 0.0
+    popularity_field: str = ""
+    related_field: str = ""
+    neighbours: int = 50
+    per_franchise: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WishSpec:
+    """Words of this catalogue's domain that a preference sentence may use."""
+
+    units: Mapping[str, str]
+    choices: Mapping[str, tuple[str, str]]
+    tags: Mapping[str, str]
+    length_field: str = ""
+    short_at_most: float = 0
+    long_at_least: float = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogueSpec:
+    """A catalogue's declaration, compiled. `digest` changes with anything that changes what is indexed."""
+
+    name: str
+    title: str
+    summary: str
+    fields: Mapping[str, FieldSpec]
+    kinds: tuple[str, ...] = (DEFAULT_KIND,)
+    relations: tuple[RelationSpec, ...] = ()
+    id_path: str = ""
+    editable: bool = False
+    embed: EmbedSpec | None = None
+    search: SearchSpec = SearchSpec()
+    recommend: RecommendSpec | None = None
+    synonyms: Mapping[str, tuple[str, ...]]
+    wishes: WishSpec
+    digest: str
+
+    def field_with_role(self, role: Role) -> FieldSpec | None:
+        """Return the field that has this role, or None."""
+        return next((field for field in self.fields.values() if field.role is role), None)
+
+    @cached_property
+    def title_field(self) -> FieldSpec:
+        """The field that names a record; every spec has one."""
+        field = self.field_with_role(Role.TITLE)
+        if field is None:
+            raise LookupError(f"catalogue '{self.name}' compiled without a title field")
+        return field
+
+    @cached_property
+    def searched_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields whose text is searched."""
+        return tuple(field for field in self.fields.values() if field.searched)
+
+    @cached_property
+    def boosted_fields(self) -> tuple[FieldSpec, ...]:
+        """The searched fields that add a score of their own on top of the catch-all."""
+        return tuple(field for field in self.searched_fields if field.boost > 0)
+
+    @cached_property
+    def name_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields that hold titles a person might type: the title and the alternatives."""
+        alternatives = self.field_with_role(Role.ALTERNATIVES)
+        return (self.title_field,) if alternatives is None else (self.title_field, alternatives)
+
+    @cached_property
+    def column_fields(self) -> tuple[FieldSpec, ...]:
+        """The fields kept as columns for filters, facets and signals."""
+        return tuple(field for field in self.fields.values() if field.needs_column)
+
+    def title_of(self, record: Record) -> str:
+        """Return the record's title."""
+        return str(record.get(self.title_field.name) or record.id)
+
+    def names_of(self, record: Record) -> list[str]:
+        """Return every name the record goes by, its title first."""
+        return [name for field in self.name_fields for name in texts_of(record.get(field.name)) if name]
+
+
+def texts_of(value: Value) -> list[str]:
+    """Return the texts in a field's value: itself, its items, or its tags' values."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, tuple | list):
+        return [item.value if isinstance(item, Tag) else str(item) for item in value]
+    return [str(value)]
+
+
+def embedding_text(spec: EmbedSpec, record: Record) -> str:
+    """Return the text of a record that is embedded; parts without a value fall out with their joint."""
+    text = ""
+    for part in spec.parts:
+        words = " ".join(", ".join(texts_of(record.get(part.field))).split())
+        if words:
+            text += (part.joint if text else "") + words
+    return text

@@ -1,0 +1,76 @@
+"""The local model: all-MiniLM-L6-v2 through onnxruntime, without torch.
+
+A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` makes it.
+Loading takes a few dozen milliseconds.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from pinakes.embed.weights import MODEL_NAME, check_model
+from pinakes.errors import ModelError
+from pinakes.model.vectors import ModelId, Vector
+
+MAX_TOKENS = 256
+BATCH_TEXTS = 32
+THREADS = 2
+
+
+class MiniLM:
+    """Implements `Embedder` in this process. Opening it loads the model."""
+
+    model = ModelId(name=MODEL_NAME, dimension=384)
+
+    def __init__(self, folder: Path) -> None:
+        if problems := check_model(folder):
+            raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
+        self._session = _Session(folder)
+
+    def check(self) -> str | None:
+        """Return None: a model that could be loaded can be used."""
+        return None
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query; this model wants no prefixes."""
+        row: Vector = self._session.run([text])[0]
+        return row
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Return one row a text. Texts of like length are run together, since a batch is as long as its longest."""
+        rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        for start in range(0, len(order), BATCH_TEXTS):
+            places = order[start : start + BATCH_TEXTS]
+            rows[places] = self._session.run([texts[place] for place in places])
+        return rows
+
+
+class _Session:
+    """The tokenizer, the word table and the encoder, loaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # The published file pads every text to 128 tokens and cuts it there.
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.enable_padding()
+        self._words = np.load(folder / "words.npy", mmap_mode="r")
+        self._positions = np.load(folder / "positions.npy")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        options.log_severity_level = 3
+        self._encoder: Any = onnxruntime.InferenceSession(
+            str(folder / "graph.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+
+    def run(self, texts: Sequence[str]) -> Vector:
+        encoded = self._tokenizer.encode_batch(list(texts))
+        tokens = np.array([one.ids for one in encoded])
+        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
+        rows = self._words[tokens] + self._positions[: tokens.shape[1]]
+        embedded: Vector = self._encoder.run(None, {"rows": rows, "mask": mask})[0]
+        return embedded

@@ -1,0 +1,116 @@
+"""An OpenAI-compatible embeddings endpoint: OpenAI, Infinity, Ollama, Text Embeddings Inference.
+
+What comes back is checked: as many vectors as texts, of the right dimension, finite, not zero; anything else is
+`UnavailableError` with the reason, so that search can go on without vectors and say why.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+
+from pinakes.errors import UnavailableError
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.settings import EmbeddingSettings
+
+DOCUMENT_TIMEOUT_FACTOR = 30
+"""A batch of documents may take so many times as long as a query."""
+
+HEALTH_PATHS = {"infinity": "/health", "tei": "/health", "ollama": "/api/version"}
+MAX_ANSWER_BYTES = 64 << 20
+
+
+class RemoteEmbedder:
+    """Implements `Embedder` over HTTP."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.model = ModelId(name=settings.model, dimension=settings.dimension)
+        self._settings = settings
+        headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+        self._client = httpx.Client(base_url=settings.url, headers=headers, timeout=settings.timeout_s)
+
+    def check(self) -> str | None:
+        """Ask the server whether it is well, and return why not, or None."""
+        path = HEALTH_PATHS.get(self._settings.kind)
+        try:
+            if path is None:
+                self.embed_query("health")
+            else:
+                self._client.get(path).raise_for_status()
+        except (httpx.HTTPError, UnavailableError) as error:
+            return f"{self._settings.kind} at {self._settings.url}: {_reason(error)}"
+        return None
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query."""
+        row: Vector = self._embed([self._settings.query_prefix + text], timeout_s=self._settings.timeout_s)[0]
+        return row
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Return one row a text, asked for in batches."""
+        prefix, size = self._settings.document_prefix, self._settings.batch_size
+        timeout_s = self._settings.timeout_s * DOCUMENT_TIMEOUT_FACTOR
+        batches = [[prefix + text for text in texts[start : start + size]] for start in range(0, len(texts), size)]
+        rows = [self._embed(batch, timeout_s=timeout_s) for batch in batches]
+        return np.concatenate(rows) if rows else np.empty((0, self.model.dimension), np.float32)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _embed(self, texts: list[str], *, timeout_s: float) -> Vector:
+        body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
+        try:
+            answer = self._post(body, timeout_s)
+        except (httpx.HTTPError, ValueError) as error:
+            raise UnavailableError(f"{self._settings.kind} at {self._settings.url}: {_reason(error)}") from error
+        return _checked_rows(answer, count=len(texts), dimension=self.model.dimension)
+
+    def _post(self, body: dict[str, Any], timeout_s: float) -> Any:
+        """Send a request and return the JSON answered, within the time given for all of it."""
+        # httpx's own time-out starts anew with every byte, so a server that trickles would hold us for ever.
+        end = time.monotonic() + timeout_s
+        received = bytearray()
+        with self._client.stream("POST", self._settings.path, json=body, timeout=timeout_s) as response:
+            response.raise_for_status()
+            for block in response.iter_bytes():
+                received += block
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout(f"no whole answer within {timeout_s} s")
+                if len(received) > MAX_ANSWER_BYTES:
+                    raise httpx.DecodingError("the answer is too large")
+        return orjson.loads(received)
+
+
+def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
+    """Return the vectors of an answer as unit rows, in the order of the texts, or refuse the answer."""
+    try:
+        data = sorted(answer["data"], key=lambda item: item.get("index", 0))
+        rows = np.array([item["embedding"] for item in data], dtype=np.float32)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnavailableError("the embedder's answer is not in the form of an embeddings answer") from error
+    if rows.shape != (count, dimension):
+        raise UnavailableError(
+            f"the embedder answered vectors of shape {rows.shape}, wanted {(count, dimension)}; "
+            "is it the model the catalogue was built with?"
+        )
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not np.isfinite(rows).all() or not (lengths > 0).all():
+        raise UnavailableError("the embedder answered vectors that are zero or not finite")
+    unit: Vector = (rows / lengths).astype(np.float32)
+    return unit
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "did not answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return "cannot be reached"
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"answered status {error.response.status_code}"
+    if isinstance(error, ValueError):
+        return "answered something that is not JSON"
+    return str(error) or type(error).__name__

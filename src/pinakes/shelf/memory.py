@@ -1,0 +1,228 @@
+"""A shelf in memory: plain Python, no indexes, every answer worked out from the records. For tests and tiny catalogues.
+
+It is the reference that the clever shelves are held against, so it prefers the obvious to the quick.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from rapidfuzz import fuzz
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
+from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
+from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.port import LOCAL, Author, Change, Put
+from pinakes.shelf.terms import entries_of, number_of, require_filterable, term_of, text_tokens
+from pinakes.text.normalise import fold_name
+from pinakes.text.query import TextQuery
+
+K1 = 1.2
+B = 0.75
+
+
+def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
+    """Tell whether a record meets a condition."""
+    if isinstance(condition, Range):
+        number = number_of(record, spec.fields[condition.field])
+        above = condition.at_least is None or number >= condition.at_least
+        below = condition.at_most is None or number <= condition.at_most
+        return not math.isnan(number) and above and below
+    here = {term for term, _, _ in entries_of(record, condition.field)}
+    wanted = {term_of(value) for value in condition.values}
+    match condition:
+        case AnyOf():
+            return not here.isdisjoint(wanted)
+        case NoneOf():
+            return here.isdisjoint(wanted)
+        case AllOf():
+            return wanted <= here
+
+
+class MemoryView:
+    """Implements `ShelfReader` over a copy of the records."""
+
+    stale: str | None = None
+
+    def __init__(
+        self,
+        spec: CatalogueSpec,
+        records: Mapping[Key, Record],
+        vectors: Mapping[Key, Vector],
+        *,
+        model: ModelId | None,
+        change_no: int,
+    ) -> None:
+        self.spec = spec
+        self.model = model
+        self.change_no = change_no
+        self._records = dict(sorted(records.items()))
+        self._vectors = dict(vectors)
+
+    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
+        """Return the records of these keys that exist and may be seen."""
+        found = {key: self._records[key] for key in keys if key in self._records}
+        return {key: record for key, record in found.items() if scope.sight.sees(record.audiences)}
+
+    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
+        """Return the keys of these ids, where they exist and may be seen."""
+        wanted = set(ids)
+        return {
+            record.id: key
+            for key, record in self._records.items()
+            if record.id in wanted and scope.sight.sees(record.audiences)
+        }
+
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that this view gave out."""
+        return [self._records[key].id for key in keys]
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
+        """Rank by BM25 over the catch-all and the boosted fields; statistics are of the whole catalogue."""
+        groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, self.spec.searched_fields)]
+        groups += [(field.boost, (field,)) for field in self.spec.boosted_fields]
+        totals: Counter[Key] = Counter()
+        for boost, fields in groups:
+            totals.update({key: boost * score for key, score in self._bm25(query, fields).items()})
+        in_scope = set(self._in_scope(scope)) if among is None else set(self._in_scope(scope)) & set(among)
+        matching = [Scored(key, score) for key, score in totals.items() if key in in_scope]
+        matching.sort(key=lambda one: (-one.score, one.key))
+        return Ranking(best=tuple(matching[:limit]), total=len(matching))
+
+    def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
+        """Rank the records in scope by cosine to each of the vectors."""
+        keys = [key for key in self._in_scope(scope) if key in self._vectors]
+        return [self._nearest_one(vector, keys, limit) for vector in vectors]
+
+    def vectors(self, keys: Sequence[Key]) -> Vector:
+        """Return the vectors of these keys as rows."""
+        nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
+        return np.array([self._vectors.get(key, nothing) for key in keys], dtype=np.float32).reshape(len(keys), -1)
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+        wanted = fold_name(text)
+        matches = []
+        for key in self._in_scope(scope) if wanted else ():
+            record = self._records[key]
+            likeness = max(fuzz.ratio(wanted, fold_name(name)) / 100 for name in self.spec.names_of(record))
+            matches.append(TitleMatch(key, self.spec.title_of(record), likeness))
+        return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a field over the records in scope, most frequent first."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for key in self._in_scope(scope):
+            counts.update((category, value) for _, category, value in entries_of(self._records[key], field))
+        found = [FacetCount(category, value, count) for (category, value), count in counts.items()]
+        return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope."""
+        return len(self._in_scope(scope))
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+        return [key for key in self._in_scope(scope) if after is None or key > after][:limit]
+
+    def _in_scope(self, scope: Scope) -> list[Key]:
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        return [
+            key
+            for key, record in self._records.items()
+            if all(meets(record, condition, self.spec) for condition in conditions)
+        ]
+
+    def _bm25(self, query: TextQuery, fields: Sequence[FieldSpec]) -> dict[Key, float]:
+        bags = {key: Counter(text_tokens(record, fields)) for key, record in self._records.items()}
+        average = sum(bag.total() for bag in bags.values()) / max(len(bags), 1) or 1.0
+        scores: dict[Key, float] = {}
+        for token, weight in query.terms:
+            having = [key for key, bag in bags.items() if bag[token]]
+            rarity = math.log(1 + (len(bags) - len(having) + 0.5) / (len(having) + 0.5))
+            for key in having:
+                often, length = bags[key][token], bags[key].total()
+                saturated = often * (K1 + 1) / (often + K1 * (1 - B + B * length / average))
+                scores[key] = scores.get(key, 0.0) + weight * rarity * saturated
+        return scores
+
+    def _nearest_one(self, vector: Vector, keys: Sequence[Key], limit: int) -> Ranking:
+        scored = [Scored(key, float(self._vectors[key] @ vector)) for key in keys]
+        scored.sort(key=lambda one: (-one.score, one.key))
+        return Ranking(best=tuple(scored[:limit]), total=min(limit, len(scored)))
+
+
+class MemoryShelf:
+    """Implements `Shelf` and `ShelfWriter`."""
+
+    def __init__(self, spec: CatalogueSpec, *, model: ModelId | None = None) -> None:
+        self.spec = spec
+        self.model = model
+        self._records: dict[Key, Record] = {}
+        self._keys: dict[RecordId, Key] = {}
+        self._digests: dict[Key, bytes] = {}
+        self._embeddings: dict[bytes, Vector] = {}
+        self._change_no = 0
+        self._last_key = 0
+
+    def reader(self) -> MemoryView:
+        """Return a view of the records as they are now."""
+        vectors = {key: self._embeddings[digest] for key, digest in self._digests.items()}
+        return MemoryView(self.spec, self._records, vectors, model=self.model, change_no=self._change_no)
+
+    def writer(self) -> "MemoryShelf":
+        """Return the way to change records: the shelf itself."""
+        return self
+
+    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+        """Make the changes; memory has no one else to record the author for."""
+        for change in changes:
+            if isinstance(change, Put):
+                self._put(change)
+            elif (key := self._keys.pop(change.id, None)) is not None:
+                del self._records[key]
+                self._digests.pop(key, None)
+                self._change_no += 1
+        return self._change_no
+
+    def publish(self) -> None:
+        """Do nothing: there are no indexes."""
+
+    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Return those digests for which the shelf has no vector."""
+        return {digest for digest in digests if digest not in self._embeddings}
+
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of those puts that would change nothing."""
+        return {put.record.id for put in puts if self._is_unchanged(put)}
+
+    def iter_ids(self) -> Iterator[RecordId]:
+        """Yield the id of every record."""
+        return iter(list(self._keys))
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    def _put(self, put: Put) -> None:
+        if put.embedding is not None and put.embedding.vector is not None:
+            self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
+        if self._is_unchanged(put):
+            return
+        self._change_no += 1
+        key = self._keys.get(put.record.id)
+        if key is None:
+            self._last_key += 1
+            key = self._keys[put.record.id] = Key(self._last_key)
+        self._records[key] = put.record
+        self._digests.pop(key, None)
+        if put.embedding is not None:
+            self._digests[key] = put.embedding.digest
+
+    def _is_unchanged(self, put: Put) -> bool:
+        key = self._keys.get(put.record.id)
+        digest = None if put.embedding is None else put.embedding.digest
+        return key is not None and self._records[key] == put.record and self._digests.get(key) == digest

@@ -1,0 +1,142 @@
+"""The shelf port: what search, recommendation and tools read from, and what ingest writes to.
+
+A shelf keeps records (the truth) and whatever indexes it answers from. `Shelf.reader()` gives a view that is fresh at
+that moment and does not change afterwards, so that the several reads of one call agree with each other.
+
+Duties of every implementation, held by `tests/contract/`:
+- each read honours its scope *before* ranking and counting: conditions, and what the caller may see;
+- rankings are ordered by (−score, key) and are the same for the same data and query;
+- a put or delete that was acknowledged is seen by the next `reader()` of every process;
+- changes are applied one at a time, whole or not at all, each with its own change number;
+- text is indexed as the tokens of `pinakes.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.hits import FacetCount, Ranking, TitleMatch
+from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.scope import Scope
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.text.query import TextQuery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """A record's vector, known by the digest of the text it was made from. No vector: the shelf has it already."""
+
+    digest: bytes
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """Insert the record, or replace the one of that id."""
+
+    record: Record
+    embedding: Embedding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove the record of that id, if there is one."""
+
+    id: RecordId
+
+
+Change = Put | Delete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who makes a change, and in which call."""
+
+    principal: str = "local"
+    call_id: str = ""
+
+
+LOCAL = Author()
+
+
+class ShelfReader(Protocol):
+    """An unchanging view of a shelf."""
+
+    @property
+    def change_no(self) -> int:
+        """The number of the last change this view contains."""
+
+    @property
+    def model(self) -> ModelId | None:
+        """The model of the vectors, or None where there are none."""
+
+    @property
+    def stale(self) -> str | None:
+        """Why this view is older than the store, or None when it is not."""
+
+    def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
+        """Return the records of these keys that exist and may be seen."""
+
+    def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
+        """Return the keys of these ids, where they exist and may be seen."""
+
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that this view gave out."""
+
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
+        """Rank the records in scope that have any of the terms; `among` restricts it to these keys."""
+
+    def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
+        """Rank the records in scope by cosine to each of the vectors (n × dimension, unit length)."""
+
+    def vectors(self, keys: Sequence[Key]) -> Vector:
+        """Return the vectors of these keys as rows; a record without one has a row of zeros."""
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a facet or filter field over the records in scope, most frequent first."""
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope."""
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+
+
+class ShelfWriter(Protocol):
+    """The one way records change."""
+
+    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+        """Make the changes durable, all or none, and return the number of the last change."""
+
+    def publish(self) -> None:
+        """Bring every index up to the store, so that readers need not."""
+
+    def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Return those digests for which the shelf has no vector."""
+
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of those puts that would change nothing."""
+
+    def iter_ids(self) -> Iterator[RecordId]:
+        """Yield the id of every record."""
+
+
+class Shelf(Protocol):
+    """A catalogue's records and indexes."""
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The catalogue's declaration."""
+
+    def reader(self) -> ShelfReader:
+        """Return a view that is fresh at this moment."""
+
+    def writer(self) -> ShelfWriter:
+        """Return the way to change records."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""

@@ -1,0 +1,61 @@
+"""A record's values as shelves compare them: folded terms, numbers, audiences. Shared by every shelf."""
+
+import math
+from collections.abc import Iterable
+from datetime import date
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
+from pinakes.errors import InputError
+from pinakes.model.record import Record, Tag
+from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, Condition, Range
+from pinakes.text.analyser import index_tokens
+from pinakes.text.normalise import fold
+
+Entry = tuple[str, str, str]
+"""A value in a term column: the folded term it is found by, its category, and the value as written."""
+
+
+def term_of(value: str) -> str:
+    """Return the form in which two values of a field are compared."""
+    return fold(value).strip()
+
+
+def entries_of(record: Record, field: str) -> list[Entry]:
+    """Return the values of a term field, each once."""
+    if field == KIND_FIELD:
+        return [(term_of(record.kind), "", record.kind)]
+    if field == AUDIENCE_FIELD:
+        return [(audience, "", audience) for audience in (record.audiences or (PUBLIC,))]
+    value = record.get(field)
+    if isinstance(value, tuple) and value and isinstance(value[0], Tag):
+        found = [(term_of(tag.value), tag.category, tag.value) for tag in value]
+    else:
+        found = [(term_of(text), "", text) for text in texts_of(value)]
+    return list(dict.fromkeys(entry for entry in found if entry[0]))
+
+
+def number_of(record: Record, field: FieldSpec) -> float:
+    """Return a numeric field's value, dates as day numbers; NaN where there is none."""
+    value = record.get(field.name)
+    if value is None:
+        return math.nan
+    return float(date.fromisoformat(value).toordinal()) if field.type is FieldType.DATE else float(value)
+
+
+def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
+    """Return the tokens of these fields' texts."""
+    return [token for field in fields for text in texts_of(record.get(field.name)) for token in index_tokens(text)]
+
+
+def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
+    """Refuse a condition on a field that has no column, or of a form that the field's type does not take."""
+    for condition in conditions:
+        if condition.field in (KIND_FIELD, AUDIENCE_FIELD):
+            continue
+        field = spec.fields.get(condition.field)
+        if field is None or not field.needs_column:
+            known = ", ".join(field.name for field in spec.column_fields)
+            raise InputError(f"field '{condition.field}' is not filterable; filterable: {known}")
+        if field.is_numeric != isinstance(condition, Range):
+            form = "a range" if field.is_numeric else "values"
+            raise InputError(f"field '{condition.field}' is filtered by {form}")

@@ -1,0 +1,78 @@
+"""The one analyser: text → tokens, for every shelf, at build and at query.
+
+Words are folded and stemmed. Runs of scripts that are written without spaces (Chinese, Japanese, Korean, Thai …) become
+single characters and pairs, so that any part of a title is found; a query uses the pairs alone where it has any.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+import Stemmer
+
+from pinakes.text.normalise import fold
+
+MAX_TOKEN_CHARS = 60
+
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana and iteration marks
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Han
+    r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"  # Hangul
+)
+_TOKEN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*)(?P<suffix>\+\+|\+|#)?"
+)
+_POSSESSIVE = re.compile(r"['’]s$")
+_APOSTROPHE = re.compile(r"['’]")
+
+_english = Stemmer.Stemmer("english")
+
+
+def index_tokens(text: str) -> list[str]:
+    """Return the tokens under which a text is found."""
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _indexed(match)]
+
+
+def query_tokens(text: str) -> list[str]:
+    """Return the tokens a query asks for, in order, repeats kept."""
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """Return the stem of a folded word; only words in plain Latin letters have one."""
+    return _english.stemWord(word) if word.isascii() and word.isalpha() else word
+
+
+def _indexed(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+        return
+    yield from run
+    yield from _pairs(run)
+
+
+def _asked(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+    elif len(run) == 1:
+        yield run
+    else:
+        yield from _pairs(run)
+
+
+def _word_tokens(match: re.Match[str]) -> Iterator[str]:
+    written = match["word"]
+    word = written
+    if not written.isalnum():  # it has an apostrophe
+        word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", written))
+    yield stem(word[:MAX_TOKEN_CHARS])
+    if match["suffix"]:
+        yield word[:MAX_TOKEN_CHARS] + match["suffix"]
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[i : i + 2] for i in range(len(run) - 1))

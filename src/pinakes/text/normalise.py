@@ -1,0 +1,31 @@
+"""Cleaning and folding: what two texts must share to count as the same."""
+
+import re
+import unicodedata
+
+_UNWANTED = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline
+    r"\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"  # invisible and direction-changing characters
+    r"\ud800-\udfff]"  # halves of surrogate pairs
+)
+_COMBINING = re.compile(r"[\u0300-\u036f]")  # accents of European scripts; Japanese and Indic marks stay
+_NAME_NOISE = re.compile(r"[\W_]+")
+
+
+def clean(text: str) -> str:
+    """Return the text in compatibility form, without control, invisible or broken characters."""
+    return unicodedata.normalize("NFKC", _UNWANTED.sub(" ", text))
+
+
+def fold(text: str) -> str:
+    """Return the text cleaned, in lower case and without accents."""
+    lowered = clean(text).casefold()
+    if lowered.isascii():
+        return lowered
+    bare = _COMBINING.sub("", unicodedata.normalize("NFD", lowered))
+    return unicodedata.normalize("NFC", bare)
+
+
+def fold_name(text: str) -> str:
+    """Return a title's letters and digits only, folded, words parted by one space."""
+    return _NAME_NOISE.sub(" ", fold(text)).strip()
