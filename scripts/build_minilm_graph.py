@@ -27,7 +27,9 @@ def main() -> None:
 def build_graph() -> onnx.ModelProto:
     """Return the encoder: summed word and position rows in, one unit vector a text out."""
     nodes = [
-        helper.make_node("LayerNormalization", ["rows", "norm_gain", "norm_bias"], ["state0"], axis=-1, epsilon=EPSILON),
+        helper.make_node(
+            "LayerNormalization", ["rows", "norm_gain", "norm_bias"], ["state0"], axis=-1, epsilon=EPSILON
+        ),
         helper.make_node("Cast", ["mask"], ["mask_int"], to=TensorProto.INT32),
     ]
     for layer in range(LAYERS):

@@ -135,7 +135,7 @@ def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
         if field.role:
             holders.setdefault(field.role, []).append(field.name)
     if Role.TITLE not in holders:
-        yield "no field has role = \"title\": one text field must"
+        yield 'no field has role = "title": one text field must'
     for role, names in holders.items():
         if len(names) > 1:
             yield f"role '{role}' is on more than one field: {', '.join(names)}"

@@ -35,9 +35,7 @@ def get_builtin(name: str) -> BuiltinCatalogue:
     """Return a built-in catalogue, or refuse with the names there are."""
     names = list_builtin_names()
     if name not in names:
-        raise NotFoundError(
-            f"no built-in catalogue '{name}'{did_you_mean(name, names)}; built in: {', '.join(names)}"
-        )
+        raise NotFoundError(f"no built-in catalogue '{name}'{did_you_mean(name, names)}; built in: {', '.join(names)}")
     folder = resources.files(BUILTIN_PACKAGE).joinpath(name)
     text = folder.joinpath(SPEC_FILE).read_text(encoding="utf-8")
     return BuiltinCatalogue(spec=compile_text(text, origin=f"{name}/{SPEC_FILE}"), declaration=text, folder=folder)

@@ -1,4 +1,4 @@
-"""The English that wishes are read with: the kinds of pieces a sentence falls into, tables of words, and patterns.
+"""The English that wishes are read with: the kinds of pieces a sentence falls into, words, numbers and titles.
 
 What is particular to a catalogue (its tags, kinds and units) is not here: it arrives in a vocabulary. Phrases are lower
 case, their words one space apart, apostrophes straight; a table is written as phrases with commas between them.
@@ -166,10 +166,7 @@ NUMBERS: Final[Mapping[str, int]] = {
 }
 LOOSE_NUMBERS: Final[Mapping[str, int]] = {"few": 5, "couple of": 2, "couple": 2}
 
-DECADES: Final[Mapping[str, int]] = {
-    **{"twenties": 1920, "thirties": 1930, "forties": 1940, "fifties": 1950, "sixties": 1960},
-    **{"seventies": 1970, "eighties": 1980, "nineties": 1990, "noughties": 2000},
-}
+DECADES: Final[Mapping[str, int]] = {"sixties": 1960, "seventies": 1970, "eighties": 1980, "nineties": 1990}
 DECADE_PARTS: Final[Mapping[str, tuple[int, int]]] = {"early": (0, 3), "mid": (4, 6), "late": (7, 9)}
 
 YEAR_BOUNDS: Final = by_bound(
@@ -215,10 +212,10 @@ DEGREES: Final = phrases("too, overly, so, that, very, as, really, super, much, 
 STRUCTURE: Final[Mapping[str, What]] = {
     **each(
         Cue(Mood.NOT, takes_unknown=True),
-        """no, no more, without, without any, w / o, avoid, avoiding, excluding, exclude, except, except for, other than,
-        apart from, skip, minus, sans, free of, don't want, do not want, don't like, do not like, dislike, hate, unlike,
-        can't stand, cannot stand, tired of, sick of, not into, not interested in, not a fan of, must not have,
-        shouldn't have, should not have, anything but, everything but, anything except, stay away from""",
+        """no, no more, without, without any, w / o, avoid, avoiding, excluding, exclude, except, except for, other
+        than, apart from, skip, minus, sans, free of, don't want, do not want, don't like, do not like, dislike,
+        hate, unlike, can't stand, cannot stand, tired of, sick of, not into, not interested in, not a fan of, must
+        not have, shouldn't have, should not have, anything but, everything but, anything except, stay away from""",
     ),
     **each(
         Cue(Mood.NOT, takes_unknown=False),
@@ -226,7 +223,7 @@ STRUCTURE: Final[Mapping[str, What]] = {
         mustn't be, shouldn't be, should not be, can't be, cannot be, not be""",
     ),
     **{f"{negation} {degree}": Cue(Mood.LESS, takes_unknown=False) for negation in NEGATIONS for degree in DEGREES},
-    **each(Cue(Mood.LESS, takes_unknown=True), "less, less of, fewer, not much, not many, light on, lighter on"),
+    **each(Cue(Mood.LESS, takes_unknown=True), "less, less of, fewer, not much, not many, lighter on"),
     **each(
         Cue(Mood.MUST, takes_unknown=False),
         """only, strictly, exclusively, solely, purely, must be, has to be, have to be, needs to be, need to be,
@@ -240,8 +237,9 @@ STRUCTURE: Final[Mapping[str, What]] = {
     **{"or": Join.OR, "nor": Join.OR, "/": Join.OR, ",": Join.COMMA},
     **each(Plain.STOP, "., ;, !, ?, (, ), :, –, —, but, though, although, yet, however, while, instead"),
     # Phrases that begin like something else and are not it, such as a comparison whose number was not understood.
-    **each(Plain.WORD, "more than, less than, fewer than, no more than, not more than, no less than, no fewer than"),
-    **each(Plain.WORD, "at least, at most, up to, in japanese, in english, in colour"),
+    **each(
+        Plain.WORD, "more than, less than, fewer than, no more than, no less than, at least, in japanese, in english"
+    ),
 }
 """The words that hold a sentence together; no catalogue can mean something else by them."""
 HOISTED_CUES: Final = frozenset({"only", "exclusively", "required"})
@@ -275,7 +273,7 @@ EDGES: Final = phrases(
 """Padding that is no part of a description at either end of it."""
 
 TONE_NOUNS: Final = phrases(
-    "tone, tones, mood, vibe, vibes, atmosphere, feel, feeling, story, stories, plot, themes, theme, setting, style"
+    "tone, mood, vibe, vibes, atmosphere, feel, feeling, story, stories, plot, themes, setting, style, ending, endings"
 )
 """Nouns that belong to the tone word before them: 'darker tone'."""
 
@@ -314,13 +312,11 @@ TONES: Final[Mapping[str, str]] = described_by(
     romantic, about love: romantic, love story, love stories
     sexy and sensual: sexy, sensual, steamy, erotic, lewd, fanservice, fan-service, sexual
     epic, on a grand scale: epic, grand, sweeping, large-scale
-    adventurous, a journey: adventurous, adventure, journey, exploration
     realistic and grounded: realistic, grounded, down-to-earth, believable
     whimsical and magical: whimsical, magical, enchanting, fairy-tale, fairytale
     beautiful, visually stunning: beautiful, gorgeous, stunning, good animation, great animation, great visuals
     great soundtrack, memorable music: great soundtrack, good soundtrack, great music, good music, amazing soundtrack
     strong, well-developed characters: character-driven, character development, good characters, great characters
-    strong plot and storytelling: plot-driven, story-driven, good story, great story, good plot, great plot
     strong female lead: strong female lead, strong female protagonist, strong heroine, badass heroine
     dystopian, an oppressive society: dystopian, dystopia
     post-apocalyptic, after the end of civilisation: post-apocalyptic, postapocalyptic, post-apocalypse, apocalyptic
@@ -331,14 +327,12 @@ TONES: Final[Mapping[str, str]] = described_by(
     set in the present day: modern day, modern times, in modern times, in the present, present day, modern setting
     set underwater, in the sea: underwater, undersea, under the sea, deep sea
     rural, in the countryside: rural, countryside, in the countryside, pastoral
-    urban, in a big city: urban, big city, in the city, in a city
-    in nature, among forests and mountains: in nature, nature, outdoors, wilderness, in the wild, in the wilderness
     cute and adorable: cute, cuter, adorable, kawaii
-    acclaimed and highly rated: acclaimed, critically acclaimed, highly rated, top-rated, award-winning, masterpiece
     obscure, a hidden gem: obscure, underrated, hidden gem, hidden gems, lesser-known, niche, overlooked
     """
 )
 """Each tone or setting word, and the description to embed in its place."""
+KNOWN: Final = frozenset((*STRUCTURE, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS))
 
 
 def alternation(phrases: Iterable[str]) -> str:
@@ -356,16 +350,18 @@ DASH_GAP: Final = r"[\s-]{0,3}"
 TO: Final = rf"{GAP}(?:-|–|—|\b(?:to|and|or|through|till|until)\b){GAP}"
 NUMBER: Final = rf"(?:[0-9]{{1,9}}(?:\.[0-9]{{1,2}})?(?![0-9])|(?:{alternation(NUMBERS)}))"
 DECADE: Final = rf"(?:(?:early|mid|late)[\s-]{{1,2}})?(?:'?(?:1[5-9]|20)?[0-9]0'?s|{alternation(DECADES)})"
-MOMENT: Final = rf"(?:{DECADE}|(?:1[5-9]|20)[0-9]{{2}})(?!\w|-[0-9]|[\s-](?:style|aesthetic|vibe|feel|look|nostalgia))"
+MOMENT: Final = (
+    rf"(?:{DECADE}|(?:1[5-9]|20)[0-9]{{2}})(?!\w|-[0-9]{{1,3}}\b|[\s-](?:style|aesthetic|vibe|feel|look|nostalgia))"
+)
 
 YEARS: Final = re.compile(
-    rf"(?<![\w.])(?<!their )(?<!his )(?<!her )(?:(?P<before>{alternation(YEAR_BOUNDS)}){DASH_GAP})?(?:the\s)?"
-    rf"(?P<low>{MOMENT})(?:{TO}(?:the\s)?(?P<high>{MOMENT}))?"
+    rf"(?=[\w'<>≤≥~])(?<![\w.])(?<!their )(?<!his )(?<!her )(?:(?P<before>{alternation(YEAR_BOUNDS)}){DASH_GAP})?"
+    rf"(?:the\s)?(?P<low>{MOMENT})(?:{TO}(?:the\s)?(?P<high>{MOMENT}))?"
     rf"(?:{GAP}(?P<after>{alternation(YEAR_ENDINGS)})(?!{GAP}(?:the\s)?'?[0-9]))?",
     re.IGNORECASE,
 )
 LENGTHS: Final = re.compile(
-    rf"(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
+    rf"(?=[\w<>≤≥~])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
     rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>[^\W\d_]{{1,30}})(?!\w)"
     rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
     re.IGNORECASE,
@@ -402,7 +398,7 @@ AFTER_TITLE: Final = re.compile(
     r"|\b(?:after|before|since|until|under|over|from|between|post|pre)[ -](?:the )?'?[0-9]|\bplease\b",
     re.IGNORECASE,
 )
-TOKEN: Final = re.compile(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[^\w\s\0]", re.IGNORECASE)
+TOKEN: Final = re.compile(r"non(?=-)|[^\W_]+(?:['&-][^\W_]+)*|[.,;:!?()/&–—](?![.,;:!?()/&–—])", re.IGNORECASE)
 STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
@@ -450,6 +446,16 @@ def bound_of(*said: str | None) -> Bound:
     """Return the bound that the first of these phrases says, or an exact one where none says any."""
     keys = (phrase_key(one) for one in said)
     return next((BOUNDS[key] for key in keys if key in BOUNDS), Bound.WITHIN)
+
+
+def longest_by_first(known: Iterable[str]) -> dict[str, int]:
+    """Return how many words the longest known phrase has that begins with each word."""
+    longest: dict[str, int] = {}
+    for phrase in known:
+        parts = phrase.replace("-", " ").split()
+        if len(parts) > 1:
+            longest[parts[0]] = max(longest.get(parts[0], 1), len(parts))
+    return longest
 
 
 def spellings(phrase: str) -> Iterator[str]:

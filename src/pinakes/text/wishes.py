@@ -9,7 +9,7 @@ was understood, and what was not, is part of the answer. Nothing here searches, 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import Final, Literal
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
@@ -32,7 +32,6 @@ from pinakes.text.wish_words import (
 )
 
 LONGEST_SENTENCE: Final = 2_000
-LONGEST_PHRASE: Final = 6
 LONGEST_RUN: Final = 12
 
 
@@ -141,20 +140,21 @@ def lately_said(found: re.Match[str], vocabulary: WishVocabulary) -> What | None
 
 def length_said(found: re.Match[str], vocabulary: WishVocabulary) -> What | None:
     """Read '12-26 eps', '90 minutes or less', 'two cours', and 'at least 24' of the field that long is about."""
-    said: dict[str, str | None] = {"unit": None, "high": None, **found.groupdict()}
-    low, high = words.number(found["low"]), words.number(said["high"] or found["low"])
-    bound, unit = words.bound_of(said.get("after"), said.get("middle"), said["before"]), words.phrase_key(said["unit"])
-    if unit in ("cour", "cours"):
-        unit, low, high = "episodes", (low - 1) * words.COUR_EPISODES + 1, high * words.COUR_EPISODES
-        bound = Bound.AT_MOST if bound is Bound.WITHIN and high == words.COUR_EPISODES else bound
-    long_field = vocabulary.long_field[0] if vocabulary.long_field else None
-    name = vocabulary.units.get(unit) if unit else long_field
-    if name is None:
+    said: dict[str, str | None] = found.groupdict()
+    unit, long_field = (said.get("unit") or "").lower(), vocabulary.long_field
+    is_cour = unit in ("cour", "cours")
+    name = vocabulary.units.get("episodes" if is_cour else unit) if unit else long_field and long_field[0]
+    if not name:
         return None
+    low, high = words.number(found["low"]), words.number(said.get("high") or found["low"])
+    bound = words.bound_of(said.get("after"), said.get("middle"), said["before"])
+    if is_cour:
+        low, high = (low - 1) * words.COUR_EPISODES + 1, high * words.COUR_EPISODES
+        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
     return Bounds(Range(name, *words.limited(bound, low, high, spread=max(2, round(high / 5)))))
 
 
-def setting_said(found: re.Match[str], vocabulary: WishVocabulary) -> What | None:
+def setting_said(found: re.Match[str], _vocabulary: WishVocabulary) -> What | None:
     """Read 'set in 1920s Japan', which is about the story and not about when it was made."""
     return Tone(f"set in {found['said']}")
 
@@ -192,8 +192,10 @@ def read(text: str, vocabulary: WishVocabulary) -> list[Piece]:
         found = list(matched(pattern, reading, left, vocabulary))
         left = blanked(left, found)
         pieces += found
+    longest = words.longest_by_first((*words.KNOWN, *vocabulary.choices, *vocabulary.tags))
     for gap in re.finditer(r"[^\0]+", left):
-        pieces += phrase_pieces(list(words.TOKEN.finditer(left, gap.start(), gap.end())), vocabulary)
+        tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
+        pieces += phrase_pieces(tokens, longest, vocabulary)
     return sorted(pieces, key=lambda piece: piece.start)
 
 
@@ -214,12 +216,13 @@ def matched(pattern: re.Pattern[str], reading: Reading, text: str, vocabulary: W
             yield Piece(*found.span(), what)
 
 
-def phrase_pieces(tokens: Sequence[re.Match[str]], vocabulary: WishVocabulary) -> Iterator[Piece]:
+def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], vocabulary: WishVocabulary) -> Iterator[Piece]:
     """Yield the longest known phrases, left to right; a word that is in none is a piece by itself."""
     lowered = [token[0].lower() for token in tokens]
     index = 0
     while index < len(tokens):
-        size, what = longest_phrase(lowered[index : index + LONGEST_PHRASE], vocabulary)
+        most = longest.get(lowered[index].partition("-")[0], 1)
+        size, what = longest_phrase(lowered[index : index + most], vocabulary)
         following = index + size
         if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
             following += 1
@@ -255,9 +258,9 @@ def hoisted(pieces: Sequence[Piece], text: str) -> list[Piece]:
     ordered = list(pieces)
     for index in range(1, len(ordered)):
         before, piece = ordered[index - 1 : index + 1]
+        after = ordered[index + 1].what if index + 1 < len(ordered) else None
         is_demand = text[piece.start : piece.end].lower() in words.HOISTED_CUES
-        is_last = not any(isinstance(after.what, Thing | Lead) for after in ordered[index + 1 : index + 2])
-        if is_demand and is_last and isinstance(before.what, Thing):
+        if is_demand and isinstance(before.what, Thing) and not isinstance(after, Thing | Lead):
             ordered[index - 1 : index + 1] = [piece, before]
     return ordered
 
@@ -352,12 +355,8 @@ def cued(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) 
 
 def openers(pieces: Sequence[Piece], index: int) -> list[Piece]:
     """Return the cues, leads and words directly before a thing, the nearest first."""
-    found: list[Piece] = []
-    for piece in reversed(pieces[:index]):
-        if not isinstance(piece.what, Cue | Lead) and piece.what not in WORDS:
-            break
-        found.append(piece)
-    return found
+    before = reversed(pieces[:index])
+    return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
 
 
 def iter_said(pieces: Sequence[Piece]) -> Iterator[Said]:
@@ -446,7 +445,8 @@ def both(first: Condition, second: Condition) -> Condition:
         lows = [one.at_least for one in (first, second) if one.at_least is not None]
         highs = [one.at_most for one in (first, second) if one.at_most is not None]
         return Range(first.field, max(lows, default=None), min(highs, default=None))
-    assert not isinstance(first, Range) and not isinstance(second, Range)
+    assert not isinstance(first, Range)
+    assert not isinstance(second, Range)
     return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pinakes.model.vectors import Vector
 
-
 Order = NDArray[np.int32]
 
 CELLS_ABOVE = 100_000

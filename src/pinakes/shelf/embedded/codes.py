@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 
 from pinakes.model.vectors import Vector
 
-
 Codes = NDArray[np.int8]
 Scores = NDArray[np.float32]
 

@@ -14,11 +14,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from pinakes.model.vectors import Vector
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD
+from pinakes.model.vectors import Vector
 from pinakes.shelf.embedded.cells import Cells
 from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, build_term_column
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
@@ -64,9 +64,7 @@ class Segment:
         return RecordId(bytes(self.id_letters[start : self.id_ends[row]]).decode())
 
 
-def build_segment(
-    rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None
-) -> Segment:
+def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None) -> Segment:
     """Build a segment in memory; rows come in key order."""
     keys: list[int] = []
     ids: list[bytes] = []
@@ -183,4 +181,3 @@ def _arrays(segment: Segment) -> dict[str, Array]:
 
 def _term_fields(spec: CatalogueSpec) -> list[str]:
     return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
-

@@ -20,10 +20,10 @@ from pathlib import Path
 import filelock
 import numpy as np
 
-from pinakes.model.vectors import ModelId
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import Key, RecordId
+from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import META_FILE, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store

@@ -11,11 +11,11 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from pinakes.model.vectors import ModelId, Vector
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.port import Author, Change, Delete, Put
 
@@ -129,9 +129,11 @@ class Store:
         model = self.model()
         if model is None:
             return False
-        row = self._db().execute(
-            "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?", (model.name, digest)
-        ).fetchone()
+        row = (
+            self._db()
+            .execute("SELECT 1 FROM embeddings WHERE model = ? AND digest = ?", (model.name, digest))
+            .fetchone()
+        )
         return row is not None
 
     def iter_ids(self) -> Iterator[RecordId]:

@@ -84,7 +84,7 @@ class TextIndex:
         among: Sequence[Key] | None,
     ) -> Ranking:
         """Rank the records that have any of the terms and meet every condition, as the searcher sees them."""
-        if not query.terms or among is not None and not among:
+        if not query.terms or (among is not None and not among):
             return Ranking(best=(), total=0)
         clauses: list[Clause] = [(tantivy.Occur.Must, self._any_term(query))]
         clauses += [self._clause(condition) for condition in conditions]

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 import tantivy
 
-from pinakes.model.vectors import ModelId, Vector
 from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Scope
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store

@@ -1,0 +1,84 @@
+"""The candidates of a search: what each arm found, side by side, as arrays over the same records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinakes.model.hits import MatchType, Scored, TitleMatch
+from pinakes.model.record import Key
+from pinakes.model.vectors import Vector
+
+Floats = NDArray[np.float64]
+
+TITLE_FLOOR = 0.8
+"""A title less like the query than this says nothing."""
+
+TITLE_ZERO = 0.6
+"""Likeness at which a title's score would be 0; it grows to 1 for the same title."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """One row a record.
+
+    `lexical` is the lexical arm's score over its best, 0 where it did not find the record; `cosine` is to the query,
+    zeros where there is no vector arm; `vectors` are the records' own.
+    """
+
+    keys: tuple[Key, ...]
+    bm25: Floats
+    title: Floats
+    lexical: Floats
+    cosine: Floats
+    in_vector_arm: NDArray[np.bool_]
+    vectors: Vector
+
+    def match_type(self, row: int) -> MatchType:
+        """Tell which arms found a record."""
+        by_words = self.lexical[row] > 0
+        if by_words and self.in_vector_arm[row]:
+            return MatchType.HYBRID
+        return MatchType.FTS if by_words else MatchType.VECTOR
+
+
+def candidate_keys(*rankings: Sequence[Scored] | Sequence[TitleMatch]) -> tuple[Key, ...]:
+    """Return the keys of all rankings, each once."""
+    return tuple(dict.fromkeys(one.key for ranking in rankings for one in ranking))
+
+
+def line_up(
+    keys: tuple[Key, ...],
+    *,
+    lexical: Sequence[Scored],
+    titles: Sequence[TitleMatch],
+    nearest: Sequence[Scored],
+    vectors: Vector,
+    query: Vector | None,
+) -> Candidates:
+    """Put what the arms found side by side."""
+    rows = {key: row for row, key in enumerate(keys)}
+    bm25 = np.zeros(len(keys))
+    for one in lexical:
+        bm25[rows[one.key]] = one.score
+    title = np.zeros(len(keys))
+    for match in titles:
+        title[rows[match.key]] = (match.likeness - TITLE_ZERO) / (1 - TITLE_ZERO)
+    in_vector_arm = np.zeros(len(keys), dtype=bool)
+    in_vector_arm[[rows[one.key] for one in nearest]] = True
+    return Candidates(
+        keys=keys,
+        bm25=bm25,
+        title=title,
+        lexical=np.maximum(over_best(bm25), title),
+        cosine=np.zeros(len(keys)) if query is None else (vectors @ query).astype(np.float64),
+        in_vector_arm=in_vector_arm,
+        vectors=vectors,
+    )
+
+
+def over_best(scores: Floats) -> Floats:
+    """Return the scores divided by the best, negative ones as 0."""
+    best = scores.max(initial=0.0)
+    return np.maximum(scores, 0) / best if best > 0 else np.zeros(len(scores))

@@ -1,0 +1,82 @@
+"""Fusion: candidates → one score each, 0–1, where 1 is the best a record could reach with the arms that ran.
+
+`reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/quality.md`): a weighted sum of both
+arms' scores, a second look with the query moved towards the best answers, and a share of the neighbours' scores.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from pinakes.catalogue.spec import Fusion, SearchSpec
+from pinakes.model.vectors import Vector
+from pinakes.search.candidates import Candidates, Floats, over_best
+
+
+def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+    """Score by the sum of 1/(k + rank) over the arms that found the record."""
+    arms = [candidates.lexical]
+    if query is not None:
+        arms.append(np.where(candidates.in_vector_arm, candidates.cosine, 0.0))
+    total = np.zeros(len(candidates.keys))
+    for arm in arms:
+        found = np.flatnonzero(arm > 0)
+        ranked = found[np.lexsort((np.array(candidates.keys)[found], -arm[found]))]
+        total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
+    best_possible = len(arms) / (spec.rrf_k + 1)
+    return total / best_possible
+
+
+def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+    """Score by words and meaning, moved towards the best answers, smoothed over neighbours."""
+    if query is None:
+        return candidates.lexical
+    first = _weighted(candidates, candidates.cosine, spec)
+    moved = _towards_best(candidates, query, first, spec)
+    second = _weighted(candidates, (candidates.vectors @ moved).astype(np.float64), spec)
+    return _smoothed(candidates, second, spec)
+
+
+def _weighted(candidates: Candidates, cosine: Floats, spec: SearchSpec) -> Floats:
+    return (1 - spec.vector_weight) * candidates.lexical + spec.vector_weight * over_best(cosine)
+
+
+def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:
+    """Return the query moved towards the mean of the best answers (Rocchio's feedback)."""
+    best = np.argsort(-scores, kind="stable")[: spec.feedback_records]
+    moved = query + spec.feedback_weight * candidates.vectors[best].mean(axis=0)
+    unit: Vector = moved / max(float(np.linalg.norm(moved)), 1e-12)
+    return unit
+
+
+def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Floats:
+    """Mix into each of the best scores a share of its nearest neighbours' among them, weighted by squared cosine."""
+    best = np.argsort(-scores, kind="stable")[: spec.smoothing_depth]
+    if len(best) < 2:
+        return scores
+    near = candidates.vectors[best] @ candidates.vectors[best].T
+    np.fill_diagonal(near, -1.0)
+    count = min(spec.smoothing_neighbours, len(best) - 1)
+    neighbours = np.argpartition(-near, count - 1, axis=1)[:, :count]
+    weights = np.maximum(np.take_along_axis(near, neighbours, axis=1), 0.0) ** 2
+    spread = _spread(scores[best])
+    means = (weights * spread[neighbours]).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-12)
+    smoothed = scores * 0.0
+    floor = scores[best].min()
+    mixed = (1 - spec.smoothing_weight) * spread + spec.smoothing_weight * means
+    smoothed[best] = floor + (1 - floor) * mixed
+    rest = np.setdiff1d(np.arange(len(scores)), best, assume_unique=True)
+    smoothed[rest] = np.minimum(scores[rest], floor) * (1 - 1e-9)
+    return smoothed
+
+
+def _spread(scores: Floats) -> Floats:
+    """Return the scores stretched to 0–1."""
+    low, high = scores.min(), scores.max()
+    return (scores - low) / (high - low) if high > low else np.ones(len(scores))
+
+
+FUSIONS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], Floats]] = {
+    Fusion.BLEND: blend,
+    Fusion.RRF: reciprocal_rank,
+}

@@ -1,0 +1,177 @@
+"""A search, end to end, over one shelf."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinakes.catalogue.spec import CatalogueSpec, embedding_text
+from pinakes.embed.port import Embedder
+from pinakes.errors import ExpectedError
+from pinakes.model.hits import Hit, Ranking, Scored, SearchMode, SearchPage, TitleMatch
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import Scope
+from pinakes.model.vectors import Vector
+from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
+from pinakes.search.fuse import FUSIONS
+from pinakes.search.rerank import Reranker
+from pinakes.shelf.port import Shelf, ShelfReader
+from pinakes.text.query import TextQuery, analyse_query
+
+logger = logging.getLogger(__name__)
+
+TITLES_TRIED = 3
+MAX_TITLE_QUERY_CHARS = 120
+RERANK_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryVector:
+    """The query as a vector, or why there is none."""
+
+    vector: Vector | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searcher:
+    """Searches one catalogue."""
+
+    shelf: Shelf
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The catalogue's declaration."""
+        return self.shelf.spec
+
+    def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
+        """Return the best records in scope for a query in plain words."""
+        reader = self.shelf.reader()
+        query = analyse_query(text, synonyms=self.spec.synonyms)
+        meaning = embed_query(self.embedder, reader, text)
+        return self.search_with(reader, text, query, meaning, scope=scope, limit=limit)
+
+    def search_with(
+        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
+    ) -> SearchPage:
+        """Search with a query that is analysed and embedded already."""
+        candidates, total = self._find(reader, text, query, meaning, scope)
+        fusion = FUSIONS[self.spec.search.fusion]
+        scores = fusion(candidates, meaning.vector, self.spec.search)
+        best = _best_rows(candidates, scores, reader, max(limit, self.reranker.depth if self.reranker else 0))
+        records = reader.fetch([candidates.keys[row] for row in best], scope=scope)
+        hits = [_hit(candidates, scores, row, records) for row in best if candidates.keys[row] in records]
+        if self.reranker:
+            hits = _reranked(hits, self.reranker, text, self.spec)
+        return SearchPage(
+            hits=tuple(hits[:limit]),
+            total_matches=total,
+            mode=SearchMode.FTS_ONLY if meaning.vector is None else SearchMode.HYBRID,
+            degraded=meaning.problem or reader.stale,
+        )
+
+    def _find(
+        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, scope: Scope
+    ) -> tuple[Candidates, int]:
+        """Run the arms; return the candidates and how many records match any arm."""
+        depth = self.spec.search.depth
+        lexical = reader.lexical(query, scope=scope, limit=depth)
+        titles = _alike_titles(reader, text, scope)
+        nearest: Sequence[Scored] = ()
+        if meaning.vector is not None:
+            nearest = reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0].best
+        more = _words_beyond_depth(reader, query, lexical, candidate_keys(titles, nearest), scope)
+        keys = candidate_keys(lexical.best, titles, nearest)
+        candidates = line_up(
+            keys,
+            lexical=(*lexical.best, *more),
+            titles=titles,
+            nearest=nearest,
+            vectors=reader.vectors(keys) if meaning.vector is not None else np.zeros((len(keys), 0), np.float32),
+            query=meaning.vector,
+        )
+        without_words = int(np.count_nonzero(candidates.bm25 == 0))
+        return candidates, lexical.total + without_words
+
+
+def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
+    """Return the query's vector, or the reason why the search goes by words alone."""
+    if reader.model is None:
+        return QueryVector(vector=None, problem="the catalogue has no vectors")
+    if embedder is None:
+        return QueryVector(vector=None, problem="no embedder is configured")
+    if embedder.model != reader.model:
+        problem = f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}"
+        return QueryVector(vector=None, problem=problem)
+    try:
+        return QueryVector(vector=embedder.embed_query(text))
+    except ExpectedError as error:
+        logger.warning("vector search is off: %s", error.message)
+        return QueryVector(vector=None, problem=error.message)
+
+
+def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
+    """Return titles so like the whole query that it may be meant as one."""
+    if len(text) > MAX_TITLE_QUERY_CHARS:
+        return []
+    matches = reader.titles_like(text, scope=scope, limit=TITLES_TRIED)
+    return [match for match in matches if match.likeness >= TITLE_FLOOR]
+
+
+def _words_beyond_depth(
+    reader: ShelfReader, query: TextQuery, lexical: Ranking, keys: tuple[Key, ...], scope: Scope
+) -> tuple[Scored, ...]:
+    """Return the lexical scores of records that other arms found and the lexical ranking was cut before."""
+    if lexical.total <= len(lexical.best):
+        return ()
+    ranked = {one.key for one in lexical.best}
+    others = [key for key in keys if key not in ranked]
+    return reader.lexical(query, scope=scope, limit=len(others), among=others).best if others else ()
+
+
+def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
+    """Return the rows of the best scores, ties broken by record id."""
+    order = np.argsort(-scores, kind="stable")
+    if len(order) > limit:
+        order = order[scores[order] >= scores[order[limit - 1]]]
+    tied = len(np.unique(scores[order])) < len(order)
+    rows: list[int] = order.tolist()
+    if tied:
+        ids = dict(zip(rows, reader.ids([candidates.keys[row] for row in rows]), strict=True))
+        rows.sort(key=lambda row: (-scores[row], ids[row]))
+    return rows[:limit]
+
+
+def _hit(candidates: Candidates, scores: Floats, row: int, records: Mapping[Key, Record]) -> Hit:
+    key = candidates.keys[row]
+    return Hit(
+        key=key,
+        record=records[key],
+        score=float(min(max(scores[row], 0.0), 1.0)),
+        match_type=candidates.match_type(row),
+        reasons={
+            "bm25": float(candidates.bm25[row]),
+            "title": float(candidates.title[row]),
+            "cosine": float(candidates.cosine[row]),
+            "fused": float(scores[row]),
+        },
+    )
+
+
+def _reranked(hits: list[Hit], reranker: Reranker, text: str, spec: CatalogueSpec) -> list[Hit]:
+    """Return the hits with the first of them in the reranker's order; as they were when it has no answer."""
+    first, rest = hits[: reranker.depth], hits[reranker.depth :]
+    texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in first]
+    scores = reranker.scores(text, texts) if first else None
+    if scores is None:
+        return hits
+    order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
+    reached = [hit.score for hit in first]  # the scores stay where they were, so that they fall with the rank
+    again = [
+        replace(first[place], score=reached[rank], reasons={**first[place].reasons, "rerank": scores[place]})
+        for rank, place in enumerate(order)
+    ]
+    return [*again, *rest]
