@@ -38,8 +38,13 @@ def _typed(value: Value, spec: CatalogueSpec, name: str) -> Value:
     if field is None or not isinstance(value, list) or field.type is FieldType.JSON:
         return value
     if field.type is FieldType.TAGS:
-        return tuple(Tag(tag["category"], tag["value"]) for tag in value)
+        return tuple(_tag(item) for item in value)
     return tuple(value)
+
+
+def _tag(item: Any) -> Tag:
+    """Return the tag; a plain text, from before the spec made the field `tag[]`, has no category."""
+    return Tag(item["category"], item["value"]) if isinstance(item, dict) else Tag("", str(item))
 
 
 def _plain(value: Any) -> Any:

@@ -53,6 +53,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
     problems += _role_problems(fields.values())
     problems += _kind_problems(fields.values(), kinds, declaration)
+    problems += _template_problems(declaration)
     problems += _unknown_field_problems(declaration, fields)
     if problems:
         raise SpecError(f"{origin}: " + "; ".join(problems))
@@ -77,10 +78,12 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 
 def parse_template(template: str) -> tuple[TemplatePart, ...]:
-    """Split `"{title}. {tags}"` into its fields, each with the text that joins it to the one before."""
-    return tuple(
-        TemplatePart(joint=literal, field=name) for literal, name, _, _ in string.Formatter().parse(template) if name
-    )
+    """Split `"{title}. {tags}"` into its fields, each with the text before it; none where the form is wrong."""
+    try:
+        pieces = list(string.Formatter().parse(template))
+    except ValueError:
+        return ()
+    return tuple(TemplatePart(joint=literal, field=name) for literal, name, _, _ in pieces if name)
 
 
 def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec:
@@ -116,10 +119,12 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
         yield f"{place}: a field name starts with a lower-case letter and has letters, digits and '_' only"
     if field.searched and field.type not in TERM_TYPES:
         yield f"{place}: a field of type {field.type} cannot be searched as text"
-    if field.filter is FilterKind.RANGE and field.type not in NUMERIC_TYPES:
+    if field.filter is FilterKind.RANGE and field.type in TERM_TYPES:
         yield f"{place}: only int, float and date fields can be filtered by range"
-    if field.filter not in (None, FilterKind.RANGE) and field.type not in TERM_TYPES:
+    if field.filter not in (None, FilterKind.RANGE) and field.type in NUMERIC_TYPES:
         yield f"{place}: a field of type {field.type} can be filtered by range only"
+    if field.filter is not None and field.type is FieldType.JSON:
+        yield f"{place}: a field of type json cannot be filtered"
     if field.facet and field.type not in TERM_TYPES:
         yield f"{place}: a field of type {field.type} has no facets"
     if field.type is FieldType.ENUM and not field.values:
@@ -150,6 +155,11 @@ def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declarat
         for kind in (relation.kind, relation.to):
             if kind not in kinds:
                 yield f"'relations.{name}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
+
+
+def _template_problems(declaration: Declaration) -> Iterable[str]:
+    if declaration.embed and not parse_template(declaration.embed.template):
+        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has a brace without its pair"
 
 
 def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -185,7 +195,8 @@ def _recommend_references(recommend: DeclaredRecommend) -> Iterable[tuple[str, s
     if recommend.popularity:
         yield "recommend.popularity.field", recommend.popularity.field
     if recommend.related:
-        yield "recommend.related", recommend.related
+        yield "recommend.related.field", recommend.related.field
+        yield "recommend.related.pages", recommend.related.pages
 
 
 def _recommend(declared: DeclaredRecommend) -> RecommendSpec:
@@ -200,7 +211,8 @@ def _recommend(declared: DeclaredRecommend) -> RecommendSpec:
         format_fields=declared.format.fields if declared.format else (),
         popularity=declared.popularity.weight if declared.popularity else 0.0,
         popularity_field=declared.popularity.field if declared.popularity else "",
-        related_field=declared.related,
+        related_field=declared.related.field if declared.related else "",
+        pages_field=declared.related.pages if declared.related else "",
         neighbours=declared.neighbours,
         per_franchise=declared.per_franchise,
     )

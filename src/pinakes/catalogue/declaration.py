@@ -5,12 +5,15 @@ This is the edge: a declaration is checked here for form, and by `compiler` for 
 
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinakes.catalogue.spec import FieldType, FilterKind, Fusion, Role
 from pinakes.errors import SpecError, did_you_mean
+
+UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
+"""What pydantic adds to the place of a problem in `search` and `filter`, which have two forms each."""
 
 
 class Declared(BaseModel):
@@ -93,6 +96,13 @@ class DeclaredPopularity(Declared):
     field: str
 
 
+class DeclaredRelated(Declared):
+    """`related` of `[recommend]`: `field` names other records by what stands in their `pages` field."""
+
+    field: str
+    pages: str
+
+
 class DeclaredRecommend(Declared):
     """`[recommend]`."""
 
@@ -101,7 +111,7 @@ class DeclaredRecommend(Declared):
     temporal: DeclaredTemporal | None = None
     format: DeclaredOverlap | None = None
     popularity: DeclaredPopularity | None = None
-    related: str = ""
+    related: DeclaredRelated | None = None
     neighbours: int = Field(default=50, ge=10, le=500)
     per_franchise: int = Field(default=1, ge=1)
 
@@ -162,7 +172,7 @@ def parse_declaration(text: str, *, origin: str) -> Declaration:
 
 
 def _problem(details: Any) -> str:
-    path = [str(step) for step in details["loc"]]
+    path = [str(step) for depth, step in enumerate(details["loc"]) if depth < 3 or step not in UNION_ARMS]
     place = ".".join(path)
     if details["type"] != "extra_forbidden":
         return f"'{place}': {details['msg']}"
@@ -172,14 +182,17 @@ def _problem(details: Any) -> str:
 
 def _known_keys(path: list[str]) -> set[str]:
     """Return the keys that a table at this path may have."""
-    model: type[BaseModel] | None = Declaration
-    for step in path:
-        if model is None:
+    model: type[BaseModel] = Declaration
+    steps = iter(path)
+    for step in steps:
+        annotation = model.model_fields[step].annotation
+        inner = _model_in(annotation)
+        if inner is None:
             return set()
-        field = model.model_fields.get(step)
-        # A step that is not a field is a name chosen by the author (fields.TITLE) or pydantic's label of a union arm.
-        model = model if field is None else _model_in(field.annotation)
-    return set() if model is None else set(model.model_fields)
+        model = inner
+        if get_origin(annotation) is dict:
+            next(steps, None)  # a name that the author chose, as TITLE in fields.TITLE
+    return set(model.model_fields)
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -142,6 +142,7 @@ class RecommendSpec:
     popularity: float = 0.0
     popularity_field: str = ""
     related_field: str = ""
+    pages_field: str = ""
     neighbours: int = 50
     per_franchise: int = 1
 

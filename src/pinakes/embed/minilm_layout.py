@@ -74,7 +74,9 @@ def word_table(weights: Weights) -> Vector:
 
 def position_table(weights: Weights) -> Vector:
     """Return one row a position, with the one token type that is used added in."""
-    return weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
+    token_type: Vector = weights["embeddings.token_type_embeddings.weight"][0]
+    rows: Vector = weights["embeddings.position_embeddings.weight"] + token_type
+    return rows
 
 
 def load_safetensors(path: Path) -> Weights:

@@ -4,7 +4,6 @@ What comes back is checked: as many vectors as texts, of the right dimension, fi
 `UnavailableError` with the reason, so that search can go on without vectors and say why.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import httpx
 import numpy as np
 import orjson
 
+from pinakes.embed.deadline import DeadlineClient
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.settings import EmbeddingSettings
@@ -20,7 +20,6 @@ DOCUMENT_TIMEOUT_FACTOR = 30
 """A batch of documents may take so many times as long as a query."""
 
 HEALTH_PATHS = {"infinity": "/health", "tei": "/health", "ollama": "/api/version"}
-MAX_ANSWER_BYTES = 64 << 20
 
 
 class RemoteEmbedder:
@@ -30,7 +29,7 @@ class RemoteEmbedder:
         self.model = ModelId(name=settings.model, dimension=settings.dimension)
         self._settings = settings
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        self._client = httpx.Client(base_url=settings.url, headers=headers, timeout=settings.timeout_s)
+        self._client = DeadlineClient(settings.url, headers=headers)
 
     def check(self) -> str | None:
         """Ask the server whether it is well, and return why not, or None."""
@@ -39,7 +38,7 @@ class RemoteEmbedder:
             if path is None:
                 self.embed_query("health")
             else:
-                self._client.get(path).raise_for_status()
+                self._client.request("GET", path, timeout_s=self._settings.timeout_s)
         except (httpx.HTTPError, UnavailableError) as error:
             return f"{self._settings.kind} at {self._settings.url}: {_reason(error)}"
         return None
@@ -64,32 +63,17 @@ class RemoteEmbedder:
     def _embed(self, texts: list[str], *, timeout_s: float) -> Vector:
         body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}
         try:
-            answer = self._post(body, timeout_s)
+            answer = orjson.loads(self._client.request("POST", self._settings.path, body=body, timeout_s=timeout_s))
         except (httpx.HTTPError, ValueError) as error:
             raise UnavailableError(f"{self._settings.kind} at {self._settings.url}: {_reason(error)}") from error
         return _checked_rows(answer, count=len(texts), dimension=self.model.dimension)
-
-    def _post(self, body: dict[str, Any], timeout_s: float) -> Any:
-        """Send a request and return the JSON answered, within the time given for all of it."""
-        # httpx's own time-out starts anew with every byte, so a server that trickles would hold us for ever.
-        end = time.monotonic() + timeout_s
-        received = bytearray()
-        with self._client.stream("POST", self._settings.path, json=body, timeout=timeout_s) as response:
-            response.raise_for_status()
-            for block in response.iter_bytes():
-                received += block
-                if time.monotonic() > end:
-                    raise httpx.ReadTimeout(f"no whole answer within {timeout_s} s")
-                if len(received) > MAX_ANSWER_BYTES:
-                    raise httpx.DecodingError("the answer is too large")
-        return orjson.loads(received)
 
 
 def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
     """Return the vectors of an answer as unit rows, in the order of the texts, or refuse the answer."""
     try:
         data = sorted(answer["data"], key=lambda item: item.get("index", 0))
-        rows = np.array([item["embedding"] for item in data], dtype=np.float32)
+        rows = np.array([item["embedding"] for item in data], dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnavailableError("the embedder's answer is not in the form of an embeddings answer") from error
     if rows.shape != (count, dimension):
@@ -97,10 +81,11 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
             f"the embedder answered vectors of shape {rows.shape}, wanted {(count, dimension)}; "
             "is it the model the catalogue was built with?"
         )
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    if not np.isfinite(rows).all() or not (lengths > 0).all():
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
+    if not np.isfinite(rows).all() or not (largest > 0).all():
         raise UnavailableError("the embedder answered vectors that are zero or not finite")
-    unit: Vector = (rows / lengths).astype(np.float32)
+    rows /= largest  # the squares of what is left neither overflow nor vanish
+    unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 

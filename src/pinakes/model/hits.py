@@ -31,7 +31,8 @@ class TitleMatch(NamedTuple):
     likeness: float
 
 
-class FacetCount(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class FacetCount:
     """How many records in scope have this value."""
 
     category: str

@@ -64,7 +64,7 @@ class Sight:
     def sees(self, audiences: Iterable[str]) -> bool:
         """Tell whether a record for these audiences (none: everybody) may be seen."""
         wanted = set(audiences)
-        return self.audiences is None or not wanted or not wanted.isdisjoint(self.audiences)
+        return self.audiences is None or not wanted or not wanted.isdisjoint({PUBLIC, *self.audiences})
 
 
 SEES_ALL = Sight(None)

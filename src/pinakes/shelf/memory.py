@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from rapidfuzz import fuzz
 
+from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Change, Put
-from pinakes.shelf.terms import entries_of, number_of, require_filterable, term_of, text_tokens
+from pinakes.shelf.terms import asked_term, entries_of, number_of, require_countable, require_filterable, text_tokens
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery
 
@@ -32,7 +33,7 @@ def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
         below = condition.at_most is None or number <= condition.at_most
         return not math.isnan(number) and above and below
     here = {term for term, _, _ in entries_of(record, condition.field)}
-    wanted = {term_of(value) for value in condition.values}
+    wanted = {asked_term(condition.field, value) for value in condition.values}
     match condition:
         case AnyOf():
             return not here.isdisjoint(wanted)
@@ -100,7 +101,7 @@ class MemoryView:
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows."""
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
-        return np.array([self._vectors.get(key, nothing) for key in keys], dtype=np.float32).reshape(len(keys), -1)
+        return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
@@ -108,12 +109,14 @@ class MemoryView:
         matches = []
         for key in self._in_scope(scope) if wanted else ():
             record = self._records[key]
-            likeness = max(fuzz.ratio(wanted, fold_name(name)) / 100 for name in self.spec.names_of(record))
+            alike = [fuzz.ratio(wanted, fold_name(name)) / 100 for name in self.spec.names_of(record)]
+            likeness = max(alike, default=0.0)
             matches.append(TitleMatch(key, self.spec.title_of(record), likeness))
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
+        require_countable(field, self.spec)
         counts: Counter[tuple[str, str]] = Counter()
         for key in self._in_scope(scope):
             counts.update((category, value) for _, category, value in entries_of(self._records[key], field))
@@ -166,6 +169,7 @@ class MemoryShelf:
         self._keys: dict[RecordId, Key] = {}
         self._digests: dict[Key, bytes] = {}
         self._embeddings: dict[bytes, Vector] = {}
+        self._rejects: dict[str, list[tuple[str, str]]] = {}
         self._change_no = 0
         self._last_key = 0
 
@@ -178,8 +182,9 @@ class MemoryShelf:
         """Return the way to change records: the shelf itself."""
         return self
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:  # noqa: ARG002
         """Make the changes; memory has no one else to record the author for."""
+        self._require_keepable(changes)
         for change in changes:
             if isinstance(change, Put):
                 self._put(change)
@@ -204,11 +209,27 @@ class MemoryShelf:
         """Yield the id of every record."""
         return iter(list(self._keys))
 
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember which rows of a source were left out."""
+        self._rejects[source] = list(rejects)
+
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return the rows that were left out: source, place, reason."""
+        return sorted((source, *reject) for source, rejects in self._rejects.items() for reject in rejects)
+
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
 
+    def _require_keepable(self, changes: Sequence[Change]) -> None:
+        """Refuse the whole batch for one record or vector that other shelves could not keep."""
+        for change in changes:
+            if isinstance(change, Put):
+                encode_record(change.record)
+                if change.embedding is not None:
+                    change.embedding.require_fits(self.model)
+
     def _put(self, put: Put) -> None:
-        if put.embedding is not None and put.embedding.vector is not None:
+        if put.embedding is not None and put.embedding.vector is not None and self.model is not None:
             self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
         if self._is_unchanged(put):
             return
@@ -219,10 +240,12 @@ class MemoryShelf:
             key = self._keys[put.record.id] = Key(self._last_key)
         self._records[key] = put.record
         self._digests.pop(key, None)
-        if put.embedding is not None:
+        if put.embedding is not None and put.embedding.digest in self._embeddings:
             self._digests[key] = put.embedding.digest
 
     def _is_unchanged(self, put: Put) -> bool:
         key = self._keys.get(put.record.id)
         digest = None if put.embedding is None else put.embedding.digest
-        return key is not None and self._records[key] == put.record and self._digests.get(key) == digest
+        if key is None or self._digests.get(key) != digest:
+            return False
+        return encode_record(self._records[key]) == encode_record(put.record)

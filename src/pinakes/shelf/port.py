@@ -15,7 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Scope
@@ -29,6 +32,13 @@ class Embedding:
 
     digest: bytes
     vector: Vector | None = None
+
+    def require_fits(self, model: ModelId | None) -> None:
+        """Refuse a vector that cannot be the model's: a shelf that kept it could not build its index."""
+        if self.vector is None or model is None:
+            return
+        if self.vector.shape != (model.dimension,) or not np.isfinite(self.vector).all():
+            raise InputError(f"a vector of shape {self.vector.shape} is not one of {model}, or is not finite")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +133,12 @@ class ShelfWriter(Protocol):
 
     def iter_ids(self) -> Iterator[RecordId]:
         """Yield the id of every record."""
+
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
+
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return the rows that were left out: source, place, reason."""
 
 
 class Shelf(Protocol):

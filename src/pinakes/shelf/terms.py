@@ -20,6 +20,11 @@ def term_of(value: str) -> str:
     return fold(value).strip()
 
 
+def asked_term(field: str, value: str) -> str:
+    """Return the term that a condition's value asks for; audiences are compared to the letter."""
+    return value if field == AUDIENCE_FIELD else term_of(value)
+
+
 def entries_of(record: Record, field: str) -> list[Entry]:
     """Return the values of a term field, each once."""
     if field == KIND_FIELD:
@@ -35,16 +40,26 @@ def entries_of(record: Record, field: str) -> list[Entry]:
 
 
 def number_of(record: Record, field: FieldSpec) -> float:
-    """Return a numeric field's value, dates as day numbers; NaN where there is none."""
+    """Return a numeric field's value, dates as day numbers; NaN where there is none, or no number."""
     value = record.get(field.name)
     if value is None:
         return math.nan
-    return float(date.fromisoformat(value).toordinal()) if field.type is FieldType.DATE else float(value)
+    try:
+        return float(date.fromisoformat(value).toordinal()) if field.type is FieldType.DATE else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan  # it was written under another spec; one odd value must not keep the index from being built
 
 
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     """Return the tokens of these fields' texts."""
     return [token for field in fields for text in texts_of(record.get(field.name)) for token in index_tokens(text)]
+
+
+def require_countable(field: str, spec: CatalogueSpec) -> None:
+    """Refuse to count the values of a field that has no terms to count."""
+    countable = [KIND_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+    if field not in countable:
+        raise InputError(f"the values of field '{field}' are not counted; counted: {', '.join(countable)}")
 
 
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:

@@ -20,9 +20,11 @@ _UNSPACED = (
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Han
     r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"  # Hangul
 )
-_TOKEN = re.compile(
-    rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*)(?P<suffix>\+\+|\+|#)?"
-)
+_INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs are no letters to `\w`, but part of the word
+_LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
+_PIECE = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*(?:\+\+|\+|#)?")
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_SUFFIX = re.compile(r"[+#]+$")
 _POSSESSIVE = re.compile(r"['’]s$")
 _APOSTROPHE = re.compile(r"['’]")
 
@@ -31,47 +33,41 @@ _english = Stemmer.Stemmer("english")
 
 def index_tokens(text: str) -> list[str]:
     """Return the tokens under which a text is found."""
-    return [token for match in _TOKEN.finditer(fold(text)) for token in _indexed(match)]
+    return [token for piece in _PIECE.findall(fold(text)) for token in _indexed(piece)]
 
 
 def query_tokens(text: str) -> list[str]:
     """Return the tokens a query asks for, in order, repeats kept."""
-    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
+    return [token for piece in _PIECE.findall(fold(text)) for token in _asked(piece)]
 
 
-@lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """Return the stem of a folded word; only words in plain Latin letters have one."""
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 
-def _indexed(match: re.Match[str]) -> Iterator[str]:
-    run = match["unspaced"]
-    if run is None:
-        yield from _word_tokens(match)
-        return
-    yield from run
-    yield from _pairs(run)
+@lru_cache(maxsize=200_000)
+def _indexed(piece: str) -> tuple[str, ...]:
+    """Return the tokens of a word or an unspaced run; the same words come again and again."""
+    if not _IS_UNSPACED.match(piece):
+        return _word_tokens(piece)
+    return (*piece, *_pairs(piece))
 
 
-def _asked(match: re.Match[str]) -> Iterator[str]:
-    run = match["unspaced"]
-    if run is None:
-        yield from _word_tokens(match)
-    elif len(run) == 1:
-        yield run
-    else:
-        yield from _pairs(run)
+def _asked(piece: str) -> tuple[str, ...]:
+    if not _IS_UNSPACED.match(piece):
+        return _word_tokens(piece)
+    return tuple(_pairs(piece)) if len(piece) > 1 else (piece,)
 
 
-def _word_tokens(match: re.Match[str]) -> Iterator[str]:
-    written = match["word"]
+def _word_tokens(piece: str) -> tuple[str, ...]:
+    written = _SUFFIX.sub("", piece)
+    suffix = piece[len(written) :]
     word = written
     if not written.isalnum():  # it has an apostrophe
         word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", written))
-    yield stem(word[:MAX_TOKEN_CHARS])
-    if match["suffix"]:
-        yield word[:MAX_TOKEN_CHARS] + match["suffix"]
+    stemmed = stem(word[:MAX_TOKEN_CHARS])
+    return (stemmed, word[:MAX_TOKEN_CHARS] + suffix) if suffix else (stemmed,)
 
 
 def _pairs(run: str) -> Iterator[str]:

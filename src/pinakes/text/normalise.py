@@ -8,7 +8,11 @@ _UNWANTED = re.compile(
     r"\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"  # invisible and direction-changing characters
     r"\ud800-\udfff]"  # halves of surrogate pairs
 )
-_COMBINING = re.compile(r"[\u0300-\u036f]")  # accents of European scripts; Japanese and Indic marks stay
+_COMBINING = re.compile(  # what may be left out in writing; Japanese and Indic marks stay
+    r"[\u0300-\u036f"  # accents of European scripts
+    r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
+    r"\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"  # Arabic vowel signs
+)
 _NAME_NOISE = re.compile(r"[\W_]+")
 
 
@@ -18,7 +22,7 @@ def clean(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text cleaned, in lower case and without accents."""
+    """Return the text cleaned, in lower case and without accents and vowel points."""
     lowered = clean(text).casefold()
     if lowered.isascii():
         return lowered

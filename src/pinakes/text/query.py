@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pinakes.text.analyser import query_tokens
 from pinakes.text.function_words import FUNCTION_TOKENS
@@ -9,6 +10,7 @@ from pinakes.text.function_words import FUNCTION_TOKENS
 MAX_CHARS = 2_000
 MAX_TERMS = 64
 SYNONYM_WEIGHT = 0.5
+PUNCTUATION = ".,;:!?()[]\"'“”‘’"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,6 @@ def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> Text
 def _synonym_tokens(text: str, synonyms: Mapping[str, tuple[str, ...]]) -> list[str]:
     if not synonyms:
         return []
-    words = text[:MAX_CHARS].lower().split()
-    phrases = [*words, *(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))]
+    words = [word.strip(PUNCTUATION) for word in text[:MAX_CHARS].lower().split()]
+    phrases = [*words, *(f"{first} {second}" for first, second in pairwise(words))]
     return [token for phrase in phrases for other in synonyms.get(phrase, ()) for token in query_tokens(other)]

@@ -1,9 +1,10 @@
 """Titles by likeness: a misspelt or partial title finds the right one.
 
-A trigram index over folded titles picks a few dozen candidates, which are then compared letter by letter. The index is
-six arrays, so that a shelf can keep it in files and map it into memory.
+A trigram index over folded titles picks a few dozen candidates, which are then compared letter by letter. How much of
+the index is read does not grow with it. It is six arrays, so that a shelf can keep it in files and map it into memory.
 """
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,21 @@ from rapidfuzz import fuzz
 
 from pinakes.text.normalise import fold_name
 
-RAREST_GRAMS = 12
-CANDIDATES = 50
+CANDIDATES = 100
+"""How many names are compared letter by letter."""
+
+SHORTLIST = 300
+"""How many names that share rare grams are looked up under the common grams too."""
+
+POSTINGS_READ = 8_000
+"""How many postings are read at the most, the rarest grams' first; of the rarest gram all are."""
+
+GRAMS_READ = 12
 MAX_NAME_CHARS = 200
+CHUNK_NAMES = 100_000
 
 Ints = NDArray[np.int64]
+Grams = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +38,7 @@ class TitleArrays:
     rows: NDArray[np.int32]
     letters: NDArray[np.uint8]
     ends: Ints
-    grams: NDArray[np.uint64]
+    grams: Grams
     gram_ends: Ints
     postings: NDArray[np.int32]
 
@@ -43,63 +54,143 @@ class TitleIndex:
         wanted = fold_name(text)[:MAX_NAME_CHARS]
         if not wanted or not len(self.arrays.grams):
             return []
+        names = self._candidates(wanted, allowed)
         best: dict[int, float] = {}
-        for name in self._candidates(wanted, allowed):
-            row = int(self.arrays.rows[name])
-            likeness = fuzz.ratio(wanted, self._name(name)) / 100
-            best[row] = max(likeness, best.get(row, 0.0))
+        for row, name in zip(self.arrays.rows[names].tolist(), self._names(names), strict=True):
+            best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
-    def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> list[int]:
-        """Return the names that share most of the query's rarest grams, in proportion to their own length."""
-        slices = sorted(self._postings_of(wanted), key=len)[:RAREST_GRAMS]
-        if not slices:
-            return []
-        names, counts = np.unique(np.concatenate(slices), return_counts=True)
+    def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
+        """Return the names that share most of the query's grams, those of like length first.
+
+        The names under the rarest grams are counted; the best of them are then looked up under the others.
+        """
+        rare, common = _split(self._postings_of(wanted))
+        if not rare:
+            return np.empty(0, np.int64)
+        names, shared = _counted(np.concatenate(rare))
         if allowed is not None:
             keep = allowed[self.arrays.rows[names]]
-            names, counts = names[keep], counts[keep]
-        lengths = self.arrays.ends[names] - np.where(names > 0, self.arrays.ends[names - 1], 0)
-        order = np.lexsort((names, np.abs(lengths - len(wanted.encode())), -counts))
-        return [int(name) for name in names[order[:CANDIDATES]]]
+            names, shared = names[keep], shared[keep]
+        size = len(wanted.encode())
+        if common:
+            names, shared = self._best(names, shared, size=size, count=SHORTLIST)
+            for postings in common:
+                shared = shared + _contains(postings, names)
+        return self._best(names, shared, size=size, count=CANDIDATES)[0]
 
-    def _postings_of(self, wanted: str) -> Iterable[NDArray[np.int32]]:
+    def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
+        """Return the names (and their counts) that share most grams, then those nearest in size, ties by name."""
+        if len(names) > count:
+            enough = shared >= _least_of_best(shared, count)
+            names, shared = names[enough], shared[enough]
+        starts, ends = self._spans(names)
+        order = np.lexsort((names, np.abs(ends - starts - size), -shared))[:count]
+        return names[order], shared[order]
+
+    def _postings_of(self, wanted: str) -> list[NDArray[np.int32]]:
+        """Return the names under each of the query's grams, the rarest gram first."""
         arrays = self.arrays
         grams = np.unique(_grams_of([wanted])[0])
-        places = np.searchsorted(arrays.grams, grams)
-        for gram, place in zip(grams, places, strict=True):
-            if place < len(arrays.grams) and arrays.grams[place] == gram:
-                start = arrays.gram_ends[place - 1] if place else 0
-                yield arrays.postings[start : arrays.gram_ends[place]]
+        places = np.minimum(np.searchsorted(arrays.grams, grams), len(arrays.grams) - 1)
+        places = places[arrays.grams[places] == grams]
+        ends = arrays.gram_ends[places]
+        starts = np.where(places > 0, arrays.gram_ends[places - 1], 0)
+        order = np.argsort(ends - starts, kind="stable")
+        spans = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
+        return [arrays.postings[start:end] for start, end in spans]
 
-    def _name(self, name: int) -> str:
-        start = self.arrays.ends[name - 1] if name else 0
-        return bytes(self.arrays.letters[start : self.arrays.ends[name]]).decode()
+    def _spans(self, names: Ints) -> tuple[Ints, Ints]:
+        ends = self.arrays.ends[names]
+        return np.where(names > 0, self.arrays.ends[names - 1], 0), ends
+
+    def _names(self, names: Ints) -> list[str]:
+        starts, ends = self._spans(names)
+        letters = self.arrays.letters.data
+        return [str(letters[start:end], "utf-8") for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+class TitleArraysBuilder:
+    """Indexes the names of rows that come one at a time, in row order."""
+
+    def __init__(self) -> None:
+        self._rows = array("i")
+        self._row = 0
+        self._letters = bytearray()
+        self._ends = array("q")
+        self._waiting: list[str] = []
+        self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
+
+    def add(self, names: Iterable[str]) -> None:
+        """Take the next row's names."""
+        for name in dict.fromkeys(fold_name(name)[:MAX_NAME_CHARS] for name in names):
+            if name:
+                self._rows.append(self._row)
+                self._letters += name.encode()
+                self._ends.append(len(self._letters))
+                self._waiting.append(name)
+        self._row += 1
+        if len(self._waiting) >= CHUNK_NAMES:
+            self._cut()
+
+    def build(self) -> TitleArrays:
+        """Return the index of the rows so far."""
+        self._cut()
+        grams, gram_ends, postings = _inverted(self._grams)
+        return TitleArrays(
+            rows=np.frombuffer(self._rows, dtype=np.int32),
+            letters=np.frombuffer(self._letters, dtype=np.uint8),
+            ends=np.frombuffer(self._ends, dtype=np.int64),
+            grams=grams,
+            gram_ends=gram_ends,
+            postings=postings,
+        )
+
+    def _cut(self) -> None:
+        """Cut the waiting names into grams."""
+        grams, owners = _grams_of(self._waiting)
+        self._grams.append((grams, owners + np.int32(len(self._ends) - len(self._waiting))))
+        self._waiting = []
 
 
 def build_title_arrays(names_by_row: Iterable[Sequence[str]]) -> TitleArrays:
     """Index the names of each row."""
-    rows: list[int] = []
-    names: list[str] = []
-    for row, row_names in enumerate(names_by_row):
-        folded = dict.fromkeys(fold_name(name)[:MAX_NAME_CHARS] for name in row_names)
-        distinct = [name for name in folded if name]
-        names += distinct
-        rows += [row] * len(distinct)
-    encoded = [name.encode() for name in names]
-    grams, owners = _grams_of(names)
-    unique_grams, gram_ends, postings = _inverted(grams, owners)
-    return TitleArrays(
-        rows=np.array(rows, dtype=np.int32),
-        letters=np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        ends=np.cumsum([len(name) for name in encoded], dtype=np.int64),
-        grams=unique_grams,
-        gram_ends=gram_ends,
-        postings=postings,
-    )
+    builder = TitleArraysBuilder()
+    for names in names_by_row:
+        builder.add(names)
+    return builder.build()
 
 
-def _grams_of(names: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+def _split(postings: Sequence[NDArray[np.int32]]) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:
+    """Part the grams' postings, shortest first, into those to read and those only to look names up in."""
+    total = 0
+    for place, one in enumerate(postings):
+        total += len(one)
+        if place and total > POSTINGS_READ:
+            return postings[:place], postings[place:GRAMS_READ]
+    return postings[:GRAMS_READ], ()
+
+
+def _counted(names: NDArray[np.int32]) -> tuple[Ints, Ints]:
+    """Return the distinct names in order, and how often each occurs."""
+    ordered = np.sort(names)
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
+
+
+def _least_of_best(shared: Ints, count: int) -> int:
+    """Return the highest number that at least `count` of these small numbers reach."""
+    reaching = np.cumsum(np.bincount(shared)[::-1])[::-1]
+    return int(np.flatnonzero(reaching >= count)[-1])
+
+
+def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:
+    """Tell of each name whether it is in the postings, which are in order."""
+    places = np.minimum(np.searchsorted(postings, names.astype(np.int32)), len(postings) - 1)
+    return postings[places] == names
+
+
+def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:
     """Return every three-letter window of the names (each padded by a space on both sides), and the name it is of."""
     padded = [f" {name} " for name in names]
     letters = np.frombuffer("".join(padded).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
@@ -112,17 +203,17 @@ def _grams_of(names: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int3
     return grams[within], owners[:-2][within]
 
 
-def _inverted(
-    grams: NDArray[np.uint64], owners: NDArray[np.int32]
-) -> tuple[NDArray[np.uint64], Ints, NDArray[np.int32]]:
+def _inverted(parts: Sequence[tuple[Grams, NDArray[np.int32]]]) -> tuple[Grams, Ints, NDArray[np.int32]]:
     """Return the distinct grams, where each one's postings end, and the postings: names in order, once each."""
-    order = np.lexsort((owners, grams))
-    grams, owners = grams[order], owners[order]
-    first = np.ones(len(grams), dtype=bool)
-    first[1:] = (grams[1:] != grams[:-1]) | (owners[1:] != owners[:-1])
-    grams, owners = grams[first], owners[first]
-    unique_grams, counts = np.unique(grams, return_counts=True)
-    return unique_grams, np.cumsum(counts, dtype=np.int64), owners
+    distinct = np.unique(np.concatenate([np.unique(grams) for grams, _ in parts]))
+    # A gram's number and a name in one integer: sorting those is many times quicker than sorting pairs.
+    pairs = np.concatenate(
+        [np.searchsorted(distinct, grams).astype(np.int64) << 32 | owners for grams, owners in parts]
+    )
+    pairs.sort()
+    pairs = pairs[np.concatenate((np.ones(min(1, len(pairs)), bool), pairs[1:] != pairs[:-1]))]
+    counts = np.bincount(pairs >> 32, minlength=len(distinct))
+    return distinct, np.cumsum(counts, dtype=np.int64), (pairs & 0xFFFFFFFF).astype(np.int32)
 
 
 def array_fields() -> tuple[str, ...]:

@@ -9,16 +9,28 @@ from pinakes.model.vectors import Vector
 Codes = NDArray[np.int8]
 Scores = NDArray[np.float32]
 
+BLOCK_ROWS = 65_536
+
 
 def quantise(vectors: Vector) -> tuple[Codes, Scores]:
     """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
-    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
-    divisors = np.where(scales > 0, scales, 1)
-    return np.rint(vectors / divisors[:, None]).astype(np.int8), scales
+    codes = np.empty(vectors.shape, dtype=np.int8)
+    scales = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        codes[block], scales[block] = _quantised_block(vectors[block])
+    return codes, scales
 
 
 def code_dots(code: Codes, codes: Codes) -> Scores:
     """Return the dot product of one code with each of many."""
     if not len(codes):
         return np.empty(0, np.float32)
-    return np.asarray(simsimd.cdist(code[None, :], codes, metric="dot"), dtype=np.float32)[0]
+    dots: Scores = np.asarray(simsimd.cdist(code[None, :], codes, metric="dot"), dtype=np.float32)[0]
+    return dots
+
+
+def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:
+    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
+    divisors = np.where(scales > 0, scales, 1)
+    return np.rint(vectors / divisors[:, None]).astype(np.int8), scales

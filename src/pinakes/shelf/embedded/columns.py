@@ -4,6 +4,7 @@ A term column is an inverted index (value → rows); a number column has one num
 in files and be mapped into memory.
 """
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.shelf.terms import Entry, term_of
+from pinakes.shelf.terms import Entry, asked_term
 
 Mask = NDArray[np.bool_]
 
@@ -32,9 +33,11 @@ class TermColumn:
             places.setdefault(term, []).append(place)
         return places
 
-    def rows_with(self, value: str) -> NDArray[np.int32]:
-        """Return the rows that have this value, in any category."""
-        slices = [self._slice(place) for place in self._places.get(term_of(value), ())]
+    def rows_with(self, term: str) -> NDArray[np.int32]:
+        """Return the rows that have this term, in any category."""
+        slices = [self._slice(place) for place in self._places.get(term, ())]
+        if len(slices) == 1:
+            return slices[0]
         return np.concatenate(slices) if slices else np.empty(0, np.int32)
 
     def counts(self, mask: Mask | None) -> NDArray[np.int64]:
@@ -88,26 +91,40 @@ class Columns:
     def _having(self, name: str, values: Iterable[str]) -> Mask:
         mask = np.zeros(self.size, dtype=bool)
         for value in values:
-            mask[self.terms[name].rows_with(value)] = True
+            mask[self.terms[name].rows_with(asked_term(name, value))] = True
         return mask
 
     def _between(self, condition: Range) -> Mask:
+        # Where there is no number (NaN) every comparison fails, that with minus infinity too.
         values = self.numbers[condition.field].values
-        mask = ~np.isnan(values)
-        if condition.at_least is not None:
-            mask &= values >= condition.at_least
+        mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
         if condition.at_most is not None:
             mask &= values <= condition.at_most
         return mask
 
 
-def build_term_column(entries_by_row: Iterable[Sequence[Entry]]) -> TermColumn:
-    """Invert the values of each row."""
-    places: dict[Entry, list[int]] = {}
-    for row, entries in enumerate(entries_by_row):
+class TermColumnBuilder:
+    """Inverts the values of rows that come one at a time, in row order."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Entry, array[int]] = {}
+        self._size = 0
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take the next row's values, each once."""
         for entry in entries:
-            places.setdefault(entry, []).append(row)
-    ordered = sorted(places)
-    rows = [row for entry in ordered for row in places[entry]]
-    ends = np.cumsum([len(places[entry]) for entry in ordered], dtype=np.int64)
-    return TermColumn(entries=ordered, ends=ends, rows=np.array(rows, dtype=np.int32))
+            rows = self._rows.get(entry)
+            if rows is None:
+                rows = self._rows[entry] = array("i")
+            rows.append(self._size)
+        self._size += 1
+
+    def build(self) -> TermColumn:
+        """Return the column of the rows so far."""
+        entries = sorted(self._rows)
+        postings = [np.frombuffer(self._rows[entry], dtype=np.int32) for entry in entries]
+        return TermColumn(
+            entries=entries,
+            ends=np.cumsum([len(rows) for rows in postings], dtype=np.int64),
+            rows=np.concatenate(postings) if postings else np.empty(0, np.int32),
+        )

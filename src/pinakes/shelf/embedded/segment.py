@@ -5,6 +5,7 @@ built in memory. Format: `meta.json` and one `.npy` an array; the names are made
 """
 
 import os
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,18 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD
 from pinakes.model.vectors import Vector
-from pinakes.shelf.embedded.cells import Cells
-from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, build_term_column
+from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
+from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
-from pinakes.shelf.terms import Entry, entries_of, number_of
-from pinakes.text.titles import TitleArrays, TitleIndex, array_fields, build_title_arrays
+from pinakes.shelf.terms import entries_of, number_of
+from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
 Array = NDArray[Any]
+
+
+class DamagedIndexError(StorageError):
+    """A derived file cannot be read. The shelf builds the index anew, so that no caller sees this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,51 +63,76 @@ class Segment:
         rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[rows] == wanted, rows, -1)
 
-    def id_of(self, row: int) -> RecordId:
-        """Return the id of the record at a row."""
-        start = self.id_ends[row - 1] if row else 0
-        return RecordId(bytes(self.id_letters[start : self.id_ends[row]]).decode())
+    def ids_of(self, rows: NDArray[np.int64]) -> list[RecordId]:
+        """Return the ids of the records at these rows."""
+        ends = self.id_ends[rows].tolist()
+        starts = np.where(rows > 0, self.id_ends[rows - 1], 0).tolist()
+        letters = self.id_letters.data
+        return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
 
 
 def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None) -> Segment:
     """Build a segment in memory; rows come in key order."""
-    keys: list[int] = []
-    ids: list[bytes] = []
-    names: list[list[str]] = []
-    vectors: list[Vector] = []
-    terms: dict[str, list[list[Entry]]] = {name: [] for name in _term_fields(spec)}
-    numbers: dict[str, list[float]] = {field.name: [] for field in spec.column_fields if field.is_numeric}
-    nothing = np.zeros(dimension or 0, dtype=np.float32)
+    builder = _SegmentBuilder(spec, dimension or 0)
     for row in rows:
-        keys.append(row.key)
-        ids.append(row.record.id.encode())
-        names.append(spec.names_of(row.record))
-        vectors.append(nothing if row.vector is None else row.vector)
-        for name, entries in terms.items():
-            entries.append(entries_of(row.record, name))
-        for name, values in numbers.items():
-            values.append(number_of(row.record, spec.fields[name]))
-    return Segment(
-        change_no=change_no,
-        keys=np.array(keys, dtype=np.int64),
-        id_letters=np.frombuffer(b"".join(ids), dtype=np.uint8),
-        id_ends=np.cumsum([len(one) for one in ids], dtype=np.int64),
-        columns=Columns(
-            size=len(keys),
-            terms={name: build_term_column(entries) for name, entries in terms.items()},
-            numbers={name: NumberColumn(values=np.array(values)) for name, values in numbers.items()},
-        ),
-        titles=TitleIndex(build_title_arrays(names)),
-        vectors=build_vector_table(np.array(vectors, dtype=np.float32)) if dimension and keys else None,
-    )
+        builder.add(row)
+    return builder.build(change_no)
+
+
+class _SegmentBuilder:
+    """Collects rows into flat buffers, since a million records held as objects would fill the memory."""
+
+    def __init__(self, spec: CatalogueSpec, dimension: int) -> None:
+        self._spec = spec
+        self._dimension = dimension
+        self._keys = array("q")
+        self._id_letters = bytearray()
+        self._id_ends = array("q")
+        self._titles = TitleArraysBuilder()
+        self._vectors = bytearray()
+        self._terms = {name: TermColumnBuilder() for name in _term_fields(spec)}
+        self._numbers = {field.name: array("d") for field in spec.column_fields if field.is_numeric}
+
+    def add(self, row: SegmentRow) -> None:
+        """Take the next row."""
+        self._keys.append(row.key)
+        self._id_letters += row.record.id.encode()
+        self._id_ends.append(len(self._id_letters))
+        self._titles.add(self._spec.names_of(row.record))
+        self._vectors += bytes(4 * self._dimension) if row.vector is None else row.vector.tobytes()
+        for name, column in self._terms.items():
+            column.add(entries_of(row.record, name))
+        for name, values in self._numbers.items():
+            values.append(number_of(row.record, self._spec.fields[name]))
+
+    def build(self, change_no: int) -> Segment:
+        """Return the segment of the rows so far."""
+        return Segment(
+            change_no=change_no,
+            keys=np.frombuffer(self._keys, dtype=np.int64),
+            id_letters=np.frombuffer(self._id_letters, dtype=np.uint8),
+            id_ends=np.frombuffer(self._id_ends, dtype=np.int64),
+            columns=Columns(
+                size=len(self._keys),
+                terms={name: column.build() for name, column in self._terms.items()},
+                numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
+            ),
+            titles=TitleIndex(self._titles.build()),
+            vectors=self._vector_table(),
+        )
+
+    def _vector_table(self) -> VectorTable | None:
+        if not self._vectors:
+            return None
+        return build_vector_table(np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension))
 
 
 def save_segment(segment: Segment, folder: Path) -> None:
     """Write a segment to a new folder and make it durable."""
     folder.mkdir(parents=True)
-    for name, array in _arrays(segment).items():
+    for name, values in _arrays(segment).items():
         with (folder / f"{name}.npy").open("wb") as file:
-            np.save(file, array)
+            np.save(file, values)
             file.flush()
             os.fsync(file.fileno())
     meta = {
@@ -111,7 +141,7 @@ def save_segment(segment: Segment, folder: Path) -> None:
         "entries": {name: column.entries for name, column in segment.columns.terms.items()},
         "numbers": list(segment.columns.numbers),
         "has_vectors": segment.vectors is not None,
-        "has_cells": segment.vectors is not None and segment.vectors.cells is not None,
+        "has_sketches": segment.vectors is not None and segment.vectors.sketches is not None,
     }
     with (folder / META_FILE).open("wb") as file:
         file.write(orjson.dumps(meta))
@@ -124,14 +154,15 @@ def open_segment(folder: Path) -> Segment:
     try:
         meta = orjson.loads((folder / META_FILE).read_bytes())
         return _mapped(meta, folder)
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"{folder}: not a readable segment: {error}") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise DamagedIndexError(f"{folder}: not a readable segment: {error}") from error
 
 
 def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
     def load(name: str) -> Array:
         path = folder / f"{name}.npy"
-        return np.load(path, mmap_mode="r" if path.stat().st_size > 4096 else None)
+        # As a plain array: indexing a `memmap` costs several times as much, for nothing in return.
+        return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > 4096 else None))
 
     terms = {
         name: TermColumn(
@@ -154,10 +185,10 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
 
 
 def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:
-    cells = None
-    if meta["has_cells"]:
-        cells = Cells(**{name: load(f"cell_{name}") for name in Cells.__dataclass_fields__})
-    return VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), cells=cells)
+    sketches = None
+    if meta["has_sketches"]:
+        sketches = Sketches(**{name: load(f"sketch_{name}") for name in Sketches.__dataclass_fields__})
+    return VectorTable(exact=load("vectors"), codes=load("codes"), scales=load("scales"), sketches=sketches)
 
 
 def _arrays(segment: Segment) -> dict[str, Array]:
@@ -174,8 +205,8 @@ def _arrays(segment: Segment) -> dict[str, Array]:
     if segment.vectors is not None:
         table = segment.vectors
         arrays |= {"vectors": table.exact, "codes": table.codes, "scales": table.scales}
-        if table.cells is not None:
-            arrays |= {f"cell_{name}": getattr(table.cells, name) for name in Cells.__dataclass_fields__}
+        if table.sketches is not None:
+            arrays |= {f"sketch_{name}": getattr(table.sketches, name) for name in Sketches.__dataclass_fields__}
     return arrays
 
 

@@ -10,12 +10,14 @@ small tail in memory; when it has grown, a new base is built beside the old one 
 """
 
 import dataclasses
+import logging
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import filelock
 import numpy as np
@@ -25,7 +27,7 @@ from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.columns import Mask
-from pinakes.shelf.embedded.segment import META_FILE, Segment, build_segment, open_segment, save_segment
+from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
@@ -35,7 +37,7 @@ STORE_FILE = "records.sqlite"
 LOCK_FILE = "lock"
 INDEX_FOLDER = "index"
 POINTER_FILE = "CURRENT"
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 
 TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
@@ -46,6 +48,10 @@ CATCH_UP_CHANGES = 2_000
 
 READER_LOCK_TIMEOUT_S = 0.2
 WRITER_LOCK_TIMEOUT_S = 10.0
+
+StepT = TypeVar("StepT")
+
+logger = logging.getLogger(__name__)
 
 
 class EmbeddedShelf:
@@ -59,13 +65,15 @@ class EmbeddedShelf:
         self._text: TextIndex | None = None
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
+        self._lock = filelock.FileLock(folder / LOCK_FILE)
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
         """Open the shelf in this folder, made ready for writing if it is new."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls(folder, spec)
-        shelf.store.create(model)
+        with shelf._locked(WRITER_LOCK_TIMEOUT_S):
+            shelf.store.create(model)
         return shelf
 
     @classmethod
@@ -89,9 +97,8 @@ class EmbeddedShelf:
     def reader(self) -> EmbeddedView:
         """Return a view that is fresh at this moment, or older and marked so where that would take long."""
         with self._guard:
-            change_no = self.store.change_no()
-            if self._view is None or self._view.change_no != change_no:
-                self._view = self._refreshed(change_no)
+            if self._view is None or self._view.change_no != self.store.change_no():
+                self._view = self._mending(self._refreshed)
             return self._view
 
     def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
@@ -102,8 +109,7 @@ class EmbeddedShelf:
     def publish(self) -> None:
         """Bring every index up to the store; build a new base segment if the tail has grown."""
         with self._guard, self._locked(WRITER_LOCK_TIMEOUT_S):
-            self._catch_up_text()
-            self._renew_base()
+            self._mending(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
         """Return those digests for which the shelf has no vector."""
@@ -117,49 +123,66 @@ class EmbeddedShelf:
         """Yield the id of every record."""
         return self.store.iter_ids()
 
-    def _refreshed(self, change_no: int) -> EmbeddedView:
-        text = self._open_text()
-        text.reload()
-        behind = change_no - text.change_no()
-        no_base = self._base_folder() is None
-        if behind or no_base:
-            late = self._try_catch_up(behind)
-            if late and self._view is not None:
-                return self._stale_view(late)
-        return self._new_view(change_no)
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember which rows of a source were left out."""
+        self.store.replace_rejects(source, rejects)
 
-    def _try_catch_up(self, behind: int) -> str | None:
-        """Bring the indexes up to the store, or return why they are left behind."""
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return the rows that were left out: source, place, reason."""
+        return self.store.rejects()
+
+    def _mending(self, step: Callable[[], StepT]) -> StepT:
+        """Take a step that reads the index; where it is damaged, look again under the lock, then build it anew."""
+        try:
+            return step()
+        except DamagedIndexError:
+            self._text = None
+        with self._locked(WRITER_LOCK_TIMEOUT_S):
+            try:
+                return step()  # it was not damaged, but being swapped by another process
+            except DamagedIndexError as error:
+                logger.warning("the index of catalogue '%s' is built anew: %s", self.spec.name, error.message)
+            self._text = None
+            shutil.rmtree(self._index, ignore_errors=True)
+            return step()
+
+    def _refreshed(self) -> EmbeddedView:
+        view = self._find_view()
+        if view is not None:
+            return view
+        behind = self.store.change_no() - self._open_text().change_no()
         if self._view is not None and behind > CATCH_UP_CHANGES:
-            return f"{behind} changes are being indexed"
+            return dataclasses.replace(self._view, stale=f"{behind} changes are being indexed")
         timeout_s = WRITER_LOCK_TIMEOUT_S if self._view is None else READER_LOCK_TIMEOUT_S
         try:
             with self._locked(timeout_s):
-                self._catch_up_text()
-                self._renew_base()
+                self._catch_up()
+                view = self._find_view()
         except BusyError:
             if self._view is None:
                 raise
-            return "another process is writing"
-        return None
-
-    def _stale_view(self, reason: str) -> EmbeddedView:
-        view = self._view
+            return dataclasses.replace(self._view, stale="another process is writing")
         if view is None:
-            raise LookupError("there is no view to fall back to")
-        return dataclasses.replace(view, stale=reason)
+            raise DamagedIndexError(f"{self._index}: it is ahead of the store")
+        return view
 
-    def _new_view(self, change_no: int) -> EmbeddedView:
-        base = self._open_base()
-        model = self.store.model()
-        changed = self.store.changed_since(base.change_no) if base.change_no < change_no else []
-        tail = build_segment(
-            self.store.iter_rows(changed) if changed else (),
-            self.spec,
-            change_no=change_no,
-            dimension=model.dimension if model else None,
-        )
+    def _find_view(self) -> EmbeddedView | None:
+        """Return a view of the indexes as they are, or None where they are not of the store's last change."""
         text = self._open_text()
+        text.reload()
+        with self.store.snapshot():
+            change_no = self.store.change_no()
+            base = self._find_base()
+            if base is None or base.change_no > change_no or text.change_no() != change_no:
+                return None
+            model = self.store.model()
+            changed = self.store.changed_since(base.change_no) if base.change_no < change_no else []
+            tail = build_segment(
+                self.store.iter_rows(changed) if changed else (),
+                self.spec,
+                change_no=change_no,
+                dimension=model.dimension if model else None,
+            )
         return EmbeddedView(
             store=self.store,
             text=text,
@@ -170,6 +193,11 @@ class EmbeddedShelf:
             model=model,
             change_no=change_no,
         )
+
+    def _catch_up(self) -> None:
+        """Bring every index up to the store. The lock is held."""
+        self._catch_up_text()
+        self._renew_base()
 
     def _catch_up_text(self) -> None:
         """Index what changed past the text index's marker. The lock is held."""
@@ -182,18 +210,15 @@ class EmbeddedShelf:
 
     def _renew_base(self) -> None:
         """Build a new base segment where there is none or the tail has outgrown it. The lock is held."""
-        folder = self._base_folder()
-        change_no = self.store.change_no()
-        if folder is not None:
-            base = self._open_base()
+        base = self._find_base()
+        if base is not None:
             waiting = len(self.store.changed_since(base.change_no))
             if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
                 return
         model = self.store.model()
-        segment = build_segment(
-            self.store.iter_rows(), self.spec, change_no=change_no, dimension=model.dimension if model else None
-        )
-        self._swap_base(segment)
+        dimension = model.dimension if model else None
+        change_no = self.store.change_no()
+        self._swap_base(build_segment(self.store.iter_rows(), self.spec, change_no=change_no, dimension=dimension))
 
     def _swap_base(self, segment: Segment) -> None:
         name = f"base-{segment.change_no}"
@@ -210,23 +235,15 @@ class EmbeddedShelf:
         for other in outdated:
             shutil.rmtree(other, ignore_errors=True)
 
-    def _base_folder(self) -> Path | None:
+    def _find_base(self) -> Segment | None:
+        """Return the current base, mapped once for each generation, or None where there is none yet."""
         try:
-            name = (self._index / POINTER_FILE).read_text(encoding="utf-8").strip()
+            name = (self._index / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
             return None
-        folder = self._index / name
-        return folder if (folder / META_FILE).is_file() else None
-
-    def _open_base(self) -> Segment:
-        """Return the current base, mapped once for each generation."""
-        folder = self._base_folder()
-        if folder is None:
-            raise StorageError(f"{self.folder}: the index has no base segment")
-        name = folder.name
         if self._view is not None and f"base-{self._view.base.change_no}" == name:
             return self._view.base
-        return open_segment(folder)
+        return open_segment(self._index / name)
 
     def _open_text(self) -> TextIndex:
         if self._text is None:
@@ -235,18 +252,17 @@ class EmbeddedShelf:
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the catalogue's lock; refuse when another process keeps it."""
-        lock = filelock.FileLock(self.folder / LOCK_FILE, timeout=timeout_s)
+        """Hold the catalogue's lock, again if need be; refuse when another process or thread keeps it."""
         try:
-            lock.acquire()
+            self._lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:
             raise BusyError(
-                f"catalogue '{self.spec.name}' is being written by another process (lock: {lock.lock_file})"
+                f"catalogue '{self.spec.name}' is being written by another process (lock: {self._lock.lock_file})"
             ) from error
         try:
             yield
         finally:
-            lock.release()
+            self._lock.release()
 
 
 def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:

@@ -1,12 +1,15 @@
 """The store: a catalogue's records in one SQLite file, the truth that every index is derived from.
 
-Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. Embeddings are kept by
-model and digest of their text, so that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
+Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. What a change
+replaced is in its row, so that a view can be read as it was. Embeddings are kept by model and digest of their text, so
+that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
 """
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -33,6 +36,7 @@ CREATE TABLE rejects (source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT
 """
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
+MAX_BOUND_VALUES = 10_000
 
 
 class Store:
@@ -71,23 +75,46 @@ class Store:
 
     def model(self) -> ModelId | None:
         """Return the model the vectors were made with, or None."""
-        meta = dict(self._db().execute("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')").fetchall())
+        rows = self._db().execute("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')")
+        meta = {str(name): str(value) for name, value in rows}
         return ModelId(name=meta["model"], dimension=int(meta["dimension"])) if "model" in meta else None
 
     def count(self) -> int:
         """Return how many records there are."""
         return int(self._db().execute("SELECT count(*) FROM records").get)
 
-    def fetch(self, keys: Sequence[Key]) -> dict[Key, Record]:
-        """Return the records of these keys that exist."""
-        found: dict[Key, Record] = {}
-        for key, record_id, body in self._select("key, id, body", "key", keys):
-            found[Key(key)] = decode_record(RecordId(record_id), body, self.spec)
-        return found
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Make the reads within see one moment, whatever is written meanwhile."""
+        with self._db():
+            yield
 
-    def find(self, ids: Sequence[RecordId]) -> dict[RecordId, Key]:
-        """Return the keys of these ids that exist."""
-        return {RecordId(record_id): Key(key) for record_id, key in self._select("id, key", "id", ids)}
+    def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
+        """Return the records of these keys as they were after the change of that number."""
+        written: dict[Key, tuple[RecordId, bytes | None]] = {}
+        for key, record_id, body in self._select("SELECT key, id, body FROM records WHERE key IN ({})", keys):
+            written[key] = record_id, body
+        # Read after the records: a change made in between is then among those that are taken back.
+        for key, record_id, before in self._select(
+            f"SELECT key, id, before {_LATER} AND key {_LAST_FIRST}", keys, as_of
+        ):
+            written[key] = record_id, before
+        return {
+            key: decode_record(record_id, body, self.spec)
+            for key, (record_id, body) in written.items()
+            if body is not None
+        }
+
+    def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
+        """Return the keys that these ids had after the change of that number."""
+        wanted = [record_id for record_id in ids if _is_utf8(record_id)]
+        found: dict[RecordId, Key] = dict(self._select("SELECT id, key FROM records WHERE id IN ({})", wanted))
+        for record_id, key, op in self._select(f"SELECT id, key, op {_LATER} AND id {_LAST_FIRST}", wanted, as_of):
+            if op == "insert":
+                found.pop(record_id, None)
+            else:
+                found[record_id] = key
+        return found
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return what ingest refused: source, place, reason."""
@@ -113,11 +140,12 @@ class Store:
                         self._put(db, change, author)
                     else:
                         self._delete(db, change, author)
-                return self.change_no()
+                last = self.change_no()
         except apsw.FullError as error:
             raise StorageError(f"{self.path}: the disk is full; nothing was changed") from error
         except apsw.BusyError as error:
             raise StorageError(f"{self.path}: another process is writing; nothing was changed") from error
+        return last
 
     def is_unchanged(self, put: Put) -> bool:
         """Tell whether the record is here with the same content and the same embedding."""
@@ -139,7 +167,7 @@ class Store:
     def iter_ids(self) -> Iterator[RecordId]:
         """Yield the id of every record."""
         for (record_id,) in self._db().execute("SELECT id FROM records ORDER BY key").fetchall():
-            yield RecordId(record_id)
+            yield RecordId(str(record_id))
 
     def changed_since(self, change_no: int) -> list[Key]:
         """Return the keys touched after a change, in key order."""
@@ -176,39 +204,48 @@ class Store:
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
         body = encode_record(put.record)
-        digest = _digest_of(put)
-        if put.embedding is not None and put.embedding.vector is not None:
-            db.execute(
-                "INSERT OR IGNORE INTO embeddings SELECT value, ?, ? FROM meta WHERE name = 'model'",
-                (digest, np.ascontiguousarray(put.embedding.vector, dtype=np.float32).tobytes()),
-            )
+        digest = self._keep_embedding(db, put)
         old = db.execute("SELECT key, body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
         if old is None:
             key = db.execute(
                 "INSERT INTO records (id, body, digest) VALUES (?, ?, ?) RETURNING key", (put.record.id, body, digest)
             ).get
-            self._log(db, key, put.record.id, "insert", None, author)
+            self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
         elif old[1:] != (body, digest):
             db.execute("UPDATE records SET body = ?, digest = ? WHERE key = ?", (body, digest, old[0]))
-            self._log(db, old[0], put.record.id, "update", old[1], author)
+            self._log(db, author, key=old[0], id=put.record.id, op="update", before=old[1])
+
+    def _keep_embedding(self, db: apsw.Connection, put: Put) -> bytes | None:
+        """Keep the vector, if one is given, and return the digest under which the record has one."""
+        embedding = put.embedding
+        if embedding is None:
+            return None
+        if embedding.vector is None:
+            return embedding.digest if self.has_embedding(embedding.digest) else None
+        embedding.require_fits(self.model())
+        db.execute(
+            "INSERT OR IGNORE INTO embeddings SELECT value, ?, ? FROM meta WHERE name = 'model'",
+            (embedding.digest, np.ascontiguousarray(embedding.vector, dtype=np.float32).tobytes()),
+        )
+        return embedding.digest
 
     def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
         old = db.execute("DELETE FROM records WHERE id = ? RETURNING key, body", (change.id,)).fetchone()
         if old is not None:
-            self._log(db, old[0], change.id, "delete", old[1], author)
+            self._log(db, author, key=old[0], id=change.id, op="delete", before=old[1])
 
-    def _log(
-        self, db: apsw.Connection, key: int, record_id: RecordId, op: str, before: bytes | None, author: Author
-    ) -> None:
+    def _log(self, db: apsw.Connection, author: Author, **change: Any) -> None:
         db.execute(
-            "INSERT INTO changes (key, id, op, before, principal, call_id) VALUES (?, ?, ?, ?, ?, ?)",
-            (key, record_id, op, before, author.principal, author.call_id),
+            """INSERT INTO changes (key, id, op, before, principal, call_id)
+               VALUES (:key, :id, :op, :before, :principal, :call_id)""",
+            {**change, "principal": author.principal, "call_id": author.call_id},
         )
 
-    def _select(self, columns: str, by: str, values: Sequence[Key] | Sequence[RecordId]) -> apsw.Cursor:
-        """Select by a list of keys or ids. Column names are ours; the values are bound."""
-        marks = ",".join("?" * len(values))
-        return self._db().execute(f"SELECT {columns} FROM records WHERE {by} IN ({marks})", tuple(values))
+    def _select(self, query: str, values: Sequence[Key] | Sequence[RecordId], *first: int) -> Iterator[Any]:
+        """Yield the rows of a query with a list of keys or ids in it. The query is ours; the values are bound."""
+        for start in range(0, len(values), MAX_BOUND_VALUES):
+            batch = values[start : start + MAX_BOUND_VALUES]
+            yield from self._db().execute(query.format(",".join("?" * len(batch))), (*first, *batch))
 
     def _db(self) -> apsw.Connection:
         """Return this thread's connection."""
@@ -232,6 +269,19 @@ class Store:
         with self._guard:
             self._open.append(db)
         return db
+
+
+_LATER = "FROM changes WHERE change_no > ?"
+_LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
+
+
+def _is_utf8(text: str) -> bool:
+    """Tell whether SQLite can be asked about a text; halves of surrogate pairs are not in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _digest_of(put: Put) -> bytes | None:

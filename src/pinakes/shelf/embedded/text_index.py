@@ -5,8 +5,11 @@ indexed as raw terms and numbers, so that conditions are part of the query. The 
 it has reached by a marker document that is replaced in the same commit.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import tantivy
 
@@ -15,8 +18,8 @@ from pinakes.errors import StorageError
 from pinakes.model.hits import Ranking, Scored
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.shelf.embedded.segment import SegmentRow
-from pinakes.shelf.terms import entries_of, number_of, term_of, text_tokens
+from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
+from pinakes.shelf.terms import asked_term, entries_of, number_of, text_tokens
 from pinakes.text.query import TextQuery
 
 ALL = "all"
@@ -27,6 +30,10 @@ EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
 
+SPARE_HITS = 16
+MAX_TIES = 10_000
+"""How many more hits than asked for are looked at, at first and at the most, for those that tie with the last."""
+
 Clause = tuple[tantivy.Occur, tantivy.Query]
 
 
@@ -36,32 +43,36 @@ class TextIndex:
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.spec = spec
         self.schema = _schema(spec)
+        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        try:
+        with self._failing_as(DamagedIndexError, "opened"):
             self._index = tantivy.Index(self.schema, path=str(folder))
-        except ValueError as error:
-            raise StorageError(f"{folder}: the text index cannot be opened: {error}") from error
-        self._index.register_tokenizer(TOKENIZER, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
-        self._index.config_reader("manual")
-        self.searcher = self._index.searcher()
+            self._index.config_reader("manual")
+            self._index.register_tokenizer(TOKENIZER, _whitespace())
+            self.searcher = self._index.searcher()
+            self._look_into_every_file()
 
     def reload(self) -> None:
         """See what has been committed since."""
-        self._index.reload()
-        self.searcher = self._index.searcher()
+        with self._failing_as(DamagedIndexError, "read"):
+            self._index.reload()
+            self.searcher = self._index.searcher()
 
     def change_no(self) -> int:
         """Return the number of the store's change that this index has reached; 0 for a new one."""
         marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
-        found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
+        with self._failing_as(DamagedIndexError, "read"):
+            found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
     def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
         """Take the touched keys out, put the rows in, and name the change reached, in one commit."""
         bulk = len(touched) > BULK_DOCUMENTS
-        writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
-        for key in touched if self.searcher.num_docs else ():
-            writer.delete_documents_by_term(KEY, int(key))
+        with self._failing_as(StorageError, "written"):
+            writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
+        if touched and self.searcher.num_docs:
+            # By query: `delete_documents_by_term` takes the number for a signed one, and finds nothing.
+            writer.delete_documents_by_query(self._with_keys(touched))
         for row in rows:
             writer.add_document(self._document(row.key, row.record))
         writer.delete_documents_by_query(
@@ -70,8 +81,9 @@ class TextIndex:
         marker = tantivy.Document()
         marker.add_unsigned(MARKER, change_no)
         writer.add_document(marker)
-        writer.commit()  # commit point: documents and marker become visible together
-        writer.wait_merging_threads()
+        with self._failing_as(StorageError, "written"):
+            writer.commit()  # commit point: documents and marker become visible together
+            writer.wait_merging_threads()
         self.reload()
 
     def search(
@@ -84,14 +96,13 @@ class TextIndex:
         among: Sequence[Key] | None,
     ) -> Ranking:
         """Rank the records that have any of the terms and meet every condition, as the searcher sees them."""
-        if not query.terms or (among is not None and not among):
+        if not query.terms or (among is not None and not len(among)):
             return Ranking(best=(), total=0)
         clauses: list[Clause] = [(tantivy.Occur.Must, self._any_term(query))]
         clauses += [self._clause(condition) for condition in conditions]
         if among is not None:
-            keys = tantivy.Query.term_set_query(self.schema, KEY, [int(key) for key in among])
-            clauses.append((tantivy.Occur.Must, _unscored(keys)))
-        found = searcher.search(tantivy.Query.boolean_query(clauses), limit=limit, count=True)
+            clauses.append((tantivy.Occur.Must, _unscored(self._with_keys(among))))
+        found = _search_past_ties(searcher, tantivy.Query.boolean_query(clauses), limit)
         keys_found = searcher.fast_field_values(KEY, [address for _, address in found.hits])
         scored = [
             Scored(Key(int(key)), float(score))
@@ -99,7 +110,23 @@ class TextIndex:
             if key is not None
         ]
         scored.sort(key=lambda one: (-one.score, one.key))
-        return Ranking(best=tuple(scored), total=found.count)
+        return Ranking(best=tuple(scored[:limit]), total=_count_of(found))
+
+    def _with_keys(self, keys: Iterable[Key]) -> tantivy.Query:
+        return tantivy.Query.term_set_query(self.schema, KEY, [int(key) for key in keys])
+
+    def _look_into_every_file(self) -> None:
+        """Search once in each field, so that a file that is missing or cut short is noticed now."""
+        for field in (ALL, *(_boost_name(field.name) for field in self.spec.boosted_fields)):
+            self.searcher.search(self._term(field, "", 1.0), limit=1)
+
+    @contextmanager
+    def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
+        """Turn what tantivy raises, which has no types of its own, into our error."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            raise error_type(f"{self.folder}: the text index cannot be {what}: {error}") from error
 
     def _any_term(self, query: TextQuery) -> tantivy.Query:
         weighted_fields = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
@@ -116,27 +143,28 @@ class TextIndex:
         return query if weight == 1.0 else tantivy.Query.boost_query(query, weight)
 
     def _clause(self, condition: Condition) -> Clause:
-        name = _filter_name(condition.field)
         match condition:
             case AnyOf():
-                return tantivy.Occur.Must, _unscored(self._one_of(name, condition.values))
+                return tantivy.Occur.Must, _unscored(self._one_of(condition.field, condition.values))
             case NoneOf():
-                return tantivy.Occur.MustNot, self._one_of(name, condition.values)
+                return tantivy.Occur.MustNot, self._one_of(condition.field, condition.values)
             case AllOf():
-                each = [(tantivy.Occur.Must, self._one_of(name, (value,))) for value in condition.values]
-                return tantivy.Occur.Must, _unscored(tantivy.Query.boolean_query(each))
+                each = [(tantivy.Occur.Must, self._one_of(condition.field, (value,))) for value in condition.values]
+                every = tantivy.Query.boolean_query(each) if each else tantivy.Query.all_query()
+                return tantivy.Occur.Must, _unscored(every)
             case Range():
                 number = tantivy.Query.range_query(
                     self.schema,
-                    name,
+                    _filter_name(condition.field),
                     tantivy.FieldType.Float,
-                    lower_bound=None if condition.at_least is None else float(condition.at_least),
-                    upper_bound=None if condition.at_most is None else float(condition.at_most),
+                    lower_bound=-math.inf if condition.at_least is None else float(condition.at_least),
+                    upper_bound=math.inf if condition.at_most is None else float(condition.at_most),
                 )
                 return tantivy.Occur.Must, _unscored(number)
 
-    def _one_of(self, name: str, values: Iterable[str]) -> tantivy.Query:
-        return tantivy.Query.term_set_query(self.schema, name, [term_of(value) for value in values])
+    def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
+        terms = [asked_term(field, value) for value in values]
+        return tantivy.Query.term_set_query(self.schema, _filter_name(field), terms)
 
     def _document(self, key: Key, record: Record) -> tantivy.Document:
         document = tantivy.Document()
@@ -148,8 +176,8 @@ class TextIndex:
             for term in {term for term, _, _ in entries_of(record, name)}:
                 document.add_text(_filter_name(name), term)
         for field in self.spec.column_fields:
-            number = number_of(record, field) if field.is_numeric else None
-            if number is not None and number == number:  # not NaN
+            number = number_of(record, field) if field.is_numeric else math.nan
+            if not math.isnan(number):
                 document.add_float(_filter_name(field.name), number)
         return document
 
@@ -168,6 +196,11 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
     return builder.build()
 
 
+def _whitespace() -> tantivy.TextAnalyzer:
+    """Return the tokenizer of the index, which has nothing left to do but to part tokens at spaces."""
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+
+
 def _term_names(spec: CatalogueSpec) -> list[str]:
     return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
 
@@ -178,6 +211,23 @@ def _boost_name(field: str) -> str:
 
 def _filter_name(field: str) -> str:
     return f"filter_{field}"
+
+
+def _search_past_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
+    """Search so deep that whatever ties with the last of the best is found too, and the tie can be broken by key."""
+    limit = max(limit, 1)
+    depth = limit + SPARE_HITS
+    while True:
+        found = searcher.search(query, limit=depth, count=True)
+        scores = [score for score, _ in found.hits]
+        if len(scores) < depth or scores[limit - 1] > scores[-1] or depth >= limit + MAX_TIES:
+            return found
+        depth = min(4 * depth, limit + MAX_TIES)
+
+
+def _count_of(found: Any) -> int:
+    """Return how many documents matched; the attribute is missing from tantivy's type stub."""
+    return int(found.count)
 
 
 def _unscored(query: tantivy.Query) -> tantivy.Query:

@@ -15,7 +15,7 @@ from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.terms import require_filterable
+from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
 
@@ -35,12 +35,12 @@ class EmbeddedView:
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
-        found = self.store.fetch(keys)
+        found = self.store.fetch(keys, as_of=self.change_no)
         return {key: record for key, record in found.items() if scope.sight.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where they exist and may be seen."""
-        found = self.store.find(ids)
+        found = self.store.find(ids, as_of=self.change_no)
         if scope.sight.audiences is None:
             return found
         visible = self.fetch(list(found.values()), scope=scope)
@@ -48,12 +48,12 @@ class EmbeddedView:
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         """Return the ids of keys that this view gave out."""
-        in_tail = self.tail.rows_of(keys)
-        in_base = self.base.rows_of(keys)
-        return [
-            self.tail.id_of(tail_row) if tail_row >= 0 else self.base.id_of(base_row)
-            for tail_row, base_row in zip(in_tail.tolist(), in_base.tolist(), strict=True)
-        ]
+        ids: dict[Key, RecordId] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            ids |= zip([keys[place] for place in here.tolist()], segment.ids_of(rows[here]), strict=True)
+        return [ids[key] for key in keys]
 
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
         """Rank the records in scope that have any of the terms."""
@@ -84,7 +84,7 @@ class EmbeddedView:
             for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
         ]
         found.sort(key=lambda match: (-match[1], match[0]))
-        records = self.store.fetch([key for key, _ in found[:limit]])
+        records = self.store.fetch([key for key, _ in found[:limit]], as_of=self.change_no)
         return [
             TitleMatch(key, self.store.spec.title_of(records[key]), likeness)
             for key, likeness in found[:limit]
@@ -93,6 +93,7 @@ class EmbeddedView:
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""
+        require_countable(field, self.store.spec)
         totals: dict[tuple[str, str], int] = {}
         for segment, mask in zip(self._segments, self._masks(scope), strict=True):
             column = segment.columns.terms[field]

@@ -1,0 +1,211 @@
+"""`list`, `search`, `recommend`, `get`, `browse`: asking catalogues from the terminal."""
+
+from typing import Any
+
+import click
+
+from pinakes.app import App
+from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
+from pinakes.cli.filters import parse_conditions
+from pinakes.cli.show import json_option, print_json, print_table, record_json, shortened
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.model.hits import Hit
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE, Scope
+from pinakes.recommend.recommender import Recommendations, Request
+from pinakes.recommend.titles import resolve_title
+from pinakes.settings import load_settings
+from pinakes.text.likeness import like_words
+
+FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+@click.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the catalogues in the library."""
+    app = App(load_settings())
+    rows = []
+    for one in app.list_installed():
+        reader = app.open_catalogue(one.name).shelf.reader()
+        rows.append(
+            {
+                "name": one.name,
+                "spec": one.spec_name,
+                "records": reader.count(WHOLE),
+                "model": reader.model.name if reader.model else None,
+                "folder": str(one.folder),
+            }
+        )
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(
+            ("name", "records", "model", "folder"), [(r["name"], r["records"], r["model"], r["folder"]) for r in rows]
+        )
+    else:
+        click.echo("the library is empty; run: pinakes init")
+
+
+@click.command("search", context_settings=FREE_OPTIONS)
+@click.argument("catalogue")
+@click.argument("query")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
+@json_option
+@click.pass_context
+def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, as_json: bool) -> None:
+    """Search CATALOGUE for QUERY.
+
+    Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
+    --not-tags horror (none).
+    """
+    opened = App(load_settings()).open_catalogue(catalogue)
+    scope = Scope(conditions=tuple(parse_conditions(ctx.args, opened.spec)))
+    page = opened.searcher.search(query, scope=scope, limit=limit)
+    if as_json:
+        hits = [{**record_json(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
+        print_json(
+            {"results": hits, "totalMatches": page.total_matches, "searchMode": page.mode, "degraded": page.degraded}
+        )
+        return
+    print_table(
+        ("", "title", "", "found by", "score"), [_hit_row(n, hit, opened.spec) for n, hit in enumerate(page.hits, 1)]
+    )
+    click.echo(f"{page.total_matches} matches, {page.mode}" + (f" ({page.degraded})" if page.degraded else ""))
+
+
+@click.command("recommend")
+@click.argument("catalogue")
+@click.argument("titles", nargs=-1, required=True)
+@click.option("--preferences", default="", help='In plain words: "post-2010, not horror, under 26 episodes".')
+@click.option("--exclude", multiple=True, help="A title to leave out; may be given more than once.")
+@click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 20))
+@json_option
+def recommend_command(
+    catalogue: str, titles: tuple[str, ...], preferences: str, exclude: tuple[str, ...], limit: int, as_json: bool
+) -> None:
+    """Recommend what is like TITLES, from CATALOGUE."""
+    opened = App(load_settings()).open_catalogue(catalogue)
+    request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
+    answer = opened.recommender.recommend(request, scope=WHOLE)
+    if as_json:
+        print_json(_recommendations_json(answer))
+    else:
+        print_recommendations(answer, opened.spec)
+
+
+@click.command("get")
+@click.argument("catalogue")
+@click.argument("id_or_title")
+@json_option
+def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
+    """Show one record of CATALOGUE, by its id or by a title."""
+    opened = App(load_settings()).open_catalogue(catalogue)
+    reader = opened.shelf.reader()
+    key = reader.find([RecordId(id_or_title)], scope=WHOLE).get(RecordId(id_or_title))
+    record = reader.fetch([key], scope=WHOLE).get(key) if key is not None else None
+    if record is None:
+        choice = resolve_title(reader, opened.spec, id_or_title, scope=WHOLE)
+        record = choice.record
+        if record is None:
+            hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+            raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
+    if as_json:
+        print_json(record_json(record))
+    else:
+        print_table(
+            ("field", "value"), [("id", record.id), *((name, _cell(value)) for name, value in record.fields.items())]
+        )
+
+
+@click.command("browse")
+@click.argument("catalogue")
+@click.option("--field", help="The field to browse; by default the catalogue's tags.")
+@click.option("--search", help="Only values like this.")
+@click.option("--limit", default=30, show_default=True)
+@json_option
+def browse_command(catalogue: str, field: str | None, search: str | None, limit: int, as_json: bool) -> None:
+    """Show the values of a field of CATALOGUE, with how many records have each."""
+    opened = App(load_settings()).open_catalogue(catalogue)
+    name = field or _default_facet(opened.spec)
+    facets = [one.name for one in opened.spec.fields.values() if one.facet]
+    if name not in facets:
+        raise InputError(f"'--field': no facet '{name}'{did_you_mean(name, facets)}; facets: {', '.join(facets)}")
+    found = opened.shelf.reader().facets(name, scope=WHOLE)
+    if search:
+        wanted = set(like_words(search, {one.value for one in found}))
+        found = [one for one in found if one.value in wanted]
+    if as_json:
+        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in found])
+    else:
+        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in found[:limit]])
+
+
+def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
+    """Print recommendations with their signals, and what was understood."""
+    rows = [
+        (
+            number,
+            spec.title_of(item.record),
+            _facts(item.record, spec),
+            f"{item.score:.2f}",
+            f"{item.signals.semantic:.2f} {item.signals.taxonomy:.2f} {item.signals.temporal:.2f} {item.signals.format:.2f}",
+        )
+        for number, item in enumerate(answer.items, 1)
+    ]
+    print_table(("", "title", "", "score", "meaning tags time form"), rows)
+    for choice in answer.titles:
+        taken = f"taken as '{choice.title}'" if choice.title else "not in the catalogue"
+        hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+        click.echo(f"'{choice.asked}': {taken}{hint}")
+    for understood in answer.wishes.understood:
+        click.echo(f"'{understood.text}': {understood.meaning}")
+    for text in (*answer.wishes.not_understood, *answer.notes):
+        click.echo(f"not understood: {text}")
+
+
+def _hit_row(number: int, hit: Hit, spec: CatalogueSpec) -> tuple[object, ...]:
+    return number, spec.title_of(hit.record), _facts(hit.record, spec), hit.match_type, f"{hit.score:.2f}"
+
+
+def _facts(record: Record, spec: CatalogueSpec) -> str:
+    """Return a record's enum and number filters on one line."""
+    kinds = (FieldType.ENUM, FieldType.INT)
+    names = [field.name for field in spec.fields.values() if field.type in kinds and field.filter]
+    return " · ".join(str(record.get(name)) for name in names if record.get(name) is not None)
+
+
+def _default_facet(spec: CatalogueSpec) -> str:
+    facets = [field for field in spec.fields.values() if field.facet]
+    if not facets:
+        raise InputError(f"catalogue '{spec.name}' has no field to browse")
+    return next((field.name for field in facets if field.type is FieldType.TAGS), facets[0].name)
+
+
+def _cell(value: Any) -> str:
+    return shortened(", ".join(texts_of(value)), 600)
+
+
+def _recommendations_json(answer: Recommendations) -> dict[str, Any]:
+    return {
+        "recommendations": [
+            {
+                **record_json(item.record),
+                "similarityScore": round(item.score, 4),
+                "signals": {
+                    "semantic": item.signals.semantic,
+                    "taxonomy": item.signals.taxonomy,
+                    "temporal": item.signals.temporal,
+                    "format": item.signals.format,
+                    "popularity": item.signals.popularity,
+                },
+            }
+            for item in answer.items
+        ],
+        "tasteCentroid": answer.taste_tags,
+        "titles": [
+            {"asked": one.asked, "title": one.title or None, "suggestions": one.suggestions} for one in answer.titles
+        ],
+        "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.wishes.understood],
+        "notUnderstood": [*answer.wishes.not_understood, *answer.notes],
+    }

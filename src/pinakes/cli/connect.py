@@ -1,0 +1,75 @@
+"""`serve` and `install`: connecting assistants."""
+
+import importlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+
+from pinakes.app import App
+from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
+from pinakes.cli.show import print_json
+from pinakes.errors import ExpectedError, NotFoundError
+from pinakes.gate.gate import Gate
+from pinakes.settings import load_settings
+
+STDIO_MODULE = "pinakes.serve.stdio"
+
+
+@click.command("serve")
+@click.argument("catalogues", nargs=-1)
+def serve_command(catalogues: tuple[str, ...]) -> None:
+    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output."""
+    settings = load_settings()
+    app = App(settings)
+    for name in catalogues:
+        app.get_installed(name)
+    if not app.list_installed():
+        raise NotFoundError("the library is empty; run: pinakes init")
+    # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
+    with ThreadPoolExecutor(max_workers=1) as loader:
+        gate = loader.submit(_load, app, catalogues)
+        stdio = importlib.import_module(STDIO_MODULE)
+        stdio.serve_stdio(gate.result, log_level=settings.log_level)
+    app.close()
+
+
+@click.command("install")
+@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.argument("catalogues", nargs=-1)
+@click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
+@click.option("--yes", is_flag=True, help="Overwrite an entry of ours without asking.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="The client's configuration file, if not the usual one."
+)
+def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, yes: bool, config: Path | None) -> None:
+    """Write CLIENT's configuration, so that it starts Pinakes with CATALOGUES."""
+    settings = load_settings()
+    entry = build_entry(settings.home, catalogues)
+    path = config or config_path(client)
+    section = CLIENTS[client].section
+    if only_print:
+        click.echo(f"# {path}", err=True)
+        print_json({section: {"pinakes": entry}})
+        return
+    document, exists = merged_config(path, section, entry)
+    if exists and not yes:
+        click.confirm(f"{path} has an entry 'pinakes' already; overwrite it?", abort=True)
+    write_config(path, document)
+    click.echo(f"written: {path}; restart {client} to use it")
+
+
+def _load(app: App, names: tuple[str, ...]) -> Gate:
+    """Open the catalogues and the model, so that the first call need not."""
+    gate = app.build_gate(names)
+    for one in app.list_installed():
+        if not names or one.name in names:
+            app.open_catalogue(one.name).shelf.reader()
+    if problem := app.embedder.check():
+        click.echo(f"pinakes: vector search is off: {problem}", err=True)
+        return gate
+    try:
+        app.embedder.embed_query("warm up")
+    except ExpectedError as error:
+        click.echo(f"pinakes: vector search is off: {error.message}", err=True)
+    return gate

@@ -1,0 +1,79 @@
+"""The `pinakes` command. Each command's module is loaded only when it is called, so that help and look-ups are quick."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from pinakes import __version__
+from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
+
+COMMANDS = {
+    "init": ("pinakes.cli.build", "Set up a library: the sample catalogue and the embedding model."),
+    "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
+    "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
+    "list": ("pinakes.cli.ask", "List the catalogues in the library."),
+    "search": ("pinakes.cli.ask", "Search a catalogue."),
+    "recommend": ("pinakes.cli.ask", "Recommend what is like the given titles."),
+    "get": ("pinakes.cli.ask", "Show one record, by id or title."),
+    "browse": ("pinakes.cli.ask", "Show the values of a field, with counts."),
+    "serve": ("pinakes.cli.connect", "Serve catalogues to an assistant, over stdio."),
+    "install": ("pinakes.cli.connect", "Write an assistant's configuration, so that it starts Pinakes."),
+    "tour": ("pinakes.cli.tour", "Set up, and see it at work: a few searches and a recommendation."),
+    "model": ("pinakes.cli.model", "Get, list and check embedding models."),
+    "doctor": ("pinakes.cli.doctor", "Check the library, and say what to do about what is wrong."),
+    "eval": ("pinakes.cli.measure", "Measure retrieval quality on a BEIR folder."),
+    "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
+}
+"""Command → the module that has it, and its one line of help."""
+
+
+class Commands(click.Group):
+    """Loads a command's module when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Load a command."""
+        if name not in COMMANDS:
+            ctx.fail(f"no command '{name}'{did_you_mean(name, list(COMMANDS))}")
+        module = importlib.import_module(COMMANDS[name][0])
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pinakes")
+def cli() -> None:
+    """Catalogue servers for AI assistants.
+
+    The library is in PINAKES_HOME, or in the platform's data folder.
+    """
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run a command; a foreseen failure is one line on standard error and an exit code that means something."""
+    try:
+        return cli.main(args=arguments, prog_name="pinakes", standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail(InterruptedByUser("stopped; whatever was finished is kept"))
+    except KeyboardInterrupt:
+        _fail(InterruptedByUser("stopped; whatever was finished is kept"))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ExpectedError as error:
+        _fail(error)
+
+
+def _fail(error: ExpectedError) -> None:
+    print(f"pinakes: {error.message}", file=sys.stderr)
+    sys.exit(error.exit_code)

@@ -1,0 +1,71 @@
+"""HTTP requests that end when their time is over, whatever the server does.
+
+httpx counts its time-outs anew with every byte, so a server that trickles would hold a caller for as long as it likes.
+A request can be cut off as a whole only on an event loop; this client keeps one, on a thread of its own.
+"""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+MAX_ANSWER_BYTES = 64 << 20
+
+
+class DeadlineClient:
+    """Sends requests to one server. Every failure is an `httpx.HTTPError`. Safe to use from several threads."""
+
+    def __init__(self, base_url: str, *, headers: Mapping[str, str]) -> None:
+        self._client = httpx.AsyncClient(base_url=base_url, headers=headers)
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def request(self, method: str, path: str, *, timeout_s: float, body: Any = None) -> bytes:
+        """Return the body of a good answer that came whole within the time."""
+        request = self._client.build_request(method, path, json=body, timeout=timeout_s)
+        return asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop()).result()
+
+    def close(self) -> None:
+        """Close the connections and end the thread."""
+        with self._guard:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            asyncio.run_coroutine_threadsafe(self._client.aclose(), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+
+    async def _answer(self, request: httpx.Request, timeout_s: float) -> bytes:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._received(request)
+        except TimeoutError as error:
+            raise httpx.ReadTimeout(f"no whole answer within {timeout_s} s") from error
+
+    async def _received(self, request: httpx.Request) -> bytes:
+        response = await self._client.send(request, stream=True)
+        try:
+            response.raise_for_status()
+            received = bytearray()
+            async for block in response.aiter_bytes():
+                received += block
+                if len(received) > MAX_ANSWER_BYTES:
+                    raise httpx.DecodingError("the answer is too large")
+            return bytes(received)
+        finally:
+            await response.aclose()
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_run, args=(self._loop,), name="embedder requests", daemon=True).start()
+            return self._loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()

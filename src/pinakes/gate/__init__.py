@@ -1,0 +1,1 @@
+"""The one path every call takes: permission, validation, run."""

@@ -1,0 +1,1 @@
+"""Rows → records → shelf: map, check, deduplicate, embed, write. Rejects are kept and counted."""

@@ -1,0 +1,1 @@
+"""A catalogue as files to ship: manifest, records, vectors, checksums."""

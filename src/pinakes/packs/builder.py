@@ -1,0 +1,126 @@
+"""Building a pack beside a catalogue, and checking one.
+
+    pack/manifest.json         counts, model, dimension, and the sha256 and size of every other file
+    pack/catalogue.toml        the declaration
+    pack/records.jsonl.zst     one record a line: {"id", "kind"?, "fields", "audiences"?}
+    pack/embeddings.parquet    id, embedding (list of float32)
+
+A pack is written under another name and moved into place, so there is a whole one or none.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import zstandard
+from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, fixed_size_list_array
+from arro3.io import write_parquet
+import numpy as np
+
+from pinakes.catalogue.codec import encode_record
+from pinakes.errors import StorageError
+from pinakes.model.record import RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.model.vectors import Vector
+from pinakes.net.checksum import sha256_of
+from pinakes.shelf.port import ShelfReader
+
+MANIFEST = "manifest.json"
+RECORDS = "records.jsonl.zst"
+EMBEDDINGS = "embeddings.parquet"
+DECLARATION = "catalogue.toml"
+FORMAT = 1
+BATCH_ROWS = 4096
+
+
+def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str) -> dict[str, Any]:
+    """Write the pack of a catalogue as the reader sees it, in place of an older one, and return its manifest."""
+    fresh = target.with_name(f"{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    (fresh / DECLARATION).write_text(declaration, encoding="utf-8")
+    records = _write_records(reader, fresh / RECORDS)
+    files = [DECLARATION, RECORDS]
+    vectors = 0
+    if reader.model is not None:
+        vectors = _write_embeddings(reader, fresh / EMBEDDINGS, reader.model.dimension)
+        files.append(EMBEDDINGS)
+    manifest = {
+        "format": FORMAT,
+        "catalogue": name,
+        "change_no": reader.change_no,
+        "records": records,
+        "embeddings": vectors,
+        "model": reader.model.name if reader.model else None,
+        "dimension": reader.model.dimension if reader.model else None,
+        "files": {
+            file: {"sha256": sha256_of(fresh / file), "size_bytes": (fresh / file).stat().st_size} for file in files
+        },
+    }
+    (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(fresh, target)  # commit point: the pack is there, whole
+    return manifest
+
+
+def check_pack(folder: Path) -> list[str]:
+    """Return what is wrong with a pack; nothing when every file is as the manifest says."""
+    try:
+        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        return [f"{folder / MANIFEST}: {error}"]
+    problems = []
+    for name, wanted in manifest["files"].items():
+        path = folder / name
+        if not path.is_file():
+            problems.append(f"{path} is missing")
+        elif sha256_of(path) != wanted["sha256"]:
+            problems.append(f"{path} is damaged: its sha256 is not the manifest's")
+    return problems
+
+
+def _write_records(reader: ShelfReader, path: Path) -> int:
+    count = 0
+    with path.open("wb") as file, zstandard.ZstdCompressor(level=6).stream_writer(file) as packed:
+        for keys in _key_batches(reader):
+            for record in reader.fetch(keys, scope=WHOLE).values():
+                body = orjson.loads(encode_record(record))
+                packed.write(orjson.dumps({"id": record.id, **body}) + b"\n")
+                count += 1
+    return count
+
+
+def _write_embeddings(reader: ShelfReader, path: Path, dimension: int) -> int:
+    items = Field("item", DataType.float32(), nullable=False)
+    schema = Schema([Field("id", DataType.utf8()), Field("embedding", DataType.list(items, dimension))])
+    counts: list[int] = []
+
+    def batches() -> Iterator[RecordBatch]:
+        for keys in _key_batches(reader):
+            vectors = reader.vectors(keys)
+            has_vector = vectors.any(axis=1)
+            ids = [one for one, kept in zip(reader.ids(keys), has_vector, strict=True) if kept]
+            counts.append(len(ids))
+            yield _batch(ids, vectors[has_vector], schema, items)
+
+    try:
+        write_parquet(RecordBatchReader.from_batches(schema, batches()), str(path), compression="uncompressed")
+    except OSError as error:
+        raise StorageError(f"{path}: {error}") from error
+    return sum(counts)
+
+
+def _batch(ids: list[RecordId], vectors: Vector, schema: Schema, items: Field) -> RecordBatch:
+    values = Array.from_numpy(np.ascontiguousarray(vectors).reshape(-1))
+    lists = fixed_size_list_array(values, vectors.shape[1], type=DataType.list(items, vectors.shape[1]))
+    return RecordBatch.from_arrays([Array(ids, type=DataType.utf8()), lists], schema=schema)
+
+
+def _key_batches(reader: ShelfReader) -> Iterator[list[Any]]:
+    after = None
+    while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
+        yield keys
+        after = keys[-1]

@@ -1,0 +1,68 @@
+"""Which records belong together: seasons, films and specials of one work."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pinakes.catalogue.spec import CatalogueSpec, texts_of
+from pinakes.model.record import Record
+from pinakes.text.normalise import fold, fold_name
+
+MIN_STEM_CHARS = 5
+
+_SUBTITLE = re.compile(r"\s*(?:[:：;]|\s[-–—~]|[(\[〜~]).*$")
+_SEASON = re.compile(
+    r"\s+(?:(?:the\s+)?(?:movie|film|ova|ona|special|specials|tv|season|part|cour|series|final|recap|zoku|shin|kai)\b"
+    r"|\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b).*$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What tells a record's franchise: the pages it is at, the pages it names, and the stems of its title."""
+
+    pages: frozenset[str]
+    related: frozenset[str]
+    stem: str
+
+
+def work_of(record: Record, spec: CatalogueSpec) -> Work:
+    """Return what tells a record's franchise."""
+    recommend = spec.recommend
+    related = texts_of(record.get(recommend.related_field)) if recommend and recommend.related_field else []
+    pages = texts_of(record.get(recommend.pages_field)) if recommend and recommend.pages_field else []
+    return Work(
+        pages=frozenset((record.id, *pages)), related=frozenset(related), stem=title_stem(spec.title_of(record))
+    )
+
+
+def title_stem(title: str) -> str:
+    """Return a title without subtitle, season and the like: `Mushishi Zoku Shou` → `mushishi`."""
+    folded = fold(title).strip()
+    stem = fold_name(_SEASON.sub("", _SUBTITLE.sub("", folded)))
+    return stem or fold_name(folded)
+
+
+def same_franchise(one: Work, other: Work) -> bool:
+    """Tell whether two records are of one work."""
+    if not one.related.isdisjoint(other.pages) or not other.related.isdisjoint(one.pages):
+        return True
+    return _starts_with(one.stem, other.stem) or _starts_with(other.stem, one.stem)
+
+
+def pick_diverse(works: Sequence[Work], *, limit: int, per_franchise: int) -> list[int]:
+    """Return the first places, in order, with no more than so many of one franchise."""
+    chosen: list[int] = []
+    for place, work in enumerate(works):
+        if len(chosen) == limit:
+            break
+        alike = sum(same_franchise(work, works[other]) for other in chosen)
+        if alike < per_franchise:
+            chosen.append(place)
+    return chosen
+
+
+def _starts_with(longer: str, stem: str) -> bool:
+    if len(stem) < MIN_STEM_CHARS:
+        return longer == stem
+    return longer == stem or longer.startswith(f"{stem} ")

@@ -1,0 +1,1 @@
+"""Transports: bytes ↔ the gate, and nothing else."""

@@ -1,0 +1,109 @@
+"""Rows from JSON and JSON Lines files, plain or compressed (`.zst`, `.gz`)."""
+
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import orjson
+import zstandard
+
+from pinakes.errors import InputError
+from pinakes.sources.port import SourceRow
+
+MAX_LINE_BYTES = 64 << 20
+ROW_LISTS = ("data", "rows", "items", "records")
+"""Where a JSON object keeps its rows."""
+
+
+class JsonRows:
+    """Implements `RowSource` for a file of JSON (a list, or an object with a list) or JSON Lines."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file")
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self._path.name
+
+    @property
+    def size_bytes(self) -> int | None:
+        """The file's size."""
+        return self._path.stat().st_size
+
+    def iter_rows(self) -> Iterator[SourceRow]:
+        """Yield the rows; the form is told by the name, and by the first character where the name does not."""
+        try:
+            with _opened(self._path) as file:
+                if _is_lines(self._path, file):
+                    yield from self._iter_lines(file)
+                else:
+                    yield from self._iter_list(file.read())
+        except (OSError, EOFError, zstandard.ZstdError) as error:
+            raise InputError(f"{self._path}: cannot be read: {error}") from error
+
+    def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _row(line, f"line {number}")
+
+    def _iter_list(self, text: bytes) -> Iterator[SourceRow]:
+        try:
+            document = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            raise InputError(
+                f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+            ) from error
+        rows = _rows_in(document)
+        if rows is None:
+            raise InputError(f"{self._path}: no list of rows; a list, or an object with one of {', '.join(ROW_LISTS)}")
+        for number, values in enumerate(rows, start=1):
+            yield _checked(values, f"row {number}")
+
+
+def _row(line: bytes, place: str) -> SourceRow:
+    try:
+        return _checked(orjson.loads(line), place)
+    except orjson.JSONDecodeError as error:
+        return SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
+
+
+def _checked(values: Any, place: str) -> SourceRow:
+    if isinstance(values, dict):
+        return SourceRow(place=place, values=values)
+    return SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
+
+
+def _rows_in(document: Any) -> list[Any] | None:
+    if isinstance(document, list):
+        return document
+    if isinstance(document, dict):
+        return next((document[key] for key in ROW_LISTS if isinstance(document.get(key), list)), None)
+    return None
+
+
+def _is_lines(path: Path, file: io.BufferedReader) -> bool:
+    suffixes = path.suffixes[-2:]
+    if ".jsonl" in suffixes or ".ndjson" in suffixes:
+        return True
+    head = file.peek(4096).lstrip()
+    return head.startswith(b"{") and b"}\n{" in head
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[io.BufferedReader]:
+    with path.open("rb") as raw:
+        yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix)), buffer_size=1 << 20)
+
+
+def _unpacked(raw: BinaryIO, suffix: str) -> Any:
+    if suffix == ".zst":
+        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=raw)
+    return raw

@@ -1,0 +1,19 @@
+"""An open catalogue, as tools get it: what it is, and the ways to ask it."""
+
+from dataclasses import dataclass
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.port import Shelf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCatalogue:
+    """A catalogue that is being served."""
+
+    name: str
+    spec: CatalogueSpec
+    shelf: Shelf
+    searcher: Searcher
+    recommender: Recommender

@@ -1,0 +1,39 @@
+"""JSON schemas made small: every byte of the tool list is read by a model at each turn."""
+
+from typing import Any
+
+DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
+NULL = {"type": "null"}
+
+
+def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that says the same in fewer words: definitions in place, no titles, short unions."""
+    small: dict[str, Any] = _compact(schema, schema.get("$defs", {}))
+    return small
+
+
+def _compact(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_compact(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        target = definitions[node["$ref"].rsplit("/", 1)[1]]
+        return _compact({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
+    small = {key: _compact(value, definitions) for key, value in node.items() if key not in DROPPED}
+    if "properties" in node:
+        small.pop("description", None)  # the docstring of a model is for people who read its code
+        small["properties"] = {name: _compact(value, definitions) for name, value in node["properties"].items()}
+    return _short_union(small)
+
+
+def _short_union(node: dict[str, Any]) -> dict[str, Any]:
+    """Turn `anyOf: [X, null]` into X, or null; an argument with null as its default is simply optional."""
+    options = node.get("anyOf", [])
+    real = [option for option in options if option != NULL]
+    if len(real) != 1 or not isinstance(real[0].get("type"), str):
+        return node
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+    if "default" in node:
+        return {**real[0], **rest}
+    return {**real[0], **rest, "type": [real[0]["type"], "null"]}

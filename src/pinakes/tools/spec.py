@@ -1,0 +1,50 @@
+"""A tool's declaration: name, shapes, the action it needs, and the function that runs it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.schema import compact_schema
+
+
+class ToolParams(BaseModel):
+    """A tool's arguments, as the client sends them; what is not declared is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+
+
+class ToolResult(BaseModel):
+    """A tool's answer, or a part of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSpec:
+    """Something a client can call. It cannot be declared without its action and its cost."""
+
+    name: str
+    title: str
+    description: str
+    params: type[ToolParams]
+    result: type[ToolResult]
+    action: Action
+    cost: Cost
+    run: Callable[[Principal, Any], ToolResult]
+    text: Callable[[Any], str]
+    read_only: bool = True
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments."""
+        return compact_schema(self.params.model_json_schema())
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer."""
+        return compact_schema(self.result.model_json_schema(mode="serialization"))

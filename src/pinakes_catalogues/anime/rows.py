@@ -1,0 +1,139 @@
+"""A row of an anime-offline-database file → a record.
+
+The file's rows have `sources`, `title`, `type`, `episodes`, `status`, `animeSeason`, `synonyms`, `relatedAnime`, `tags`
+and, where they were added, `synopsis` or `synopses` (by provider), `duration` and `popularity`.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from pinakes.api import InputError, Record, RecordId, Tag
+
+PROVIDERS = {
+    "myanimelist.net/anime/": "mal",
+    "anilist.co/anime/": "anilist",
+    "kitsu.io/anime/": "kitsu",
+    "kitsu.app/anime/": "kitsu",
+    "anidb.net/anime/": "anidb",
+    "anime-planet.com/anime/": "anime-planet",
+    "anisearch.com/anime/": "anisearch",
+    "livechart.me/anime/": "livechart",
+    "notify.moe/anime/": "notify",
+}
+"""Providers in the order in which they give a record its id."""
+
+TYPES = ("TV", "MOVIE", "OVA", "ONA", "SPECIAL")
+STATUSES = ("FINISHED", "ONGOING", "UPCOMING")
+SEASONS = ("WINTER", "SPRING", "SUMMER", "FALL")
+MACHINE_WRITTEN = "modb_llm"
+CREDIT = re.compile(r"\s*[\[(](?:source|written by|adapted from|edited by)\b[^\])]*[\])]\s*$", re.IGNORECASE)
+
+
+def record_of(row: Mapping[str, Any]) -> Record:
+    """Return the record of a row, or refuse a row without a title or a source."""
+    title = _text(row.get("title"))
+    if not title:
+        raise InputError("'title' is missing")
+    sources = _texts(row, "sources")
+    season = row.get("animeSeason") or {}
+    fields = {
+        "title": title,
+        "alternatives": tuple(name for name in _texts(row, "synonyms") if name != title),
+        "type": _choice(row.get("type"), TYPES),
+        "episodes": _positive(row, "episodes"),
+        "status": _choice(row.get("status"), STATUSES),
+        "season": season.get("season") if season.get("season") in SEASONS else None,
+        "year": _positive(season, "year"),
+        "duration": _minutes(row.get("duration")),
+        "tags": tags_of(_texts(row, "tags")),
+        "synopsis": _synopsis(row),
+        "popularity": _positive(row, "popularity"),
+        "sources": sources,
+        "relations": _texts(row, "relatedAnime"),
+    }
+    return Record(id=_id_of(sources, title), fields={name: value for name, value in fields.items() if value})
+
+
+def identities_of(record: Record) -> tuple[str, ...]:
+    """Return what no two records share: their pages at the providers."""
+    return record.get("sources") or (record.id,)
+
+
+def is_metadata(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row is the file's own description rather than an anime."""
+    return "title" not in row and ("$schema" in row or "license" in row)
+
+
+def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
+    """Return tags in their usual spelling and category; one that is not in the table is kept under `other`."""
+    aliases, split, categories = _taxonomy()
+    found: dict[Tag, None] = {}
+    for name in names:
+        lowered = " ".join(name.lower().split())
+        for part in split.get(lowered, (lowered,)):
+            value = aliases.get(part, part)
+            found[Tag(categories.get(value, "other"), value)] = None
+    return tuple(found)
+
+
+@cache
+def _taxonomy() -> tuple[dict[str, str], dict[str, list[str]], dict[str, str]]:
+    table = tomllib.loads(resources.files(__package__).joinpath("taxonomy.toml").read_text(encoding="utf-8"))
+    aliases, split = table.pop("aliases"), table.pop("split")
+    return aliases, split, {value: category for category, values in table.items() for value in values}
+
+
+def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
+    for place, provider in PROVIDERS.items():
+        for source in sources:
+            if place in source:
+                return RecordId(f"{provider}-{source.split(place)[1].strip('/')}")
+    if not sources:
+        raise InputError(f"'sources' of '{title}' is empty: a record needs a page to be known by")
+    return RecordId(re.sub(r"^https?://", "", sources[0]))
+
+
+def _synopsis(row: Mapping[str, Any]) -> str | None:
+    """Return the longest synopsis that a person wrote, else any."""
+    synopses = dict(row.get("synopses") or {})
+    if row.get("synopsis"):
+        synopses["own"] = row["synopsis"]
+    cleaned = {provider: CREDIT.sub("", _text(text)) for provider, text in synopses.items()}
+    by_people = [text for provider, text in cleaned.items() if text and provider != MACHINE_WRITTEN]
+    texts = by_people or [text for text in cleaned.values() if text]
+    return max(texts, key=len) if texts else None
+
+
+def _choice(value: Any, choices: tuple[str, ...]) -> str:
+    return value if value in choices else "UNKNOWN"
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
+    values = row.get(field) or []
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InputError(f"'{field}' is not a list of texts")
+    return tuple(dict.fromkeys(stripped for value in values if (stripped := value.strip())))
+
+
+def _positive(row: Mapping[str, Any], field: str) -> int | None:
+    """Return a count or a year; the files write 0 for what they do not know."""
+    value = row.get(field)
+    if value is None or isinstance(value, int) and not isinstance(value, bool):
+        return value if value and value > 0 else None
+    raise InputError(f"'{field}' is {value!r}, not a whole number")
+
+
+def _minutes(duration: Any) -> int | None:
+    """Return minutes from a number of minutes or the file's own {value, unit: SECONDS}."""
+    if isinstance(duration, dict):
+        value = duration.get("value")
+        return round(value / 60) or 1 if isinstance(value, int | float) and value > 0 else None
+    return duration if isinstance(duration, int) and duration > 0 else None

@@ -1,0 +1,284 @@
+"""What the embedded shelf owes beyond the port: derived indexes, other processes, one writer at a time."""
+
+import contextlib
+import json
+import logging
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.errors import BusyError, StorageError
+from pinakes.model.record import RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import Author, Delete, Put
+from pinakes.text.query import analyse_query
+
+ANSWER_TIMEOUT_S = 30
+
+READING_PROCESS = """
+import json, pathlib, sys
+from pinakes.catalogue.loader import get_builtin
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.text.query import analyse_query
+
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+for line in sys.stdin:
+    view = shelf.reader()
+    ranking = view.lexical(analyse_query(line, synonyms={}), scope=WHOLE, limit=10)
+    print(json.dumps([view.ids([hit.key for hit in ranking.best]), view.count(WHOLE), view.stale]), flush=True)
+"""
+
+LOCKING_PROCESS = """
+import filelock, pathlib, sys
+with filelock.FileLock(pathlib.Path(sys.argv[1]) / "lock"):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+class Other:
+    """Another process, asked line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, line: str) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        return json.loads(self.read())
+
+    def read(self) -> str:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)
+        assert ready, "the other process did not answer"
+        return self._process.stdout.readline().strip()
+
+
+@contextlib.contextmanager
+def other_process(script: str, folder: Path) -> Iterator[Other]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            yield Other(process)
+        finally:
+            process.kill()
+
+
+def fill(stock: Any, count: int = 6) -> None:
+    groups = ["Mecha", "Drama", "Comedy"]
+    stock.put(
+        *(
+            stock.record(f"r{number}", body="a robot story", group=[groups[number % 3]], number=2000 + number)
+            for number in range(count)
+        )
+    )
+
+
+def base_name(stock: Any) -> str:
+    (pointer,) = Path(stock.shelf.folder).glob("index/*/CURRENT")
+    return pointer.read_text(encoding="utf-8")
+
+
+# Derived indexes
+
+
+def test_deleting_the_index_and_reopening_gives_the_same_answers(embedded_stock: Any) -> None:
+    fill(embedded_stock)
+    before = embedded_stock.answers(embedded_stock.shelf.reader())
+    embedded_stock.shelf.close()
+    shutil.rmtree(embedded_stock.shelf.folder / "index")
+    reopened = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
+    assert embedded_stock.answers(reopened.reader()) == before
+    reopened.close()
+
+
+def test_deleting_the_index_under_an_open_shelf_loses_nothing(embedded_stock: Any) -> None:
+    fill(embedded_stock)
+    embedded_stock.shelf.reader()
+    shutil.rmtree(embedded_stock.shelf.folder / "index")
+    embedded_stock.put(embedded_stock.record("new", body="a robot story"))
+    assert embedded_stock.shelf.reader().count(WHOLE) == 7
+    assert len(embedded_stock.lexical("robot")) == 7
+
+
+def test_another_spec_builds_its_own_index_and_the_old_one_goes(embedded_stock: Any) -> None:
+    record = embedded_stock.record("one")
+    shelf = embedded_stock.shelf
+    embedded_stock.put(type(record)(id=record.id, fields={**record.fields, "sources": ("lighthouse",)}))
+    assert embedded_stock.lexical("lighthouse") == []
+    shelf.close()
+    declaration = get_builtin("anime").declaration
+    changed = compile_text(declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test")
+    reopened = EmbeddedShelf.open(shelf.folder, changed)
+    assert reopened.reader().lexical(analyse_query("lighthouse", synonyms={}), scope=WHOLE, limit=5).total == 1
+    assert len(list((shelf.folder / "index").iterdir())) == 1
+    reopened.close()
+
+
+def test_a_new_base_is_built_when_the_tail_outgrows_it_and_the_answers_stay(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(embedded_stock)
+    first = base_name(embedded_stock)
+    embedded_stock.put(embedded_stock.record("r1", body="a robot story, again"))
+    embedded_stock.delete("r2")
+    assert base_name(embedded_stock) == first
+    before = embedded_stock.answers(embedded_stock.shelf.reader())
+    monkeypatch.setattr(shelf_module, "TAIL_ROWS", 1)
+    embedded_stock.shelf.publish()
+    assert base_name(embedded_stock) != first
+    assert [path.name for path in Path(embedded_stock.shelf.folder).glob("index/*/base-*")] == [
+        base_name(embedded_stock)
+    ]
+    reopened = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
+    assert reopened.reader().tail.columns.size == 0
+    assert embedded_stock.answers(reopened.reader()) == before
+    reopened.close()
+
+
+def test_a_view_outlives_the_base_it_was_taken_from(embedded_stock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(embedded_stock)
+    view = embedded_stock.shelf.reader()
+    before = embedded_stock.answers(view)
+    monkeypatch.setattr(shelf_module, "TAIL_ROWS", 0)
+    embedded_stock.delete("r0", "r1", "r2")
+    assert not list(Path(embedded_stock.shelf.folder).glob(f"index/*/base-{view.base.change_no}"))
+    assert embedded_stock.answers(view) == before
+
+
+def test_an_index_that_is_ahead_of_the_store_is_built_anew(
+    embedded_stock: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(embedded_stock, 3)
+    embedded_stock.shelf.close()
+    shutil.copy(embedded_stock.shelf.folder / "records.sqlite", tmp_path / "backup.sqlite")
+    fill(embedded_stock, 6)
+    embedded_stock.shelf.close()
+    for leftover in embedded_stock.shelf.folder.glob("records.sqlite*"):
+        leftover.unlink()
+    shutil.copy(tmp_path / "backup.sqlite", embedded_stock.shelf.folder / "records.sqlite")
+    with caplog.at_level(logging.WARNING):
+        assert sorted(embedded_stock.lexical("robot")) == ["r0", "r1", "r2"]
+    assert "built anew" in caplog.text
+
+
+def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no catalogue here"):
+        EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
+
+
+# Other processes
+
+
+def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    with other_process(READING_PROCESS, embedded_stock.shelf.folder) as other:
+        assert other.ask("robot") == [["r0", "r1"], 2, None]
+        embedded_stock.put(embedded_stock.record("new", body="a samurai"))
+        assert other.ask("samurai") == [["new"], 3, None]
+        embedded_stock.delete("r0")
+        assert other.ask("robot") == [["r1"], 2, None]
+
+
+def test_an_open_process_indexes_by_itself_what_another_did_not_publish(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    with other_process(READING_PROCESS, embedded_stock.shelf.folder) as other:
+        assert other.ask("samurai") == [[], 2, None]
+        embedded_stock.shelf.apply([Put(record=embedded_stock.record("new", body="a samurai"))])
+        assert other.ask("samurai") == [["new"], 3, None]
+
+
+def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lock(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf_module, "WRITER_LOCK_TIMEOUT_S", 0.2)
+    folder = embedded_stock.shelf.folder
+    with other_process(LOCKING_PROCESS, folder) as other:
+        assert other.read() == "held"
+        started_at = time.monotonic()
+        with pytest.raises(BusyError) as refused:
+            embedded_stock.shelf.apply([Put(record=embedded_stock.record("one"))])
+        assert time.monotonic() - started_at < 1.0
+    assert "'anime'" in refused.value.message
+    assert str(folder / "lock") in refused.value.message
+    embedded_stock.put(embedded_stock.record("one"))
+    assert embedded_stock.shelf.reader().count(WHOLE) == 1
+
+
+def test_a_reader_that_cannot_catch_up_while_another_process_writes_says_it_is_stale(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    assert embedded_stock.shelf.reader().stale is None
+    embedded_stock.shelf.apply([Put(record=embedded_stock.record("new"))])
+    with other_process(LOCKING_PROCESS, embedded_stock.shelf.folder) as other:
+        assert other.read() == "held"
+        view = embedded_stock.shelf.reader()
+        assert (view.stale, view.count(WHOLE)) == ("another process is writing", 2)
+        assert view.find([RecordId("new")], scope=WHOLE) == {}
+    view = embedded_stock.shelf.reader()
+    assert (view.stale, view.count(WHOLE)) == (None, 3)
+
+
+def test_a_reader_with_too_much_to_catch_up_says_it_is_stale_until_it_is_published(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(embedded_stock, 2)
+    embedded_stock.shelf.reader()
+    monkeypatch.setattr(shelf_module, "CATCH_UP_CHANGES", 2)
+    embedded_stock.shelf.apply([Put(record=embedded_stock.record(f"new{number}")) for number in range(3)])
+    view = embedded_stock.shelf.reader()
+    assert (view.stale, view.count(WHOLE)) == ("3 changes are being indexed", 2)
+    embedded_stock.shelf.publish()
+    view = embedded_stock.shelf.reader()
+    assert (view.stale, view.count(WHOLE)) == (None, 5)
+
+
+# The store
+
+
+def test_every_change_names_its_author_and_what_was_before(embedded_stock: Any) -> None:
+    author = Author(principal="ada", call_id="call-1")
+    shelf = embedded_stock.shelf
+    shelf.apply([Put(record=embedded_stock.record("one", body="first"))], author=author)
+    shelf.apply([Put(record=embedded_stock.record("one", body="second")), Delete(RecordId("one"))], author=author)
+    rows = shelf.store._db().execute("SELECT op, before, principal, call_id FROM changes ORDER BY change_no").fetchall()
+    assert [row[0] for row in rows] == ["insert", "update", "delete"]
+    assert rows[0][1] is None
+    assert b"first" in rows[1][1]
+    assert b"second" in rows[2][1]
+    assert {row[2:] for row in rows} == {("ada", "call-1")}
+
+
+def test_rejects_of_a_source_are_replaced_by_those_of_its_next_run(embedded_stock: Any) -> None:
+    shelf = embedded_stock.shelf
+    shelf.replace_rejects("a.csv", [("line 2", "no title"), ("line 9", "no id")])
+    shelf.replace_rejects("b.csv", [("line 1", "no id")])
+    shelf.replace_rejects("a.csv", [("line 9", "no id")])
+    assert shelf.rejects() == [("a.csv", "line 9", "no id"), ("b.csv", "line 1", "no id")]
+
+
+def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: Any) -> None:
+    embedded_stock.shelf.store._db().pragma("user_version", 99)
+    embedded_stock.shelf.close()
+    with pytest.raises(StorageError, match="newer Pinakes"):
+        embedded_stock.shelf.reader()
+
+
+def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "records.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
+    shelf = EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
+    with pytest.raises(StorageError, match=r"records\.sqlite"):
+        shelf.reader()

@@ -1,0 +1,478 @@
+"""What every shelf owes its callers, over every implementation of the port and every built-in catalogue."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.errors import InputError
+from pinakes.model.hits import FacetCount
+from pinakes.model.record import Key, RecordId
+from pinakes.model.scope import KIND_FIELD, WHOLE, AllOf, AnyOf, NoneOf, Range, Scope, Sight
+from pinakes.shelf.port import Embedding, Put
+from pinakes.text.query import analyse_query
+
+STAFF = Scope(sight=Sight(frozenset({"Staff"})))
+GUEST = Scope(sight=Sight(frozenset()))
+
+
+def where(*conditions: Any) -> Scope:
+    return Scope(conditions=conditions)
+
+
+def query(text: str) -> Any:
+    return analyse_query(text, synonyms={})
+
+
+# Fetching
+
+
+def test_a_record_that_was_put_comes_back_as_it_was(stock: Any) -> None:
+    record = stock.record("one", body="A robot.", group=["Mecha"], number=2001, audiences=("staff",))
+    stock.put(record)
+    view = stock.shelf.reader()
+    keys = view.find([RecordId("one")], scope=WHOLE)
+    assert view.fetch(list(keys.values()), scope=WHOLE) == {keys[RecordId("one")]: record}
+    assert view.ids(list(keys.values())) == ["one"]
+
+
+def test_ids_and_keys_that_do_not_exist_are_left_out(stock: Any) -> None:
+    stock.put(stock.record("one"))
+    view = stock.shelf.reader()
+    assert list(view.find([RecordId("none"), RecordId("one"), RecordId("\ud800")], scope=WHOLE)) == ["one"]
+    assert view.fetch([Key(10_000)], scope=WHOLE) == {}
+
+
+def test_tens_of_thousands_of_keys_can_be_fetched_at_once(stock: Any) -> None:
+    stock.put(stock.record("one"))
+    assert len(stock.shelf.reader().fetch([Key(number) for number in range(40_000)], scope=WHOLE)) == 1
+
+
+def test_an_empty_shelf_answers_every_read_with_nothing(stock: Any) -> None:
+    answers = stock.answers(stock.shelf.reader())
+    assert answers["scan"] == answers["facets"] == answers["titles_like"] == []
+    assert answers["lexical"].total == answers["count"] == 0
+    assert answers["nearest"] == [[], []]
+
+
+def test_a_scan_in_pages_visits_every_record_once_in_key_order(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}") for number in range(7)))
+    stock.put(stock.record("r2", body="changed"))
+    view = stock.shelf.reader()
+    pages, after = [], None
+    while page := view.scan(scope=WHOLE, after=after, limit=3):
+        pages.append(page)
+        after = page[-1]
+    keys = [key for page in pages for key in page]
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert keys == sorted(keys)
+    assert set(view.ids(keys)) == {f"r{number}" for number in range(7)}
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("The Running Robots", "robot runs"),
+        ("Pokémon café", "POKEMON"),
+        ("programming in C++", "c++"),
+        ("進撃の巨人", "巨人"),
+        ("나의 히어로 아카데미아", "히어로"),
+        ("三体问题", "三体"),
+        ("東京喰種", "喰"),
+        ("Ёжик в тумане", "ежик"),
+    ],
+)
+def test_words_are_found_folded_stemmed_and_within_unspaced_scripts(stock: Any, written: str, asked: str) -> None:
+    stock.put(stock.record("hit", body=written), stock.record("miss", body="something else"))
+    assert stock.lexical(asked) == ["hit"]
+
+
+def test_the_title_is_searched_and_weighs_more_than_the_body(stock: Any) -> None:
+    stock.put(
+        stock.record("in-body", title="Another name", body="lighthouse"),
+        stock.record("in-title", title="Lighthouse", body="another name"),
+    )
+    assert stock.lexical("lighthouse") == ["in-title", "in-body"]
+
+
+def test_a_rarer_word_outranks_a_common_one(stock: Any) -> None:
+    stock.put(*(stock.record(f"common{number}", body="robot story") for number in range(5)))
+    stock.put(stock.record("rare", body="samurai story"))
+    assert stock.lexical("robot samurai")[0] == "rare"
+
+
+def test_the_total_counts_matches_beyond_the_limit(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}", body="robot") for number in range(5)))
+    ranking = stock.shelf.reader().lexical(query("robot"), scope=WHOLE, limit=2)
+    assert (len(ranking.best), ranking.total) == (2, 5)
+
+
+def test_a_limit_of_nothing_gives_the_total_alone(stock: Any) -> None:
+    stock.put(stock.record("one", body="robot"))
+    view = stock.shelf.reader()
+    ranking = view.lexical(query("robot"), scope=WHOLE, limit=0)
+    assert (ranking.best, ranking.total) == ((), 1)
+    assert view.nearest(stock.vector("one")[None], scope=WHOLE, limit=0)[0].best == ()
+
+
+def test_a_query_without_terms_finds_nothing(stock: Any) -> None:
+    stock.put(stock.record("one", body="robot"))
+    assert stock.lexical("  !? ") == []
+
+
+def test_lexical_among_keys_looks_at_no_others(stock: Any) -> None:
+    stock.put(*(stock.record(name, body="robot") for name in ("one", "two", "three")))
+    among = stock.keys("three", "one")
+    view = stock.shelf.reader()
+    ranking = view.lexical(query("robot"), scope=WHOLE, limit=10, among=among)
+    assert view.ids([hit.key for hit in ranking.best]) == ["one", "three"]
+    assert ranking.total == 2
+    assert view.lexical(query("robot"), scope=WHOLE, limit=10, among=[]).total == 0
+
+
+def test_equal_scores_are_ordered_by_key_even_at_the_cut(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}", body="robot") for number in range(40)))
+    for number in (3, 1, 0):  # written again, and so at the end of any index
+        stock.put(replace(stock.record(f"r{number}", body="robot"), audiences=("staff",)))
+    assert stock.lexical("robot", limit=4) == ["r0", "r1", "r2", "r3"]
+
+
+# Vectors
+
+
+def test_nearest_ranks_by_cosine_with_the_record_itself_first(stock: Any) -> None:
+    names = [f"r{number}" for number in range(12)]
+    stock.put(*(stock.record(name) for name in names))
+    by_cosine = sorted(names, key=lambda name: -float(stock.vector(name) @ stock.vector("r5")))
+    assert stock.nearest("r5") == by_cosine
+    assert by_cosine[0] == "r5"
+
+
+def test_several_vectors_are_answered_in_one_call_each_with_its_own_ranking(stock: Any) -> None:
+    stock.put(*(stock.record(name) for name in ("one", "two", "three")))
+    view = stock.shelf.reader()
+    rankings = view.nearest(np.stack([stock.vector("three"), stock.vector("one")]), scope=WHOLE, limit=1)
+    assert [view.ids([ranking.best[0].key]) for ranking in rankings] == [["three"], ["one"]]
+    assert rankings[0].best[0].score == pytest.approx(1.0, abs=1e-5)
+
+
+def test_equal_cosines_are_ordered_by_key(stock: Any) -> None:
+    names = [f"r{number}" for number in range(9)]
+    stock.apply(*(stock.embedded(stock.record(name), like="the same") for name in names))
+    assert stock.nearest("the same", limit=5) == names[:5]
+
+
+def test_records_without_vectors_are_found_by_words_only(stock: Any) -> None:
+    stock.put(stock.record("with", body="robot"))
+    stock.apply(Put(record=stock.record("without", body="robot")))
+    assert stock.lexical("robot") == ["with", "without"]
+    assert stock.nearest("with") == ["with"]
+    rows = stock.shelf.reader().vectors(stock.keys("without", "with"))
+    assert not rows[0].any()
+    assert rows[1] == pytest.approx(stock.vector("with"))
+
+
+def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> None:
+    assert stock.shelf.reader().vectors([]).shape == (0, 16)
+
+
+def test_an_embedding_given_once_is_not_missing_afterwards_even_if_the_record_is_deleted(stock: Any) -> None:
+    writer = stock.shelf.writer()
+    assert writer.missing_embeddings([b"one", b"two"]) == {b"one", b"two"}
+    stock.put(stock.record("one"))
+    stock.delete("one")
+    assert writer.missing_embeddings([b"one", b"two"]) == {b"two"}
+    stock.apply(Put(record=stock.record("again"), embedding=Embedding(digest=b"one")))
+    assert stock.nearest("one") == ["again"]
+
+
+def test_a_digest_without_a_vector_anywhere_is_still_missing_and_can_be_given_later(stock: Any) -> None:
+    named = Put(record=stock.record("one"), embedding=Embedding(digest=b"one"))
+    stock.apply(named)
+    assert stock.nearest("one") == []
+    assert stock.shelf.writer().missing_embeddings([b"one"]) == {b"one"}
+    assert stock.shelf.writer().unchanged([named]) == set()
+    stock.put(stock.record("one"))
+    assert stock.nearest("one") == ["one"]
+
+
+@pytest.mark.parametrize("vector", [np.ones(5, np.float32), np.full(16, np.nan, np.float32)])
+def test_a_vector_that_cannot_be_the_models_is_refused_and_nothing_is_written(stock: Any, vector: Any) -> None:
+    wrong = Put(record=stock.record("one"), embedding=Embedding(digest=b"x", vector=vector))
+    with pytest.raises(InputError, match="not one of test-model"):
+        stock.apply(wrong)
+    assert stock.shelf.reader().count(WHOLE) == 0
+
+
+# Titles
+
+
+def test_a_misspelt_title_is_found_with_the_title_as_written(stock: Any) -> None:
+    stock.put(
+        stock.record("right", title="Neon Genesis: Evangelion!"),
+        stock.record("wrong", title="The Garden of Words"),
+    )
+    view = stock.shelf.reader()
+    best = view.titles_like("neon genisis evangelon", scope=WHOLE, limit=1)[0]
+    assert (view.ids([best.key]), best.title) == (["right"], "Neon Genesis: Evangelion!")
+    assert 0.9 < best.likeness < 1.0
+
+
+# Conditions
+
+
+@pytest.fixture
+def grouped(stock: Any) -> Any:
+    stock.put(
+        stock.record("old", title="A robot", body="robot", group=["Mecha"], number=1995),
+        stock.record("new", title="A robot", body="robot", group=["Drama"], number=2015),
+        stock.record("bare", title="A robot", body="robot"),
+    )
+    return stock
+
+
+def narrowed(stock: Any) -> list[tuple[Any, list[str]]]:
+    group, number = stock.group_field, stock.number_field
+    return [
+        (AnyOf(group, ("MECHA", "absent")), ["old"]),
+        (AnyOf(group, ()), []),
+        (AllOf(group, ("mecha",)), ["old"]),
+        (AllOf(group, ("mecha", "absent")), []),
+        (AllOf(group, ()), ["old", "new", "bare"]),
+        (NoneOf(group, ("Mecha",)), ["new", "bare"]),
+        (NoneOf(group, ()), ["old", "new", "bare"]),
+        (Range(number, at_least=stock.number(1995), at_most=stock.number(1995)), ["old"]),
+        (Range(number, at_least=stock.number(1996)), ["new"]),
+        (Range(number, at_most=stock.number(2015)), ["old", "new"]),
+        (Range(number), ["old", "new"]),
+        (Range(number, at_least=stock.number(2015), at_most=stock.number(1995)), []),
+    ]
+
+
+def test_every_condition_is_honoured_before_ranking_by_every_read(grouped: Any) -> None:
+    for condition, expected in narrowed(grouped):
+        scope, view = where(condition), grouped.shelf.reader()
+        assert sorted(grouped.lexical("robot", scope=scope)) == sorted(expected), condition
+        assert view.lexical(query("robot"), scope=scope, limit=1).total == len(expected), condition
+        assert sorted(grouped.nearest("old", scope=scope)) == sorted(expected), condition
+        assert len(grouped.nearest("old", scope=scope, limit=1)) == min(1, len(expected)), condition
+        assert sorted(grouped.titles_like("a robot", scope=scope)) == sorted(expected), condition
+        assert view.count(scope) == len(expected), condition
+        assert view.ids(view.scan(scope=scope, limit=9)) == expected, condition
+        counted = sum(facet.count for facet in view.facets(grouped.group_field, scope=scope))
+        assert counted == len(set(expected) - {"bare"}), condition
+
+
+def test_all_conditions_of_a_scope_hold_together(grouped: Any) -> None:
+    scope = where(NoneOf(grouped.group_field, ("Drama",))).narrowed(Range(grouped.number_field))
+    assert grouped.lexical("robot", scope=scope) == ["old"]
+    assert grouped.shelf.reader().count(scope) == 1
+
+
+def test_a_kind_is_filtered_and_counted_like_a_field(stock: Any) -> None:
+    kinds = stock.spec.kinds
+    stock.put(*(stock.record(kind, kind=kind, body="robot") for kind in kinds))
+    assert stock.lexical("robot", scope=where(AnyOf(KIND_FIELD, (kinds[-1],)))) == [kinds[-1]]
+    assert stock.shelf.reader().facets(KIND_FIELD, scope=WHOLE) == [FacetCount("", kind, 1) for kind in sorted(kinds)]
+
+
+def test_facets_are_counted_most_frequent_first_then_by_name(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}", group=[name]) for number, name in enumerate(["B", "C", "C", "A"])))
+    facets = stock.shelf.reader().facets(stock.group_field, scope=WHOLE)
+    assert [(facet.value, facet.count) for facet in facets] == [("C", 2), ("A", 1), ("B", 1)]
+
+
+def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that_can(grouped: Any) -> None:
+    view, scope = grouped.shelf.reader(), where(AnyOf("no_such_field", ("x",)))
+    known = f"filterable: {', '.join(field.name for field in grouped.spec.column_fields)}"
+    reads = [
+        lambda: view.lexical(query("robot"), scope=scope, limit=1),
+        lambda: view.nearest(grouped.vector("old")[None], scope=scope, limit=1),
+        lambda: view.titles_like("robot", scope=scope, limit=1),
+        lambda: view.facets(grouped.group_field, scope=scope),
+        lambda: view.count(scope),
+        lambda: view.scan(scope=scope, limit=1),
+    ]
+    for read in reads:
+        with pytest.raises(InputError) as refused:
+            read()
+        assert "'no_such_field'" in refused.value.message
+        assert known in refused.value.message
+
+
+def test_a_condition_of_the_wrong_form_is_refused(grouped: Any) -> None:
+    with pytest.raises(InputError, match="filtered by a range"):
+        grouped.shelf.reader().count(where(AnyOf(grouped.number_field, ("1995",))))
+    with pytest.raises(InputError, match="filtered by values"):
+        grouped.shelf.reader().count(where(Range(grouped.group_field, at_least=1)))
+
+
+def test_counting_a_field_without_values_to_count_is_refused_with_those_that_have(grouped: Any) -> None:
+    for field in (grouped.number_field, grouped.body_field, "no_such_field"):
+        with pytest.raises(InputError, match=grouped.group_field):
+            grouped.shelf.reader().facets(field, scope=WHOLE)
+
+
+# What a caller may see
+
+
+@pytest.fixture
+def guarded(stock: Any) -> Any:
+    stock.put(
+        stock.record("open", title="A robot", body="robot", group=["Mecha"], number=2000),
+        stock.record("marked-open", title="A robot", body="robot", group=["Mecha"], number=2000, audiences=("*",)),
+        stock.record("staff", title="A robot", body="robot", group=["Mecha"], number=2000, audiences=("Staff", "x")),
+        stock.record("board", title="A robot", body="robot", group=["Secret"], number=2000, audiences=("board",)),
+    )
+    return stock
+
+
+@pytest.mark.parametrize(
+    ("scope", "seen"),
+    [
+        (WHOLE, ["open", "marked-open", "staff", "board"]),
+        (STAFF, ["open", "marked-open", "staff"]),
+        (GUEST, ["open", "marked-open"]),
+        (Scope(sight=Sight(frozenset({"staff"}))), ["open", "marked-open"]),
+    ],
+)
+def test_what_may_not_be_seen_is_hidden_from_every_read_and_every_total(
+    guarded: Any, scope: Scope, seen: list[str]
+) -> None:
+    names = ["open", "marked-open", "staff", "board"]
+    keys, view = guarded.keys(*names), guarded.shelf.reader()
+    assert [record.id for record in view.fetch(keys, scope=scope).values()] == seen
+    assert sorted(view.find([RecordId(name) for name in names], scope=scope)) == sorted(seen)
+    assert guarded.lexical("robot", scope=scope) == seen
+    assert view.lexical(query("robot"), scope=scope, limit=1).total == len(seen)
+    assert sorted(guarded.nearest("board", scope=scope)) == sorted(seen)
+    assert sorted(guarded.titles_like("a robot", scope=scope)) == sorted(seen)
+    assert view.count(scope) == len(seen)
+    assert view.ids(view.scan(scope=scope, limit=9)) == seen
+    facets = {facet.value: facet.count for facet in view.facets(guarded.group_field, scope=scope)}
+    assert sum(facets.values()) == len(seen)
+    assert ("Secret" in facets) == ("board" in seen)
+
+
+def test_a_record_that_is_closed_afterwards_is_hidden_from_the_next_reader(guarded: Any) -> None:
+    closed = guarded.record("open", title="A robot", body="robot", audiences=("board",))
+    guarded.put(closed)
+    assert guarded.lexical("robot", scope=GUEST) == ["marked-open"]
+    assert guarded.shelf.reader().find([RecordId("open")], scope=GUEST) == {}
+
+
+# Changes
+
+
+def test_a_put_replaces_the_record_of_that_id_under_the_same_key(stock: Any) -> None:
+    stock.put(stock.record("one", title="A robot", body="robot", group=["Mecha"]))
+    before = stock.keys("one")
+    stock.put(stock.record("one", title="A samurai", body="samurai", group=["Drama"]))
+    view = stock.shelf.reader()
+    assert stock.keys("one") == before
+    assert (stock.lexical("robot"), stock.lexical("samurai")) == ([], ["one"])
+    assert [facet.value for facet in view.facets(stock.group_field, scope=WHOLE)] == ["Drama"]
+    assert view.titles_like("a samurai", scope=WHOLE, limit=1)[0].likeness == 1.0
+    assert view.count(WHOLE) == 1
+
+
+def test_a_delete_removes_the_record_from_every_read(stock: Any) -> None:
+    stock.put(stock.record("one", title="A robot", body="robot", group=["Mecha"]), stock.record("two"))
+    (key,) = stock.keys("one")
+    stock.delete("one")
+    view = stock.shelf.reader()
+    assert view.fetch([key], scope=WHOLE) == view.find([RecordId("one")], scope=WHOLE) == {}
+    assert stock.lexical("robot") == []
+    assert stock.nearest("one") == ["two"]
+    assert "one" not in stock.titles_like("a robot")
+    assert view.facets(stock.group_field, scope=WHOLE) == []
+    assert view.count(WHOLE) == 1
+    assert list(stock.shelf.writer().iter_ids()) == ["two"]
+
+
+def test_a_record_that_returns_after_a_delete_has_a_new_key(stock: Any) -> None:
+    stock.put(stock.record("one", body="robot"))
+    before = stock.keys("one")
+    stock.delete("one")
+    stock.put(stock.record("one", body="robot"))
+    assert stock.keys("one") != before
+    assert stock.lexical("robot") == ["one"]
+
+
+def test_changes_are_seen_by_the_next_reader_without_publishing(stock: Any) -> None:
+    writer = stock.shelf.writer()
+    writer.apply([stock.embedded(stock.record("one", body="robot"))])
+    assert stock.lexical("robot") == ["one"]
+    writer.apply([stock.embedded(stock.record("two", body="robot"))])
+    assert stock.nearest("two", limit=1) == ["two"]
+
+
+def test_a_view_does_not_change_after_it_was_taken(stock: Any) -> None:
+    stock.put(
+        stock.record("one", body="robot", group=["Mecha"], number=2000),
+        stock.record("two", body="story", group=["Drama"], number=2001),
+        stock.record("three", body="robot story"),
+    )
+    view = stock.shelf.reader()
+    before = stock.answers(view)
+    stock.put(
+        stock.record("one", title="Another", body="samurai", group=["Secret"]), stock.record("four", body="robot")
+    )
+    stock.delete("two")
+    stock.put(stock.record("one", title="A third", body="dragon"))
+    stock.delete("one")
+    assert stock.answers(view) == before
+    assert view.find([RecordId("four")], scope=WHOLE) == {}
+    assert stock.answers(stock.shelf.reader()) != before
+
+
+def test_every_change_gets_a_higher_number_and_views_tell_theirs(stock: Any) -> None:
+    numbers = [stock.put(stock.record("one")), stock.put(stock.record("two")), stock.delete("one")]
+    assert numbers == sorted(set(numbers))
+    assert stock.shelf.reader().change_no == numbers[-1]
+    assert stock.put(stock.record("three"), stock.record("four")) == numbers[-1] + 2
+
+
+def test_a_put_that_changes_nothing_is_no_change(stock: Any) -> None:
+    record = stock.record("one", body="robot", group=["Mecha"], number=2000)
+    first = stock.put(record)
+    same = replace(record, fields={**record.fields, "no_value": None})
+    assert stock.shelf.writer().unchanged([stock.embedded(same)]) == {"one"}
+    assert stock.put(same) == first
+    changed = stock.embedded(stock.record("one", body="samurai"))
+    assert stock.shelf.writer().unchanged([changed]) == set()
+    assert stock.shelf.writer().unchanged([Put(record=record)]) == set()
+
+
+def test_deleting_what_is_not_there_is_no_change(stock: Any) -> None:
+    first = stock.put(stock.record("one"))
+    assert stock.delete("none") == first
+
+
+def test_a_batch_with_a_record_that_cannot_be_kept_changes_nothing(stock: Any) -> None:
+    stock.put(stock.record("one"))
+    before = stock.answers(stock.shelf.reader())
+    bad = stock.embedded(stock.record("bad", body=object()))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        stock.shelf.writer().apply([stock.embedded(stock.record("two")), bad])
+    assert stock.answers(stock.shelf.reader()) == before
+
+
+def test_a_value_that_is_no_number_leaves_the_record_without_one(stock: Any) -> None:
+    record = stock.record("odd", body="robot")
+    odd = replace(record, fields={**record.fields, stock.number_field: "soon"})
+    stock.put(odd, stock.record("even", body="robot", number=2000))
+    assert stock.lexical("robot", scope=where(Range(stock.number_field))) == ["even"]
+    assert stock.lexical("robot") == ["odd", "even"]
+
+
+def test_hostile_text_is_kept_or_searched_without_harm(stock: Any) -> None:
+    hostile = 'NUL \x00 bidi \u202e "quote" AND (OR) * ~ ^ : \\ DROP TABLE records; --'
+    stock.put(stock.record("one", title=hostile, body=hostile, group=[hostile]))
+    assert stock.lexical(hostile) == ["one"]
+    assert stock.lexical("\ud800 table", scope=where(AnyOf(stock.group_field, (hostile,)))) == ["one"]
+    assert stock.titles_like(hostile) == ["one"]

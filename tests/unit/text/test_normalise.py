@@ -1,0 +1,50 @@
+"""Cleaning and folding."""
+
+import pytest
+
+from pinakes.text.normalise import clean, fold, fold_name
+
+
+@pytest.mark.parametrize(
+    "unwanted", ["\x00", "\x1b", "\x7f", "\x85", "\u200b", "\u202e", "\u2066", "\ufeff", "\ud800", "\udfff"]
+)
+def test_control_invisible_and_broken_characters_become_spaces(unwanted: str) -> None:
+    assert clean(f"a{unwanted}b") == "a b"
+
+
+def test_tabs_and_newlines_stay() -> None:
+    assert clean("a\tb\nc") == "a\tb\nc"
+
+
+def test_what_was_cleaned_can_always_be_written_as_utf8() -> None:
+    assert clean("half \ud83d of a pair").encode() == b"half   of a pair"
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("Pokémon", "pokemon"),
+        ("STRASSE", "strasse"),
+        ("Straße", "strasse"),
+        ("İstanbul", "istanbul"),
+        ("ﬁancée", "fiancee"),
+        ("Ｆａｔｅ", "fate"),
+        ("ｶﾞﾝﾀﾞﾑ", "ガンダム"),
+        ("か\u3099", "が"),
+        ("Ёжик", "ежик"),
+        ("한국", "한국"),
+        ("בְּרֵאשִׁית", "בראשית"),
+        ("مُحَمَّد", "محمد"),
+        ("हिन्दी", "हिन्दी"),
+    ],
+)
+def test_case_width_accents_and_vowel_points_do_not_tell_words_apart(written: str, folded: str) -> None:
+    assert fold(written) == folded
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [("Re:ZERO -Starting Life-", "re zero starting life"), ("K-On!!", "k on"), ("__init__", "init"), ("!?", "")],
+)
+def test_a_name_is_its_letters_and_digits_with_single_spaces(written: str, folded: str) -> None:
+    assert fold_name(written) == folded

@@ -1,0 +1,105 @@
+"""Titles by likeness."""
+
+import random
+
+import numpy as np
+import pytest
+from rapidfuzz import fuzz
+
+from pinakes.text.normalise import fold_name
+from pinakes.text.titles import MAX_NAME_CHARS, TitleIndex, array_fields, build_title_arrays
+
+NAMES = [
+    ["Neon Genesis Evangelion", "新世紀エヴァンゲリオン"],
+    ["Fullmetal Alchemist: Brotherhood"],
+    ["Attack on Titan", "進撃の巨人", "Shingeki no Kyojin"],
+    ["Pokémon"],
+    ["Ёжик в тумане"],
+    ["86"],
+    ["Attack on Titan Season 2"],
+    ["!!!"],
+]
+
+
+@pytest.fixture(scope="module")
+def index() -> TitleIndex:
+    return TitleIndex(build_title_arrays(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("asked", "row"),
+    [
+        ("neon genisis evangelon", 0),
+        ("fulmetal alchemst brotherhod", 1),
+        ("ATTACK ON TITAN", 2),
+        ("shingeki no kyogin", 2),
+        ("pokemon", 3),
+        ("進撃の巨", 2),
+        ("ежик в туманe", 4),
+        ("86", 5),
+        ("atack on titan seson 2", 6),
+        ("genesis evangelion", 0),
+    ],
+)
+def test_misspelt_partial_and_foreign_titles_find_the_right_one(index: TitleIndex, asked: str, row: int) -> None:
+    assert index.find_like(asked, limit=3)[0][0] == row
+
+
+def test_the_same_title_in_other_case_and_punctuation_is_wholly_alike(index: TitleIndex) -> None:
+    assert index.find_like("fullmetal alchemist - brotherhood!", limit=1) == [(1, 1.0)]
+
+
+def test_a_row_counts_once_with_its_best_name(index: TitleIndex) -> None:
+    rows = [row for row, _ in index.find_like("Shingeki no Kyojin", limit=9)]
+    assert rows.count(2) == 1
+
+
+def test_rows_that_are_not_allowed_are_never_candidates(index: TitleIndex) -> None:
+    allowed = np.ones(len(NAMES), dtype=bool)
+    allowed[2] = False
+    assert index.find_like("Attack on Titan", limit=1, allowed=allowed)[0][0] == 6
+
+
+@pytest.mark.parametrize("asked", ["", "!?", "zzzzqqqq", "\ud800"])
+def test_what_is_like_nothing_finds_nothing(index: TitleIndex, asked: str) -> None:
+    assert index.find_like(asked, limit=5) == []
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    assert TitleIndex(build_title_arrays([])).find_like("anything", limit=5) == []
+    assert TitleIndex(build_title_arrays([[], ["??"]])).find_like("anything", limit=5) == []
+
+
+def test_an_endless_name_is_cut_at_both_ends_alike() -> None:
+    endless = "word " * 1000
+    assert TitleIndex(build_title_arrays([[endless]])).find_like(endless, limit=1) == [(0, 1.0)]
+    assert build_title_arrays([[endless]]).letters.size == MAX_NAME_CHARS
+
+
+def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
+    assert set(array_fields()) == {"rows", "letters", "ends", "grams", "gram_ends", "postings"}
+
+
+def test_one_or_two_typos_find_what_comparing_every_title_finds() -> None:
+    generator = random.Random(7)
+    words = "dragon moon castle river garden knight shadow winter star song iron blue last lost hidden empire".split()
+    titles = sorted({" ".join(generator.sample(words, generator.randint(2, 4))) for _ in range(400)})
+    index = TitleIndex(build_title_arrays([[title] for title in titles]))
+    for title in generator.sample(titles, 120):
+        asked = with_typos(title, generator)
+        alike = {row: fuzz.ratio(fold_name(asked), title) / 100 for row, title in enumerate(titles)}
+        best = min(alike, key=lambda row: (-alike[row], row))
+        assert index.find_like(asked, limit=1) == [(best, alike[best])], asked
+
+
+def with_typos(title: str, generator: random.Random) -> str:
+    for _ in range(generator.randint(1, 2)):
+        place = generator.randrange(1, len(title) - 1)
+        change = generator.choice(["drop", "swap", "double"])
+        if change == "drop":
+            title = title[:place] + title[place + 1 :]
+        elif change == "swap":
+            title = title[: place - 1] + title[place] + title[place - 1] + title[place + 1 :]
+        else:
+            title = title[:place] + title[place] + title[place:]
+    return title
