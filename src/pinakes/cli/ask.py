@@ -13,6 +13,7 @@ from pinakes.model.hits import Hit
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.recommend.recommender import Recommendations, Request
+from pinakes.recommend.signals import Signals
 from pinakes.recommend.titles import resolve_title
 from pinakes.settings import load_settings
 from pinakes.text.likeness import like_words
@@ -149,7 +150,7 @@ def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
             spec.title_of(item.record),
             _facts(item.record, spec),
             f"{item.score:.2f}",
-            f"{item.signals.semantic:.2f} {item.signals.taxonomy:.2f} {item.signals.temporal:.2f} {item.signals.format:.2f}",
+            " ".join(f"{value:.2f}" for value in _content_signals(item.signals)),
         )
         for number, item in enumerate(answer.items, 1)
     ]
@@ -162,6 +163,10 @@ def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
         click.echo(f"'{understood.text}': {understood.meaning}")
     for text in (*answer.wishes.not_understood, *answer.notes):
         click.echo(f"not understood: {text}")
+
+
+def _content_signals(parts: Signals) -> tuple[float, float, float, float]:
+    return parts.semantic, parts.taxonomy, parts.temporal, parts.format
 
 
 def _hit_row(number: int, hit: Hit, spec: CatalogueSpec) -> tuple[object, ...]:

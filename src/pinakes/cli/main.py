@@ -1,4 +1,4 @@
-"""The `pinakes` command. Each command's module is loaded only when it is called, so that help and look-ups are quick."""
+"""The `pinakes` command. A command's module is loaded when it is called, so that help is quick."""
 
 import importlib
 import sys
@@ -32,7 +32,7 @@ COMMANDS = {
 class Commands(click.Group):
     """Loads a command's module when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the commands in the order of the table."""
         return list(COMMANDS)
 
@@ -44,7 +44,7 @@ class Commands(click.Group):
         command: click.Command = getattr(module, f"{name}_command")
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])

@@ -5,7 +5,7 @@ resumed by running it again: what is there already is recognised and costs nothi
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -14,6 +14,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record
+from pinakes.model.vectors import Vector
 from pinakes.shelf.port import LOCAL, Author, Embedding, Put, ShelfWriter
 from pinakes.sources.port import RowSource, SourceRow
 
@@ -53,10 +54,11 @@ def ingest(
 ) -> IngestReport:
     """Write every row of the source that makes a record, and publish."""
     report = IngestReport()
+    batches = _Batches(spec=spec, writer=writer, embedder=embedder, author=author)
     records = _records(source.iter_rows(), spec, mapping, report)
     try:
         while batch := list(islice(records, BATCH_RECORDS)):
-            _write(batch, spec, writer, embedder, author, report)
+            batches.write(batch, report)
             progress(report)
     finally:
         writer.replace_rejects(source.name, report.rejects)
@@ -104,37 +106,48 @@ def _record(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) -> Record:
     return record
 
 
-def _write(
-    batch: Sequence[Record],
-    spec: CatalogueSpec,
-    writer: ShelfWriter,
-    embedder: Embedder | None,
-    author: Author,
-    report: IngestReport,
-) -> None:
-    texts = {record.id: _text(spec, record) if embedder else "" for record in batch}
-    puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
-    unchanged = writer.unchanged(puts)
-    fresh = [put for put in puts if put.record.id not in unchanged]
-    wanted = {put.embedding.digest: texts[put.record.id] for put in fresh if put.embedding}
-    missing = writer.missing_embeddings(wanted)
-    new_texts = {digest: text for digest, text in wanted.items() if digest in missing}
-    vectors = dict(zip(new_texts, embedder.embed_documents(list(new_texts.values())), strict=True)) if embedder else {}
-    changes = []
-    for put in fresh:
-        digest = put.embedding.digest if put.embedding else b""
-        embedding = Embedding(digest=digest, vector=vectors.pop(digest, None)) if put.embedding else None
-        changes.append(Put(record=put.record, embedding=embedding))
-    if changes:
-        writer.apply(changes, author=author)  # commit point of a batch
-    report.written += len(changes)
-    report.unchanged += len(unchanged)
-    report.embedded += len(new_texts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batches:
+    """Writes batches of records to a shelf."""
+
+    spec: CatalogueSpec
+    writer: ShelfWriter
+    embedder: Embedder | None
+    author: Author
+
+    def write(self, batch: Sequence[Record], report: IngestReport) -> None:
+        """Write what is new or changed, with the vectors of texts not seen before."""
+        texts = {digest_of(text): text for record in batch if (text := self._text(record))}
+        puts = [Put(record=record, embedding=self._embedding(record)) for record in batch]
+        unchanged = self.writer.unchanged(puts)
+        fresh = [put for put in puts if put.record.id not in unchanged]
+        vectors = self._embed({put.embedding.digest: texts[put.embedding.digest] for put in fresh if put.embedding})
+        changes = [_with_vector(put, vectors) for put in fresh]
+        if changes:
+            self.writer.apply(changes, author=self.author)  # commit point of a batch
+        report.written += len(changes)
+        report.unchanged += len(unchanged)
+        report.embedded += len(vectors)
+
+    def _text(self, record: Record) -> str:
+        """Return what is embedded of a record; nothing where there is no embedder."""
+        return embedding_text(self.spec.embed, record) if self.embedder and self.spec.embed else ""
+
+    def _embedding(self, record: Record) -> Embedding | None:
+        text = self._text(record)
+        return Embedding(digest=digest_of(text)) if text else None
+
+    def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
+        """Return the vectors of those texts that the shelf does not have."""
+        missing = self.writer.missing_embeddings(texts)
+        wanted = {digest: text for digest, text in texts.items() if digest in missing}
+        if not wanted or self.embedder is None:
+            return {}
+        return dict(zip(wanted, self.embedder.embed_documents(list(wanted.values())), strict=True))
 
 
-def _text(spec: CatalogueSpec, record: Record) -> str:
-    return embedding_text(spec.embed, record) if spec.embed else ""
-
-
-def _embedding(text: str) -> Embedding | None:
-    return Embedding(digest=digest_of(text)) if text else None
+def _with_vector(put: Put, vectors: Mapping[bytes, Vector]) -> Put:
+    if put.embedding is None or put.embedding.digest not in vectors:
+        return put
+    digest = put.embedding.digest
+    return Put(record=put.record, embedding=Embedding(digest=digest, vector=vectors[digest]))

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import zstandard
 from arro3.core import Array, DataType, Field, RecordBatch, RecordBatchReader, Schema, fixed_size_list_array
 from arro3.io import write_parquet
-import numpy as np
+from numpy.typing import NDArray
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.errors import StorageError
@@ -101,7 +102,7 @@ def _write_embeddings(reader: ShelfReader, path: Path, dimension: int) -> int:
     def batches() -> Iterator[RecordBatch]:
         for keys in _key_batches(reader):
             vectors = reader.vectors(keys)
-            has_vector = vectors.any(axis=1)
+            has_vector: NDArray[np.bool_] = (vectors != 0).any(axis=1)
             ids = [one for one, kept in zip(reader.ids(keys), has_vector, strict=True) if kept]
             counts.append(len(ids))
             yield _batch(ids, vectors[has_vector], schema, items)

@@ -94,7 +94,7 @@ class Recommender:
         taste = _taste(liked, vectors, spec)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
         candidates = _candidates(reader, taste, left_out, scope.narrowed(*wishes.conditions), spec)
-        ranked = self._rank(candidates, taste, reader, spec)
+        ranked = _ranked(candidates, taste, spec)
         works = [work_of(item.record, self.shelf.spec) for item in ranked]
         per_franchise = max(spec.per_franchise, math.ceil(request.limit / ONE_IN))
         places = pick_diverse(works, limit=request.limit, per_franchise=per_franchise)
@@ -105,17 +105,6 @@ class Recommender:
             wishes=wishes,
             notes=tuple(notes),
         )
-
-    def _rank(
-        self, candidates: Mapping[Key, tuple[Record, float]], taste: Taste, reader: ShelfReader, spec: RecommendSpec
-    ) -> list[Recommendation]:
-        most = max((_number(record, spec.popularity_field) or 0.0 for record, _ in candidates.values()), default=0.0)
-        items = []
-        for record, semantic in candidates.values():
-            parts = _signals(record, semantic, taste, spec, most)
-            items.append(Recommendation(record=record, score=signals.blend(parts, spec), signals=parts))
-        items.sort(key=lambda item: (-item.score, item.record.id))
-        return items
 
     def _nudged(self, liked: Vector, wishes: Wishes, reader: ShelfReader) -> tuple[Vector, list[str]]:
         """Return the liked vectors moved by the wishes' words, or as they are, with a note, when that cannot be."""
@@ -174,6 +163,16 @@ def _candidates(
             best[one.key] = max(one.score, best.get(one.key, -1.0))
     records = reader.fetch(list(best), scope=scope)
     return {key: (record, best[key]) for key, record in records.items()}
+
+
+def _ranked(candidates: Mapping[Key, tuple[Record, float]], taste: Taste, spec: RecommendSpec) -> list[Recommendation]:
+    """Return the candidates with their signals, best blend first, ties by id."""
+    most = max((_number(record, spec.popularity_field) or 0.0 for record, _ in candidates.values()), default=0.0)
+    items = []
+    for record, semantic in candidates.values():
+        parts = _signals(record, semantic, taste, spec, most)
+        items.append(Recommendation(record=record, score=signals.blend(parts, spec), signals=parts))
+    return sorted(items, key=lambda item: (-item.score, item.record.id))
 
 
 def _taste(liked: Mapping[Key, Record], vectors: Vector, spec: RecommendSpec) -> Taste:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pinakes.catalogue.spec import CatalogueSpec, embedding_text
+from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
 from pinakes.model.hits import Hit, Ranking, Scored, SearchMode, SearchPage, TitleMatch
@@ -41,11 +41,18 @@ class Searcher:
     shelf: Shelf
     embedder: Embedder | None = None
     reranker: Reranker | None = None
+    override: SearchSpec | None = None
+    """How to search, where it is not to be as the catalogue's spec says."""
 
     @property
     def spec(self) -> CatalogueSpec:
         """The catalogue's declaration."""
         return self.shelf.spec
+
+    @property
+    def way(self) -> SearchSpec:
+        """How the arms are run and merged."""
+        return self.override or self.spec.search
 
     def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
         """Return the best records in scope for a query in plain words."""
@@ -59,8 +66,8 @@ class Searcher:
     ) -> SearchPage:
         """Search with a query that is analysed and embedded already."""
         candidates, total = self._find(reader, text, query, meaning, scope)
-        fusion = FUSIONS[self.spec.search.fusion]
-        scores = fusion(candidates, meaning.vector, self.spec.search)
+        fusion = FUSIONS[self.way.fusion]
+        scores = fusion(candidates, meaning.vector, self.way)
         best = _best_rows(candidates, scores, reader, max(limit, self.reranker.depth if self.reranker else 0))
         records = reader.fetch([candidates.keys[row] for row in best], scope=scope)
         hits = [_hit(candidates, scores, row, records) for row in best if candidates.keys[row] in records]
@@ -77,7 +84,7 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, scope: Scope
     ) -> tuple[Candidates, int]:
         """Run the arms; return the candidates and how many records match any arm."""
-        depth = self.spec.search.depth
+        depth = self.way.depth
         lexical = reader.lexical(query, scope=scope, limit=depth)
         titles = _alike_titles(reader, text, scope)
         nearest: Sequence[Scored] = ()

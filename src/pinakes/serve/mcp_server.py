@@ -60,8 +60,8 @@ def _call(gate: Callable[[], Gate], principal: Principal, name: str, arguments: 
 
 
 def _result(answer: Answer) -> types.CallToolResult:
-    content = [types.TextContent(type="text", text=answer.text)]
-    return types.CallToolResult(content=content, structured_content=answer.structured, is_error=answer.is_error)
+    text = types.TextContent(type="text", text=answer.text)
+    return types.CallToolResult(content=[text], structured_content=answer.structured, is_error=answer.is_error)
 
 
 def _tool(tool: ToolSpec) -> types.Tool:

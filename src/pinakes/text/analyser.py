@@ -22,9 +22,7 @@ _UNSPACED = (
 )
 _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs are no letters to `\w`, but part of the word
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
-_PIECE = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*(?:\+\+|\+|#)?")
-_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
-_SUFFIX = re.compile(r"[+#]+$")
+_TOKEN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
 _APOSTROPHE = re.compile(r"['’]")
 
@@ -33,41 +31,47 @@ _english = Stemmer.Stemmer("english")
 
 def index_tokens(text: str) -> list[str]:
     """Return the tokens under which a text is found."""
-    return [token for piece in _PIECE.findall(fold(text)) for token in _indexed(piece)]
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _indexed(match)]
 
 
 def query_tokens(text: str) -> list[str]:
     """Return the tokens a query asks for, in order, repeats kept."""
-    return [token for piece in _PIECE.findall(fold(text)) for token in _asked(piece)]
+    return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
 
 
+@lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """Return the stem of a folded word; only words in plain Latin letters have one."""
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 
-@lru_cache(maxsize=200_000)
-def _indexed(piece: str) -> tuple[str, ...]:
-    """Return the tokens of a word or an unspaced run; the same words come again and again."""
-    if not _IS_UNSPACED.match(piece):
-        return _word_tokens(piece)
-    return (*piece, *_pairs(piece))
+def _indexed(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+        return
+    yield from run
+    yield from _pairs(run)
 
 
-def _asked(piece: str) -> tuple[str, ...]:
-    if not _IS_UNSPACED.match(piece):
-        return _word_tokens(piece)
-    return tuple(_pairs(piece)) if len(piece) > 1 else (piece,)
+def _asked(match: re.Match[str]) -> Iterator[str]:
+    run = match["unspaced"]
+    if run is None:
+        yield from _word_tokens(match)
+    elif len(run) == 1:
+        yield run
+    else:
+        yield from _pairs(run)
 
 
-def _word_tokens(piece: str) -> tuple[str, ...]:
-    written = _SUFFIX.sub("", piece)
-    suffix = piece[len(written) :]
+def _word_tokens(match: re.Match[str]) -> Iterator[str]:
+    written = match["word"]
     word = written
-    if not written.isalnum():  # it has an apostrophe
+    if not written.isalnum():  # it has an apostrophe, or vowel signs
         word = _APOSTROPHE.sub("", _POSSESSIVE.sub("", written))
-    stemmed = stem(word[:MAX_TOKEN_CHARS])
-    return (stemmed, word[:MAX_TOKEN_CHARS] + suffix) if suffix else (stemmed,)
+    yield stem(word[:MAX_TOKEN_CHARS])
+    if match["suffix"]:
+        yield word[:MAX_TOKEN_CHARS] + match["suffix"]
 
 
 def _pairs(run: str) -> Iterator[str]:

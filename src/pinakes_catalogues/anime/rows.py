@@ -126,7 +126,7 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
 def _positive(row: Mapping[str, Any], field: str) -> int | None:
     """Return a count or a year; the files write 0 for what they do not know."""
     value = row.get(field)
-    if value is None or isinstance(value, int) and not isinstance(value, bool):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value if value and value > 0 else None
     raise InputError(f"'{field}' is {value!r}, not a whole number")
 

@@ -1,7 +1,7 @@
 """The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -344,7 +344,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     ]
 
 
-def _shape(record: Record) -> dict[str, object]:
+def _shape(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,
         "title": record.get("title"),

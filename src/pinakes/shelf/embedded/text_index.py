@@ -169,9 +169,10 @@ class TextIndex:
     def _document(self, key: Key, record: Record) -> tantivy.Document:
         document = tantivy.Document()
         document.add_unsigned(KEY, int(key))
-        document.add_text(ALL, " ".join(text_tokens(record, self.spec.searched_fields)))
+        texts = {field.name: " ".join(text_tokens(record, (field,))) for field in self.spec.searched_fields}
+        document.add_text(ALL, " ".join(texts.values()))
         for field in self.spec.boosted_fields:
-            document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
+            document.add_text(_boost_name(field.name), texts[field.name])
         for name in _term_names(self.spec):
             for term in {term for term, _, _ in entries_of(record, name)}:
                 document.add_text(_filter_name(name), term)

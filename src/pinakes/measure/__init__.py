@@ -1,0 +1,1 @@
+"""Measuring: retrieval quality on judged collections, and speed on a catalogue."""

@@ -1,0 +1,183 @@
+"""Speed of a catalogue: each kind of question, warm, without a transport; start and memory of a server.
+
+Questions are made from the catalogue's own records, the same ones for the same seed: half of them titles, half words
+from the bodies. Times are wall and CPU, since wall times on a busy machine say little alone.
+"""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from pinakes.catalogue.spec import Role, texts_of
+from pinakes.errors import UnavailableError
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import WHOLE
+from pinakes.recommend.recommender import Request
+from pinakes.recommend.titles import resolve_title
+from pinakes.search.searcher import QueryVector, embed_query
+from pinakes.text.query import analyse_query
+from pinakes.tools.catalogue import OpenCatalogue
+
+WARM_UP = 20
+LIKED = 5
+START_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Wall milliseconds at the median and the 95th percentile, and CPU milliseconds a call."""
+
+    p50_ms: float
+    p95_ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query with everything that can be worked out beforehand, and the title it was made from."""
+
+    text: str
+    meaning: QueryVector
+    title: str
+
+
+def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[str, Timing]:
+    """Time every kind of question."""
+    asked = _questions(catalogue, questions, seed)
+    searcher, spec = catalogue.searcher, catalogue.spec
+    by_words = QueryVector(vector=None)
+
+    def search(question: Question, meaning: QueryVector) -> object:
+        reader = catalogue.shelf.reader()
+        terms = analyse_query(question.text, synonyms=spec.synonyms)
+        return searcher.search_with(reader, question.text, terms, meaning, scope=WHOLE, limit=10)
+
+    def vector(question: Question) -> object:
+        reader = catalogue.shelf.reader()
+        if question.meaning.vector is None:
+            return None
+        found = reader.nearest(question.meaning.vector[None, :], scope=WHOLE, limit=10)[0].best
+        return reader.fetch([one.key for one in found], scope=WHOLE)
+
+    kinds: dict[str, Callable[[Question], object]] = {
+        "text": lambda question: search(question, by_words),
+        "vector": vector,
+        "hybrid": lambda question: search(question, question.meaning),
+        "hybrid with embedding": lambda question: searcher.search(question.text, scope=WHOLE, limit=10),
+        "fuzzy title": lambda question: resolve_title(catalogue.shelf.reader(), spec, question.title, scope=WHOLE),
+    }
+    if spec.recommend:
+        kinds["recommendation"] = _recommendations(catalogue, asked)
+    return {name: time_calls(ask, asked) for name, ask in kinds.items()}
+
+
+def time_calls(call: Callable[[Question], object], questions: Sequence[Question]) -> Timing:
+    """Time a call on every question, after a few to warm up."""
+    for question in questions[:WARM_UP]:
+        call(question)
+    walls = []
+    cpu = time.process_time()
+    for question in questions:
+        start = time.perf_counter()
+        call(question)
+        walls.append((time.perf_counter() - start) * 1000)
+    spent = (time.process_time() - cpu) * 1000 / len(questions)
+    p50, p95 = np.percentile(walls, [50, 95])
+    return Timing(p50_ms=round(float(p50), 3), p95_ms=round(float(p95), 3), cpu_ms=round(spent, 3))
+
+
+def time_start(command: Sequence[str], tool: str, arguments: dict[str, object]) -> tuple[float, float]:
+    """Start a stdio server, call a tool, and return the seconds to its answer and its resident memory in MB."""
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        try:
+            _ask(server, 1, "initialize", _HELLO)
+            _tell(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+            _ask(server, 2, "tools/call", {"name": tool, "arguments": arguments})
+            return time.perf_counter() - start, _memory_mb(server.pid)
+        finally:
+            server.kill()
+
+
+def serve_command(catalogue: str) -> list[str]:
+    """Return the command line that serves a catalogue."""
+    return [sys.executable, "-m", "pinakes", "serve", catalogue]
+
+
+_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+
+
+def _tell(server: "subprocess.Popen[bytes]", message: Mapping[str, object]) -> None:
+    if server.stdin is None:
+        raise UnavailableError("the server has no input")
+    server.stdin.write(orjson.dumps(message) + b"\n")
+    server.stdin.flush()
+
+
+def _ask(server: "subprocess.Popen[bytes]", number: int, method: str, params: Mapping[str, object]) -> None:
+    _tell(server, {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    end = time.monotonic() + START_TIMEOUT_S
+    while server.stdout is not None and time.monotonic() < end:
+        line = server.stdout.readline()
+        if not line:
+            break
+        if orjson.loads(line).get("id") == number:
+            return
+    raise UnavailableError(f"the server did not answer {method}")
+
+
+def _memory_mb(process: int) -> float:
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096 / 1e6
+    except OSError:
+        return float("nan")
+
+
+def _recommendations(catalogue: OpenCatalogue, asked: Sequence[Question]) -> Callable[[Question], object]:
+    titles = [question.title for question in asked]
+    places = {id(question): place for place, question in enumerate(asked)}
+
+    def recommend(question: Question) -> object:
+        place = places[id(question)]
+        liked = tuple((titles * 2)[place : place + LIKED])
+        return catalogue.recommender.recommend(Request(titles=liked, limit=8), scope=WHOLE)
+
+    return recommend
+
+
+def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[Question]:
+    generator = random.Random(seed)
+    reader = catalogue.shelf.reader()
+    keys: list[Key] = reader.scan(scope=WHOLE, limit=1_000_000)
+    chosen = generator.sample(keys, min(count, len(keys)))
+    records = reader.fetch(chosen, scope=WHOLE)
+    questions = []
+    for place, key in enumerate(chosen):
+        title = catalogue.spec.title_of(records[key])
+        text = title if place % 2 else _some_words(records[key], catalogue, generator) or title
+        meaning = embed_query(catalogue.searcher.embedder, reader, text)
+        questions.append(Question(text=text, meaning=meaning, title=_misspelt(title, generator)))
+    return questions
+
+
+def _some_words(record: Record, catalogue: OpenCatalogue, generator: random.Random) -> str:
+    body = catalogue.spec.field_with_role(Role.BODY)
+    words = " ".join(texts_of(record.get(body.name))).split() if body else []
+    if len(words) < 8:
+        return ""
+    start = generator.randrange(len(words) - 7)
+    return " ".join(words[start : start + 7])
+
+
+def _misspelt(title: str, generator: random.Random) -> str:
+    if len(title) < 4:
+        return title
+    place = generator.randrange(len(title) - 1)
+    return title[:place] + title[place + 1 :]

@@ -1,0 +1,91 @@
+"""Retrieval quality on a judged collection: each arm alone, and both ways of fusing them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
+from pinakes.embed.port import Embedder
+from pinakes.ingest.mapping import RowMapping
+from pinakes.ingest.pipeline import Progress, ingest
+from pinakes.measure.beir import DECLARATION, Collection, document_of
+from pinakes.measure.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
+from pinakes.model.scope import WHOLE
+from pinakes.search.searcher import QueryVector, Searcher, embed_query
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import ShelfReader
+from pinakes.text.query import analyse_query
+
+DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """The three metrics of one way to search."""
+
+    ndcg_10: Estimate
+    recall_100: Estimate
+    mrr_10: Estimate
+
+
+def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress: Progress) -> dict[str, Quality]:
+    """Index the collection under `work` (once) and measure every way to search it."""
+    spec = compile_text(DECLARATION, origin="beir")
+    shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
+    try:
+        ingest(
+            collection.corpus(),
+            spec=spec,
+            mapping=RowMapping(record_of=document_of),
+            writer=shelf,
+            embedder=embedder,
+            progress=progress,
+        )
+        reader = shelf.reader()
+        vectors = {query: embed_query(embedder, reader, text) for query, text in collection.queries.items()}
+        return {
+            name: _quality(collection, rank) for name, rank in _ways(shelf, reader, spec, collection, vectors).items()
+        }
+    finally:
+        shelf.close()
+
+
+def _ways(
+    shelf: EmbeddedShelf,
+    reader: ShelfReader,
+    spec: CatalogueSpec,
+    collection: Collection,
+    vectors: Mapping[str, QueryVector],
+) -> dict[str, Callable[[str], list[str]]]:
+    """Return the ways to search: each ranks documents for a query's id."""
+
+    def vector(query: str) -> list[str]:
+        meaning = vectors[query].vector
+        if meaning is None:
+            return []
+        return list(reader.ids([one.key for one in reader.nearest(meaning[None, :], scope=WHOLE, limit=DEPTH)[0].best]))
+
+    def fused(query: str, meaning: QueryVector, search: SearchSpec) -> list[str]:
+        searcher = Searcher(shelf=shelf, override=search)
+        text = collection.queries[query]
+        terms = analyse_query(text, synonyms=spec.synonyms)
+        page = searcher.search_with(reader, text, terms, meaning, scope=WHOLE, limit=DEPTH)
+        return [hit.record.id for hit in page.hits]
+
+    return {
+        "lexical": lambda query: fused(query, QueryVector(vector=None), spec.search),
+        "vector": vector,
+        "rrf": lambda query: fused(query, vectors[query], replace(spec.search, fusion=Fusion.RRF)),
+        "hybrid": lambda query: fused(query, vectors[query], spec.search),
+    }
+
+
+def _quality(collection: Collection, rank: Callable[[str], Sequence[str]]) -> Quality:
+    rankings = {query: rank(query) for query in collection.queries}
+    judged = [(rankings[query], collection.relevant[query]) for query in collection.queries]
+    return Quality(
+        ndcg_10=estimate([ndcg(ranked, relevant, depth=10) for ranked, relevant in judged]),
+        recall_100=estimate([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
+        mrr_10=estimate([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
+    )
