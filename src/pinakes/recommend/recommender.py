@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,10 +81,15 @@ class Recommender:
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return what someone who likes these titles may like, within their preferences."""
+        reader, spec = self.shelf.reader(), self.shelf.spec
+        choices = [resolve_title(reader, spec, title, scope=scope) for title in request.titles]
+        return self.recommend_for(choices, request, scope=scope)
+
+    def recommend_for(self, choices: Sequence[TitleChoice], request: Request, *, scope: Scope) -> Recommendations:
+        """Recommend for titles that are resolved already; the rest of the request is worked out here."""
         spec = require_recommend(self.shelf.spec)
         reader = self.shelf.reader()
         wishes = understand(request.preferences, self._vocabulary(reader, scope))
-        choices = [resolve_title(reader, self.shelf.spec, title, scope=scope) for title in request.titles]
         references = [resolve_title(reader, self.shelf.spec, title, scope=scope) for title in wishes.like]
         excluded = [resolve_title(reader, self.shelf.spec, title, scope=scope) for title in request.exclude]
         liked = {choice.key: choice.record for choice in (*choices, *references) if choice.key and choice.record}
@@ -94,17 +99,20 @@ class Recommender:
         taste = _taste(liked, vectors, spec)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
         candidates = _candidates(reader, taste, left_out, scope.narrowed(*wishes.conditions), spec)
-        ranked = _ranked(candidates, taste, spec)
-        works = [work_of(item.record, self.shelf.spec) for item in ranked]
-        per_franchise = max(spec.per_franchise, math.ceil(request.limit / ONE_IN))
-        places = pick_diverse(works, limit=request.limit, per_franchise=per_franchise)
         return Recommendations(
-            items=tuple(ranked[place] for place in places),
+            items=tuple(self._diverse(_ranked(candidates, taste, spec), request.limit, spec)),
             taste_tags=_taste_tags(taste, reader, spec, scope),
             titles=(*choices, *references, *excluded),
             wishes=wishes,
             notes=tuple(notes),
         )
+
+    def _diverse(self, ranked: Sequence[Recommendation], limit: int, spec: RecommendSpec) -> Iterator[Recommendation]:
+        """Yield the best, with no more than one in five of the same franchise."""
+        works = [work_of(item.record, self.shelf.spec) for item in ranked]
+        per_franchise = max(spec.per_franchise, math.ceil(limit / ONE_IN))
+        for place in pick_diverse(works, limit=limit, per_franchise=per_franchise):
+            yield ranked[place]
 
     def _nudged(self, liked: Vector, wishes: Wishes, reader: ShelfReader) -> tuple[Vector, list[str]]:
         """Return the liked vectors moved by the wishes' words, or as they are, with a note, when that cannot be."""

@@ -1,0 +1,229 @@
+"""The embedded shelf against the obvious one: any records, any filters, any edits."""
+
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Sight
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.embedded.vectors import build_vector_table
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Change, Delete, Embedding, Put, ShelfReader
+from pinakes.text.query import analyse_query
+
+SPEC = compile_text(
+    """
+name = "things"
+title = "Things"
+summary = "For tests."
+[kinds.a]
+[kinds.b]
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25 }
+[fields.body]
+type = "text"
+search = true
+[fields.tags]
+type = "tag[]"
+search = true
+filter = "all-of"
+facet = true
+[fields.colour]
+type = "text"
+filter = "any-of"
+facet = true
+[fields.size]
+type = "float"
+filter = "range"
+[fields.made]
+type = "date"
+role = "time"
+filter = "range"
+""",
+    origin="test",
+)
+MODEL = ModelId(name="m", dimension=8)
+SHELF_EXAMPLES = 40
+
+WORDS = ["robot", "robots", "Story", "the", "sea", "été", "C++", "巨人", "巨", "진격", "sea's", ""]
+VALUES = ["Mecha", "mecha", "MÉCHA", "Drama", "two words", "巨人", " ", "*"]
+AUDIENCES = ["staff", "Staff", "*"]
+DATES = ["1999-12-31", "2000-01-01", "2020-06-15", "not a date"]
+
+texts = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+values = st.lists(st.sampled_from(VALUES), max_size=3).map(tuple)
+numbers = st.none() | st.sampled_from([-1.5, 0.0, 1.0, 2.0, 3.0, 1e12])
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Record:
+    fields = {
+        "title": draw(texts),
+        "body": draw(st.none() | texts),
+        "tags": tuple(Tag(draw(st.sampled_from(["", "genre"])), value) for value in draw(values)),
+        "colour": draw(st.none() | st.sampled_from(VALUES)),
+        "size": draw(numbers),
+        "made": draw(st.none() | st.sampled_from(DATES)),
+    }
+    return Record(
+        id=RecordId(f"r{draw(st.integers(0, 11))}"),
+        fields=fields,
+        kind=draw(st.sampled_from(["a", "b"])),
+        audiences=tuple(draw(st.lists(st.sampled_from(AUDIENCES), max_size=2))),
+    )
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Condition:
+    if draw(st.booleans()):
+        field = draw(st.sampled_from(["tags", "colour", KIND_FIELD]))
+        chosen = ("a", "B") if field == KIND_FIELD else VALUES
+        form = draw(st.sampled_from([AnyOf, AllOf, NoneOf]))
+        return form(field, tuple(draw(st.lists(st.sampled_from(chosen), max_size=3))))
+    if draw(st.booleans()):
+        return Range("size", draw(numbers), draw(numbers))
+    days = st.none() | st.integers(729_000, 738_000)
+    return Range("made", draw(days), draw(days))
+
+
+@st.composite
+def scopes(draw: st.DrawFn) -> Scope:
+    audiences = draw(st.none() | st.frozensets(st.sampled_from(AUDIENCES)))
+    return Scope(conditions=tuple(draw(st.lists(conditions(), max_size=3))), sight=Sight(audiences))
+
+
+@st.composite
+def puts(draw: st.DrawFn) -> Put:
+    seed = draw(st.none() | st.integers(1, 10_000))
+    embedding = None if seed is None else Embedding(digest=b"%d" % seed, vector=unit(seed))
+    return Put(record=draw(records()), embedding=embedding)
+
+
+deletes = st.integers(0, 11).map(lambda number: Delete(RecordId(f"r{number}")))
+queries = st.tuples(texts, scopes(), st.integers(1, 10_000))
+
+
+def unit(seed: int, dimension: int = MODEL.dimension) -> Vector:
+    row = np.random.default_rng(seed).normal(size=dimension)
+    return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+@contextmanager
+def embedded_shelf() -> Iterator[EmbeddedShelf]:
+    with tempfile.TemporaryDirectory() as folder:
+        shelf = EmbeddedShelf.create(Path(folder), SPEC, model=MODEL)
+        yield shelf
+        shelf.close()
+
+
+def answers(view: ShelfReader, text: str, scope: Scope, seed: int) -> dict[str, Any]:
+    """Return one of every read, by id; the order of words is left out, as shelves count dead records differently."""
+    words = view.lexical(analyse_query(text, synonyms={}), scope=scope, limit=100)
+    (near,) = view.nearest(unit(seed)[None, :], scope=scope, limit=100)
+    keys = view.scan(scope=scope, limit=100)
+    return {
+        "lexical": (sorted(view.ids([hit.key for hit in words.best])), words.total),
+        "nearest": sorted((view.ids([hit.key])[0], round(hit.score, 5)) for hit in near.best),
+        "in order": all(a.score >= b.score for a, b in zip(near.best, near.best[1:], strict=False)),
+        "scan": sorted(view.ids(keys)),
+        "fetch": {record.id: record.audiences for record in view.fetch(keys, scope=scope).values()},
+        "tags": view.facets("tags", scope=scope),
+        "colours": view.facets("colour", scope=scope),
+        "kinds": view.facets(KIND_FIELD, scope=scope),
+        "count": view.count(scope),
+    }
+
+
+@given(st.lists(puts(), max_size=25), st.lists(queries, min_size=1, max_size=12))
+@settings(max_examples=SHELF_EXAMPLES, deadline=None)
+def test_every_read_under_any_filter_answers_as_brute_force_does(
+    changes: list[Put], asked: list[tuple[str, Scope, int]]
+) -> None:
+    reference = MemoryShelf(SPEC, model=MODEL)
+    reference.apply(changes)
+    with embedded_shelf() as shelf:
+        shelf.apply(changes)
+        shelf.publish()
+        for text, scope, seed in asked:
+            assert answers(shelf.reader(), text, scope, seed) == answers(reference.reader(), text, scope, seed)
+
+
+@given(
+    st.lists(st.tuples(st.lists(puts() | deletes, max_size=6), st.booleans()), min_size=1, max_size=6),
+    st.lists(queries, min_size=1, max_size=6),
+    st.integers(0, 8),
+)
+@settings(max_examples=SHELF_EXAMPLES, deadline=None)
+def test_after_any_edits_a_shelf_answers_as_one_built_fresh_from_what_is_left(
+    batches: list[tuple[list[Change], bool]], asked: list[tuple[str, Scope, int]], tail_rows: int
+) -> None:
+    final: dict[RecordId, Put] = {}
+    with pytest.MonkeyPatch.context() as patch, embedded_shelf() as edited, embedded_shelf() as fresh:
+        patch.setattr(shelf_module, "TAIL_ROWS", tail_rows)
+        for batch, published in batches:
+            edited.apply(batch)
+            keep(batch, final)
+            if published:
+                edited.publish()
+            edited.reader()
+        fresh.apply(list(final.values()))
+        for text, scope, seed in asked:
+            assert answers(edited.reader(), text, scope, seed) == answers(fresh.reader(), text, scope, seed)
+
+
+def keep(batch: Sequence[Change], final: dict[RecordId, Put]) -> None:
+    for change in batch:
+        if isinstance(change, Put):
+            final[change.record.id] = change
+        else:
+            final.pop(change.id, None)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 3_000),
+    st.integers(1, 20),
+    st.sampled_from([0.02, 0.2, 0.9, 1.0]),
+    st.sampled_from([0.0, 2.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_nearest_by_codes_are_the_nearest_by_exact_cosine(
+    seed: int, rows: int, limit: int, share: float, crowding: float
+) -> None:
+    generator = np.random.default_rng(seed)
+    exact = generator.normal(size=(rows, 48)) + crowding  # crowded: all in one corner, as real embeddings are
+    exact = (exact / np.linalg.norm(exact, axis=1, keepdims=True)).astype(np.float32)
+    query = exact[generator.integers(rows)]
+    mask = None if share == 1.0 else generator.random(rows) < share
+    found, cosines = build_vector_table(exact).nearest(query, mask=mask, limit=limit)
+    in_scope = np.arange(rows) if mask is None else np.flatnonzero(mask)
+    best = np.sort(exact[in_scope] @ query)[::-1][:limit]
+    assert np.allclose(cosines, best, atol=1e-6)
+    assert np.allclose(exact[found] @ query, cosines, atol=1e-6)
+    assert np.isin(found, in_scope).all()
+    assert len(set(found.tolist())) == len(found)
+
+
+@given(st.lists(st.floats(-4, 4), min_size=MODEL.dimension, max_size=MODEL.dimension))
+def test_a_stored_vector_comes_back_to_the_bit(row: list[float]) -> None:
+    length = math.sqrt(sum(value * value for value in row))
+    vector = (np.array(row) / (length or 1.0)).astype(np.float32)
+    reference = MemoryShelf(SPEC, model=MODEL)
+    change = Put(record=Record(id=RecordId("r"), fields={}), embedding=Embedding(digest=b"r", vector=vector))
+    reference.apply([change])
+    view = reference.reader()
+    assert np.array_equal(view.vectors(view.scan(scope=Scope(), limit=1))[0], vector)
