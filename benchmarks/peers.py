@@ -42,7 +42,7 @@ class PeerSpec:
     requirements: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     built_by: str = ""
-    """The peer whose files this one opens; empty: it has its own."""
+    """The peer of whose files this one opens a copy; empty: it builds its own."""
 
 
 PEERS = (
@@ -116,7 +116,7 @@ def main() -> None:
     task = _task(anime, arguments.work, arguments.queries)
     wanted = [spec for spec in PEERS if not arguments.only or spec.name in arguments.only.split(",")]
     peers = [peer for spec in wanted if (peer := _ready(spec, task, arguments.work)) is not None]
-    peers = _run(peers, task)
+    _run(peers, task)
     figures = {
         "records": len(anime.records),
         "queries": len(task.queries),
@@ -169,20 +169,30 @@ def _ready(spec: PeerSpec, task: Task, work: Path) -> Peer | None:
     """Install the peer and build its index, or say why it is left out."""
     try:
         python = _environment(spec, work / "peers")
-        peer = Peer(spec=spec, python=python, folder=work / "peers" / _slug(spec.built_by or spec.name) / "index")
-        if not spec.built_by:
-            shutil.rmtree(peer.folder, ignore_errors=True)
-            peer.folder.mkdir(parents=True)
-            peer.start()
-            built = peer.ask(op="build", rows=str(task.rows), vectors=str(task.vectors), folder=str(peer.folder))
-            peer.build_s = built["build_s"]
-            peer.stop()
+        peer = Peer(spec=spec, python=python, folder=_folder(spec.name, work))
+        shutil.rmtree(peer.folder, ignore_errors=True)
+        if spec.built_by:
+            shutil.copytree(_folder(spec.built_by, work), peer.folder)
+        else:
+            _build(peer, task)
         peer.first_answer_ms = statistics.median(_first_answer_ms(peer, task) for _ in range(STARTS))
         print(f"{spec.name} is ready ({peer.build_s:.0f} s)", file=sys.stderr)
         return peer
     except (subprocess.CalledProcessError, RuntimeError, OSError) as error:
         print(f"{spec.name} is left out: {error}", file=sys.stderr)
         return None
+
+
+def _folder(name: str, work: Path) -> Path:
+    return work / "peers" / _slug(name)
+
+
+def _build(peer: Peer, task: Task) -> None:
+    peer.folder.mkdir(parents=True)
+    peer.start()
+    built = peer.ask(op="build", rows=str(task.rows), vectors=str(task.vectors), folder=str(peer.folder))
+    peer.build_s = built["build_s"]
+    peer.stop()
 
 
 def _environment(spec: PeerSpec, folder: Path) -> Path:
@@ -212,20 +222,18 @@ def _first_answer_ms(peer: Peer, task: Task) -> float:
     return taken * 1e3
 
 
-def _run(peers: list[Peer], task: Task) -> list[Peer]:
+def _run(peers: Sequence[Peer], task: Task) -> None:
     """Ask every peer every query, in turn; the first of a round is another peer each time."""
     for peer in peers:
         peer.start()
         peer.ask(op="open", folder=str(peer.folder))
-    running = list(peers)
     for number, query in enumerate((*task.queries[:WARM_UP], *task.queries)):
         for operation in OPERATIONS:
-            turn = number % len(running)
-            for peer in (*running[turn:], *running[:turn]):
+            turn = number % len(peers)
+            for peer in (*peers[turn:], *peers[:turn]):
                 answer = peer.ask(**_request(operation, query, task))
                 if number >= WARM_UP:
                     peer.answers[operation].append(answer)
-    return running
 
 
 def _request(operation: str, query: Query, task: Task) -> dict[str, Any]:

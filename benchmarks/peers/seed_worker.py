@@ -16,10 +16,7 @@ CREATE TABLE anime (key INTEGER PRIMARY KEY, id, title, type, year, synopsis);
 CREATE INDEX anime_type ON anime (type);
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61');
 """
-STOP_WORDS = frozenset(
-    """a an and are as at be by for from has he her his in is it its of on or she that the their they this to was
-    who will with""".split()
-)
+STOP_WORDS = "a an and are as at be by for from has he her his in is it its of on or she that the their they this to"
 
 
 class SeedEngine:
@@ -75,7 +72,7 @@ class SeedEngine:
 
 def _match(text: str) -> str:
     words = re.findall(r"\w+", text)
-    telling = [word for word in words if word.lower() not in STOP_WORDS] or words or ["nothing"]
+    telling = [word for word in words if word.lower() not in STOP_WORDS.split()] or words or ["nothing"]
     return " OR ".join(f'"{word}"' for word in telling)
 
 

@@ -23,16 +23,14 @@ class TxtaiEngine:
     def build(self, rows: list[Row], vectors: np.ndarray, folder: Path) -> None:
         self._vectors = {row["text"]: vector for row, vector in zip(rows, vectors, strict=True)}
         embeddings = Embeddings(
-            method="external", transform=self._look_up, content=True, hybrid=True, columns={"text": "text"}
+            method="external", transform=self._transform(), content=True, hybrid=True, columns={"text": "text"}
         )
         embeddings.index((number, row, None) for number, row in enumerate(rows))
         embeddings.save(str(folder / "index"))
 
     def open(self, folder: Path) -> None:
-        self._embeddings = Embeddings(method="external", transform=self._look_up)
-        self._embeddings.load(str(folder / "index"))
-        self._embeddings.config["transform"] = self._look_up
-        self._embeddings.model = self._embeddings.loadvectors()
+        self._embeddings = Embeddings()
+        self._embeddings.load(str(folder / "index"), config={"transform": self._transform()})
 
     def text(self, text: str) -> Hits:
         return self._search(text, None, weights=0.0)
@@ -53,9 +51,14 @@ class TxtaiEngine:
         hits: Hits = self._embeddings.search(query, TOP, parameters={"text": text})
         return hits
 
-    def _look_up(self, texts: Any) -> np.ndarray:
-        nothing = np.zeros(384, dtype=np.float32)
-        return np.array([self._vectors.get(_text(text), nothing) for text in texts], dtype=np.float32)
+    def _transform(self) -> Any:
+        """Return a plain function, the only kind that is taken as it is."""
+
+        def look_up(texts: Any) -> np.ndarray:
+            nothing = np.zeros(384, dtype=np.float32)
+            return np.array([self._vectors.get(_text(text), nothing) for text in texts], dtype=np.float32)
+
+        return look_up
 
 
 def _text(text: Any) -> str:

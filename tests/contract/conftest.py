@@ -1,6 +1,7 @@
 """The shelf under test: every implementation of the port, with records made for every built-in catalogue."""
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,18 +168,26 @@ def spec(request: pytest.FixtureRequest) -> CatalogueSpec:
     return get_builtin(request.param).spec
 
 
+@pytest.fixture
+def shelf_folder() -> Iterator[Path]:
+    """A folder in memory, where there is one: hundreds of shelves are made, and none has to survive."""
+    in_memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=in_memory if in_memory.is_dir() else None) as folder:
+        yield Path(folder) / "shelf"
+
+
 @pytest.fixture(params=list(SHELVES))
-def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, tmp_path: Path) -> Iterator[Stock]:
+def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Path) -> Iterator[Stock]:
     """An empty shelf of every implementation."""
-    shelf = SHELVES[request.param](tmp_path / "shelf", spec)
+    shelf = SHELVES[request.param](shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()
 
 
 @pytest.fixture
-def embedded_stock(tmp_path: Path) -> Iterator[Stock]:
+def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""
     spec = get_builtin("anime").spec
-    shelf = _embedded(tmp_path / "shelf", spec)
+    shelf = _embedded(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()

@@ -15,12 +15,12 @@ from pinakes.search.candidates import Candidates, Floats, over_best
 
 def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
     """Score by the sum of 1/(k + rank) over the arms that found the record."""
-    arms = [candidates.lexical]
+    arms = [(candidates.lexical, candidates.lexical > 0)]
     if query is not None:
-        arms.append(np.where(candidates.in_vector_arm, candidates.cosine, 0.0))
+        arms.append((candidates.cosine, candidates.in_vector_arm))
     total = np.zeros(len(candidates.keys))
-    for arm in arms:
-        found = np.flatnonzero(arm > 0)
+    for arm, is_found in arms:
+        found = np.flatnonzero(is_found)
         ranked = found[np.lexsort((np.array(candidates.keys)[found], -arm[found]))]
         total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
     best_possible = len(arms) / (spec.rrf_k + 1)
@@ -29,7 +29,7 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
 
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
     """Score by words and meaning, moved towards the best answers, smoothed over neighbours."""
-    if query is None:
+    if query is None or not candidates.keys:
         return candidates.lexical
     first = _weighted(candidates, candidates.cosine, spec)
     moved = _towards_best(candidates, query, first, spec)

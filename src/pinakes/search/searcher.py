@@ -17,7 +17,8 @@ from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate
 from pinakes.search.fuse import FUSIONS
 from pinakes.search.rerank import Reranker
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.text.query import TextQuery, analyse_query
+from pinakes.text.normalise import clean
+from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +56,12 @@ class Searcher:
         return self.override or self.spec.search
 
     def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
-        """Return the best records in scope for a query in plain words."""
+        """Return the best records in scope for a query in plain words; of a very long one, for its beginning."""
         reader = self.shelf.reader()
-        query = analyse_query(text, synonyms=self.spec.synonyms)
-        meaning = embed_query(self.embedder, reader, text)
-        return self.search_with(reader, text, query, meaning, scope=scope, limit=limit)
+        asked = clean(text[:MAX_CHARS])
+        query = analyse_query(asked, synonyms=self.spec.synonyms)
+        meaning = embed_query(self.embedder, reader, asked)
+        return self.search_with(reader, asked, query, meaning, scope=scope, limit=limit)
 
     def search_with(
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int

@@ -66,7 +66,7 @@ class SearchFilters(ToolParams):
 class SearchParams(ToolParams):
     """Arguments of `search_anime`."""
 
-    query: Annotated[str, StringConstraints(min_length=1, max_length=2000)] = Field(description="Natural language")
+    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
     limit: int = Field(default=10, ge=1, le=50)
     filters: SearchFilters | None = None
 

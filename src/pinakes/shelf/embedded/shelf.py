@@ -69,11 +69,12 @@ class EmbeddedShelf:
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
-        """Open the shelf in this folder, made ready for writing if it is new."""
+        """Open the shelf in this folder for writing, with vectors by this model; made if it is new."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls(folder, spec)
         with shelf._locked(WRITER_LOCK_TIMEOUT_S):
-            shelf.store.create(model)
+            if shelf.store.create(model):
+                shutil.rmtree(folder / INDEX_FOLDER, ignore_errors=True)  # it holds the other model's vectors
         return shelf
 
     @classmethod

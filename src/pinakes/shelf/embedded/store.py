@@ -49,16 +49,18 @@ class Store:
         self._open: list[apsw.Connection] = []
         self._guard = threading.Lock()
 
-    def create(self, model: ModelId | None) -> None:
-        """Create the tables, if they are not there, and remember the embedding model."""
+    def create(self, model: ModelId | None) -> bool:
+        """Create the tables, if they are not there; remember the embedding model, and tell if it was another."""
         db = self._db()
         with db:
             if db.pragma("user_version") == 0:
                 db.execute(SCHEMA)
                 db.pragma("user_version", SCHEMA_VERSION)
+            before = self.model()
             if model is not None:
                 pairs = [("model", model.name), ("dimension", str(model.dimension))]
-                db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", pairs)
+                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        return before is not None and model is not None and before != model
 
     def close(self) -> None:
         """Close every connection."""
@@ -148,9 +150,11 @@ class Store:
         return last
 
     def is_unchanged(self, put: Put) -> bool:
-        """Tell whether the record is here with the same content and the same embedding."""
+        """Tell whether the record is here with the same content, and its vector by the model of now."""
         row = self._db().execute("SELECT body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
-        return row is not None and row == (encode_record(put.record), _digest_of(put))
+        if row is None or row != (encode_record(put.record), _digest_of(put)):
+            return False
+        return put.embedding is None or self.has_embedding(put.embedding.digest)
 
     def has_embedding(self, digest: bytes) -> bool:
         """Tell whether the vector of this text, by this store's model, is here."""
@@ -204,30 +208,30 @@ class Store:
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
         body = encode_record(put.record)
-        digest = self._keep_embedding(db, put)
+        digest, is_new = self._keep_embedding(db, put)
         old = db.execute("SELECT key, body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
         if old is None:
             key = db.execute(
                 "INSERT INTO records (id, body, digest) VALUES (?, ?, ?) RETURNING key", (put.record.id, body, digest)
             ).get
             self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
-        elif old[1:] != (body, digest):
+        elif is_new or old[1:] != (body, digest):
             db.execute("UPDATE records SET body = ?, digest = ? WHERE key = ?", (body, digest, old[0]))
             self._log(db, author, key=old[0], id=put.record.id, op="update", before=old[1])
 
-    def _keep_embedding(self, db: apsw.Connection, put: Put) -> bytes | None:
-        """Keep the vector, if one is given, and return the digest under which the record has one."""
+    def _keep_embedding(self, db: apsw.Connection, put: Put) -> tuple[bytes | None, bool]:
+        """Keep the vector, if one is given; return the digest under which the record has one, and if it is new."""
         embedding = put.embedding
         if embedding is None:
-            return None
+            return None, False
         if embedding.vector is None:
-            return embedding.digest if self.has_embedding(embedding.digest) else None
+            return embedding.digest if self.has_embedding(embedding.digest) else None, False
         embedding.require_fits(self.model())
         db.execute(
             "INSERT OR IGNORE INTO embeddings SELECT value, ?, ? FROM meta WHERE name = 'model'",
             (embedding.digest, np.ascontiguousarray(embedding.vector, dtype=np.float32).tobytes()),
         )
-        return embedding.digest
+        return embedding.digest, db.changes() > 0
 
     def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
         old = db.execute("DELETE FROM records WHERE id = ? RETURNING key, body", (change.id,)).fetchone()
