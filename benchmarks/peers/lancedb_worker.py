@@ -4,12 +4,16 @@ import time
 
 STARTED = time.perf_counter()
 
+import os  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
+
+os.environ["LANCE_LOG"] = "error"
 
 import lancedb  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
+from lancedb.index import FTS, Bitmap, HnswSq  # noqa: E402
 from lancedb.rerankers import RRFReranker  # noqa: E402
 from worker import FIELDS, TOP, Hits, Row, serve  # noqa: E402
 
@@ -22,9 +26,9 @@ class LanceEngine:
         flat = pa.array(vectors.ravel())
         columns["vector"] = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
         table = lancedb.connect(folder).create_table("anime", pa.table(columns))
-        table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_HNSW_SQ")
-        table.create_fts_index("text", replace=True)
-        table.create_scalar_index("type", index_type="BITMAP")
+        table.create_index("vector", config=HnswSq(distance_type="cosine"))
+        table.create_index("text", config=FTS())
+        table.create_index("type", config=Bitmap())
         table.optimize()
 
     def open(self, folder: Path) -> None:

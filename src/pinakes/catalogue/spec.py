@@ -124,7 +124,6 @@ class SearchSpec:
     smoothing_weight: float = 0.2
     smoothing_neighbours: int = 5
     smoothing_depth: int = 100
-    title_weight: float = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +201,10 @@ class CatalogueSpec:
 
     @cached_property
     def name_fields(self) -> tuple[FieldSpec, ...]:
-        """The fields that hold titles a person might type: the title and the alternatives."""
-        alternatives = self.field_with_role(Role.ALTERNATIVES)
-        return (self.title_field,) if alternatives is None else (self.title_field, alternatives)
+        """The fields that hold names a person might misspell: the title, the alternatives, and those declared fuzzy."""
+        by_role = [self.title_field, self.field_with_role(Role.ALTERNATIVES)]
+        fuzzy = [field for field in self.searched_fields if field.fuzzy]
+        return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
 
     @cached_property
     def column_fields(self) -> tuple[FieldSpec, ...]:

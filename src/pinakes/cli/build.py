@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pinakes.app import SAMPLE_CATALOGUES, App
 from pinakes.cli.show import json_option, print_json, print_table
@@ -17,6 +17,8 @@ from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.settings import load_settings
 from pinakes.sources.json_rows import JsonRows
+
+ETA = TimeRemainingColumn(compact=True)
 
 
 @click.command("init")
@@ -44,9 +46,9 @@ def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as
     """
     app = App(load_settings())
     source = JsonRows(file)
-    with progress_bar(f"{file.name}", hidden=as_json) as report_progress:
-        if not no_embed:
-            require_model(app, quiet=as_json)
+    if not no_embed:
+        require_model(app, quiet=as_json)
+    with progress_bar(file.name, total=source.count_rows(), hidden=as_json) as report_progress:
         report = app.add(
             source, spec_name=spec_name, name=name or spec_name, progress=report_progress, embed=not no_embed
         )
@@ -111,11 +113,11 @@ def summary(report: IngestReport) -> str:
 
 
 @contextmanager
-def progress_bar(label: str, *, hidden: bool) -> Iterator[Report]:
+def progress_bar(label: str, *, total: int | None = None, hidden: bool) -> Iterator[Report]:
     """Show how a build goes, on standard error."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), ETA)
     with Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True) as progress:
-        task = progress.add_task(label, total=None)
+        task = progress.add_task(label, total=total)
 
         def report(done: IngestReport) -> None:
             progress.update(task, completed=done.rows, description=f"{label} ({done.embedded} embedded)")

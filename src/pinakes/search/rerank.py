@@ -4,11 +4,14 @@ Off unless configured. It has a time box: when it does not answer in time, or an
 """
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import httpx
+import orjson
 
+from pinakes.embed.deadline import DeadlineClient
 from pinakes.settings import RerankSettings
 
 logger = logging.getLogger(__name__)
@@ -30,15 +33,14 @@ class RemoteReranker:
         self.depth = settings.depth
         self._settings = settings
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        self._client = httpx.Client(headers=headers, timeout=settings.timeout_s)
+        self._client = DeadlineClient("", headers=headers)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """Ask the endpoint; an answer in any of the three common forms is understood."""
         body = {"model": self._settings.model, "query": query, "documents": list(texts), "texts": list(texts)}
         try:
-            answer = self._client.post(self._settings.url, json=body)
-            answer.raise_for_status()
-            return _scores_in(answer.json(), len(texts))
+            answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)
+            return _scores_in(orjson.loads(answer), len(texts))
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
             logger.warning("rerank skipped: %s", type(error).__name__)
             return None
@@ -50,6 +52,6 @@ def _scores_in(answer: Any, count: int) -> list[float]:
     scores: dict[int, float] = {}
     for result in results:
         scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
-    if sorted(scores) != list(range(count)):
+    if sorted(scores) != list(range(count)) or not all(math.isfinite(score) for score in scores.values()):
         raise ValueError("the reranker did not score every text")
     return [scores[place] for place in range(count)]

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import zstandard
 from pinakes.errors import InputError
 from pinakes.sources.port import SourceRow
 
-MAX_LINE_BYTES = 64 << 20
+PACKED_BYTES = 1 << 14
 ROW_LISTS = ("data", "rows", "items", "records")
 """Where a JSON object keeps its rows."""
 
@@ -31,10 +32,10 @@ class JsonRows:
         """The file's name."""
         return self._path.name
 
-    @property
-    def size_bytes(self) -> int | None:
-        """The file's size."""
-        return self._path.stat().st_size
+    def count_rows(self) -> int | None:
+        """Return the number of lines of a JSON Lines file; a list of JSON is known only once it is read."""
+        with _opened(self._path) as file:
+            return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
     def iter_rows(self) -> Iterator[SourceRow]:
         """Yield the rows; the form is told by the name, and by the first character where the name does not."""
@@ -44,7 +45,7 @@ class JsonRows:
                     yield from self._iter_lines(file)
                 else:
                     yield from self._iter_list(file.read())
-        except (OSError, EOFError, zstandard.ZstdError) as error:
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
             raise InputError(f"{self._path}: cannot be read: {error}") from error
 
     def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
@@ -97,13 +98,48 @@ def _is_lines(path: Path, file: io.BufferedReader) -> bool:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    with path.open("rb") as raw:
-        yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix)), buffer_size=1 << 20)
+    """Open a file, unpacked; whatever goes wrong while it is read is the file's fault."""
+    try:
+        with path.open("rb") as raw:
+            yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix)), buffer_size=1 << 20)
+    except (OSError, EOFError, zstandard.ZstdError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+class _ZstdFile(io.RawIOBase):
+    """The content of a zstd file; unlike the library's own reader it does not take a file cut short for a whole one."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._frame: Any = None
+        self._packed = b""
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what comes next."""
+        while not self._unpacked:
+            packed = self._packed or self._raw.read(PACKED_BYTES)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("it ends in the middle of its data")
+                return 0
+            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._unpacked = memoryview(self._frame.decompress(packed))
+            self._packed = self._frame.unused_data
+            self._frame = None if self._frame.eof else self._frame
+        count = min(len(buffer), len(self._unpacked))
+        buffer[:count] = self._unpacked[:count]
+        self._unpacked = self._unpacked[count:]
+        return count
 
 
 def _unpacked(raw: BinaryIO, suffix: str) -> Any:
     if suffix == ".zst":
-        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        return _ZstdFile(raw)
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw)
     return raw

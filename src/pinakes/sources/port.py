@@ -21,9 +21,8 @@ class RowSource(Protocol):
     def name(self) -> str:
         """What the source is called in reports."""
 
-    @property
-    def size_bytes(self) -> int | None:
-        """How much there is to read, for progress; None when unknown."""
+    def count_rows(self) -> int | None:
+        """Return how many rows there will be, for progress; None when that cannot be told beforehand."""
 
     def iter_rows(self) -> Iterator[SourceRow]:
         """Yield every row, in order; a row that cannot be read is yielded with its problem."""

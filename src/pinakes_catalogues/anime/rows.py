@@ -39,7 +39,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
     if not title:
         raise InputError("'title' is missing")
     sources = _texts(row, "sources")
-    season = row.get("animeSeason") or {}
+    season = _object(row, "animeSeason")
     fields = {
         "title": title,
         "alternatives": tuple(name for name in _texts(row, "synonyms") if name != title),
@@ -99,7 +99,7 @@ def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
 
 def _synopsis(row: Mapping[str, Any]) -> str | None:
     """Return the longest synopsis that a person wrote, else any."""
-    synopses = dict(row.get("synopses") or {})
+    synopses = dict(_object(row, "synopses"))
     if row.get("synopsis"):
         synopses["own"] = row["synopsis"]
     cleaned = {provider: CREDIT.sub("", _text(text)) for provider, text in synopses.items()}
@@ -121,6 +121,13 @@ def _texts(row: Mapping[str, Any], field: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise InputError(f"'{field}' is not a list of texts")
     return tuple(dict.fromkeys(stripped for value in values if (stripped := value.strip())))
+
+
+def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = row.get(field) or {}
+    if not isinstance(value, dict):
+        raise InputError(f"'{field}' is {value!r}, not an object")
+    return value
 
 
 def _positive(row: Mapping[str, Any], field: str) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from pinakes.api import (
     Action,
@@ -34,6 +34,16 @@ AnimeStatus = Literal["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
 Category = Literal["genre", "theme", "demographic", "setting"]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
+
+def _require_year(value: int) -> int:
+    """Refuse what no calendar has; said here rather than in the schema, which every conversation pays for."""
+    if not 0 <= value <= 9999:
+        raise ValueError("a year has at most four digits")
+    return value
+
+
+Year = Annotated[int, AfterValidator(_require_year)]
+
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 LISTED_IN_TEXT = 10
 
@@ -43,8 +53,8 @@ class SearchFilters(ToolParams):
 
     type: list[AnimeType] | None = None
     status: list[AnimeStatus] | None = None
-    year_min: int | None = None
-    year_max: int | None = None
+    year_min: Year | None = None
+    year_max: Year | None = None
     tags: list[Title] | None = Field(default=None, description="All of these")
 
     def conditions(self) -> list[Condition]:

@@ -1,0 +1,57 @@
+"""Records as JSON."""
+
+from dataclasses import replace
+
+import pytest
+
+from pinakes.catalogue.codec import decode_record, encode_record
+from pinakes.catalogue.loader import get_builtin
+from pinakes.errors import StorageError
+from pinakes.model.record import Record, RecordId, Tag
+
+PAPERS = get_builtin("papers").spec
+FULL = Record(
+    id=RecordId("p1"),
+    kind="record",
+    fields={
+        "title": "Über “C++” \x00 進撃",
+        "authors": [{"name": "Ada", "affiliations": ["X", "Y"]}],
+        "author_names": ("Ada", "Bob"),
+        "publish_year": 1843,
+        "keywords": (Tag("topic", "engines"), Tag("", "notes")),
+    },
+    audiences=("staff", "board"),
+)
+
+
+def test_a_record_comes_back_with_every_value_of_its_type() -> None:
+    assert decode_record(FULL.id, encode_record(FULL), PAPERS) == FULL
+
+
+def test_a_kind_of_its_own_comes_back() -> None:
+    album = Record(id=RecordId("a"), kind="album", fields={"name": "X"})
+    assert decode_record(album.id, encode_record(album), get_builtin("music").spec) == album
+
+
+def test_values_that_are_none_are_left_out() -> None:
+    assert encode_record(replace(FULL, fields={**FULL.fields, "doi": None})) == encode_record(FULL)
+
+
+def test_the_same_record_gives_the_same_bytes_in_whatever_order_its_fields_are() -> None:
+    shuffled = replace(FULL, fields=dict(reversed(FULL.fields.items())))
+    assert encode_record(shuffled) == encode_record(FULL)
+
+
+def test_damaged_bytes_are_refused_with_the_records_name() -> None:
+    with pytest.raises(StorageError, match="record 'p1' of catalogue 'papers' is damaged"):
+        decode_record(RecordId("p1"), encode_record(FULL)[:-5], PAPERS)
+
+
+def test_texts_from_before_a_field_had_tags_become_tags_without_a_category() -> None:
+    old = b'{"fields":{"keywords":["engines"]}}'
+    assert decode_record(RecordId("p1"), old, PAPERS).get("keywords") == (Tag("", "engines"),)
+
+
+def test_a_value_that_json_does_not_know_is_refused() -> None:
+    with pytest.raises(TypeError):
+        encode_record(Record(id=RecordId("x"), fields={"title": object()}))

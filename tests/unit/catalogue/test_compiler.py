@@ -1,0 +1,119 @@
+"""Declaration into spec: the checks of meaning."""
+
+import pytest
+
+from pinakes.catalogue.compiler import parse_template
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import FilterKind, TemplatePart
+from pinakes.errors import SpecError
+
+SMALL = """
+name = "things"
+title = "Things"
+summary = "For tests."
+[fields.title]
+type = "text"
+role = "title"
+[fields.year]
+type = "int"
+[fields.form]
+type = "enum"
+values = ["book", "film"]
+"""
+
+
+def refusal(addition: str, *, within: str = SMALL) -> str:
+    with pytest.raises(SpecError) as refused:
+        compile_text(within + addition, origin="things.toml")
+    assert refused.value.message.startswith("things.toml: ")
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("addition", "problem"),
+    [
+        ("[fields.Name]\ntype = 'text'", "'fields.Name': a field name starts with a lower-case letter"),
+        ("[fields._x]\ntype = 'text'", "'fields._x': a field name"),
+        ("[fields.n]\ntype = 'int'\nsearch = true", "'fields.n': a field of type int cannot be searched"),
+        ("[fields.j]\ntype = 'json'\nsearch = true", "'fields.j': a field of type json cannot be searched"),
+        ("[fields.t]\ntype = 'text'\nfilter = 'range'", "'fields.t': only int, float and date fields"),
+        ("[fields.n]\ntype = 'int'\nfilter = 'any-of'", "'fields.n': a field of type int can be filtered by range only"),
+        ("[fields.j]\ntype = 'json'\nfilter = true", "'fields.j': a field of type json cannot be filtered"),
+        ("[fields.n]\ntype = 'float'\nfacet = true", "'fields.n': a field of type float has no facets"),
+        ("[fields.e]\ntype = 'enum'", "'fields.e': an enum lists its 'values'"),
+        ("[fields.b]\ntype = 'int'\nrole = 'body'", "'fields.b': role 'body' needs type text, not int"),
+        ("[fields.t2]\ntype = 'text'\nrole = 'title'", "role 'title' is on more than one field: title, t2"),
+        ("[fields.k]\ntype = 'text'\nkinds = ['albun']", "'fields.k.kinds': no kind 'albun'"),
+        ("[relations.r]\nkind = 'x'\nfield = 'title'\nto = 'record'", "'relations.r': no kind 'x'"),
+        ("[relations.r]\nkind = 'record'\nfield = 'titel'\nto = 'record'", "'relations.r.field': no field 'titel'"),
+        ("[embed]\ntemplate = '{titel}'", "'embed.template': no field 'titel' (did you mean 'title'?)"),
+        ("[embed]\ntemplate = 'title'", "'embed.template': it names no field"),
+        ("[embed]\ntemplate = '{title'", "'embed.template': it names no field"),
+        ("[wishes.units]\nyaer = ['years']", "'wishes.units': no field 'yaer' (did you mean 'year'?)"),
+        ("[wishes.choices.from]\nbook = ['novel']", "'wishes.choices': no field 'from' (did you mean 'form'?)"),
+        ("[wishes.choices.form]\nboook = ['novel']", "'wishes.choices.form': no value 'boook'"),
+        (
+            "[wishes]\nlength = { field = 'pages', short_at_most = 1, long_at_least = 2 }",
+            "'wishes.length.field': no field 'pages'",
+        ),
+        ("[recommend]\nrelated = 'x'", "'recommend.related': no field 'x'"),
+        ("[recommend.taxonomy]\nweight = 1\nfields = ['tags']", "'recommend.taxonomy.fields': no field 'tags'"),
+        ("[recommend.format]\nweight = 1\nfields = ['x']", "'recommend.format.fields': no field 'x'"),
+        ("[recommend.temporal]\nweight = 1\nfield = 'x'", "'recommend.temporal.field': no field 'x'"),
+        ("[recommend.popularity]\nweight = 1\nfield = 'x'", "'recommend.popularity.field': no field 'x'"),
+    ],
+)
+def test_a_declaration_without_sense_is_refused_with_the_place(addition: str, problem: str) -> None:
+    assert problem in refusal(addition)
+
+
+def test_a_declaration_without_a_title_field_is_refused() -> None:
+    assert 'no field has role = "title"' in refusal("", within=SMALL.replace('role = "title"', ""))
+
+
+def test_every_problem_is_told_at_once() -> None:
+    message = refusal("[fields.e]\ntype = 'enum'\nrole = 'body'\n[embed]\ntemplate = '{x}'")
+    assert all(part in message for part in ("an enum lists", "role 'body'", "no field 'x'"))
+
+
+def test_a_near_miss_of_a_kind_is_named() -> None:
+    kinds = "[kinds.album]\n[fields.k]\ntype = 'text'\nkinds = ['albun']"
+    assert "no kind 'albun' (did you mean 'album'?)" in refusal(kinds)
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        ("text", FilterKind.EQUALS),
+        ("text[]", FilterKind.ANY_OF),
+        ("tag[]", FilterKind.ALL_OF),
+        ("int", FilterKind.RANGE),
+        ("date", FilterKind.RANGE),
+    ],
+)
+def test_a_filter_that_is_just_on_is_of_the_kind_that_suits_the_type(type_: str, kind: FilterKind) -> None:
+    spec = compile_text(SMALL + f"[fields.x]\ntype = '{type_}'\nfilter = true", origin="test")
+    assert spec.fields["x"].filter is kind
+
+
+def test_synonyms_hold_both_ways() -> None:
+    spec = compile_text(SMALL + '[synonyms]\nMecha = ["Giant Robot", "robot"]', origin="test")
+    assert spec.synonyms == {
+        "mecha": ("giant robot", "robot"),
+        "giant robot": ("mecha", "robot"),
+        "robot": ("mecha", "giant robot"),
+    }
+
+
+def test_the_digest_is_the_same_for_the_same_declaration_and_another_for_another() -> None:
+    first, again = (compile_text(SMALL, origin=origin).digest for origin in ("a", "b"))
+    assert first == again
+    assert compile_text(SMALL + "search = true", origin="a").digest != first
+
+
+def test_a_template_is_split_into_fields_with_the_text_before_each() -> None:
+    assert parse_template("{title}. {tags}: {body}!") == (
+        TemplatePart(joint="", field="title"),
+        TemplatePart(joint=". ", field="tags"),
+        TemplatePart(joint=": ", field="body"),
+    )

@@ -1,0 +1,52 @@
+"""Questions to a compiled spec."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.compiler import parse_template
+from pinakes.catalogue.loader import get_builtin
+from pinakes.catalogue.spec import EmbedSpec, embedding_text, texts_of
+from pinakes.model.record import Record, RecordId, Tag
+
+TEMPLATE = EmbedSpec(parts=parse_template("{title}. {tags}. {synopsis}"))
+
+
+def record(**fields: Any) -> Record:
+    return Record(id=RecordId("one"), fields=fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"title": "A", "tags": (Tag("x", "b"), Tag("", "c")), "synopsis": "D"}, "A. b, c. D"),
+        ({"title": "A", "synopsis": "D"}, "A. D"),
+        ({"tags": (Tag("", "b"),)}, "b"),
+        ({"title": "A", "tags": (), "synopsis": "  \n "}, "A"),
+        ({"title": "A\n  b", "synopsis": "c\td"}, "A b. c d"),
+        ({}, ""),
+    ],
+)
+def test_parts_of_a_template_without_a_value_fall_out_with_their_joint(fields: dict[str, Any], text: str) -> None:
+    assert embedding_text(TEMPLATE, record(**fields)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [(None, []), ("a", ["a"]), (("a", "b"), ["a", "b"]), ((Tag("x", "a"),), ["a"]), (7, ["7"]), (["a"], ["a"])],
+)
+def test_any_value_has_its_texts(value: Any, texts: list[str]) -> None:
+    assert texts_of(value) == texts
+
+
+def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its_id() -> None:
+    spec = get_builtin("anime").spec
+    assert spec.names_of(record(title="A", alternatives=("B", "", "C"))) == ["A", "B", "C"]
+    assert spec.names_of(record()) == []
+    assert spec.title_of(record(title="A")) == "A"
+    assert spec.title_of(record()) == "one"
+
+
+def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
+    columns = {field.name for field in get_builtin("anime").spec.column_fields}
+    assert columns == {"type", "episodes", "status", "season", "year", "duration", "tags", "popularity"}
