@@ -115,7 +115,7 @@ def main() -> None:
     anime = load_real_anime(arguments.work)
     task = _task(anime, arguments.work, arguments.queries)
     wanted = [spec for spec in PEERS if not arguments.only or spec.name in arguments.only.split(",")]
-    peers = [peer for spec in wanted if (peer := _ready(spec, task, arguments.work)) is not None]
+    peers = [peer for spec in wanted if (peer := _ready(spec, task, arguments.work, keep=arguments.keep)) is not None]
     _run(peers, task)
     figures = {
         "records": len(anime.records),
@@ -165,15 +165,15 @@ def _row(record: Any) -> dict[str, Any]:
     }
 
 
-def _ready(spec: PeerSpec, task: Task, work: Path) -> Peer | None:
+def _ready(spec: PeerSpec, task: Task, work: Path, *, keep: bool) -> Peer | None:
     """Install the peer and build its index, or say why it is left out."""
     try:
         python = _environment(spec, work / "peers")
         peer = Peer(spec=spec, python=python, folder=_folder(spec.name, work))
-        shutil.rmtree(peer.folder, ignore_errors=True)
         if spec.built_by:
+            shutil.rmtree(peer.folder, ignore_errors=True)
             shutil.copytree(_folder(spec.built_by, work), peer.folder)
-        else:
+        elif not (keep and _was_built(peer)):
             _build(peer, task)
         peer.first_answer_ms = statistics.median(_first_answer_ms(peer, task) for _ in range(STARTS))
         print(f"{spec.name} is ready ({peer.build_s:.0f} s)", file=sys.stderr)
@@ -188,11 +188,22 @@ def _folder(name: str, work: Path) -> Path:
 
 
 def _build(peer: Peer, task: Task) -> None:
+    shutil.rmtree(peer.folder, ignore_errors=True)
     peer.folder.mkdir(parents=True)
     peer.start()
     built = peer.ask(op="build", rows=str(task.rows), vectors=str(task.vectors), folder=str(peer.folder))
     peer.build_s = built["build_s"]
     peer.stop()
+    peer.folder.with_suffix(".json").write_text(json.dumps(built))
+
+
+def _was_built(peer: Peer) -> bool:
+    """Take over the index of an earlier run, where it was finished."""
+    report = peer.folder.with_suffix(".json")
+    if not report.is_file():
+        return False
+    peer.build_s = json.loads(report.read_text())["build_s"]
+    return True
 
 
 def _environment(spec: PeerSpec, folder: Path) -> Path:
@@ -299,6 +310,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="where environments and indexes are kept")
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--only", default="", help="names of peers, parted by commas")
+    parser.add_argument("--keep", action="store_true", help="use the indexes of an earlier run")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 

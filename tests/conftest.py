@@ -7,10 +7,11 @@ import hashlib
 import json
 import os
 import re
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -85,7 +86,7 @@ class LoopbackServer:
     """A real HTTP server on a port of its own; it can die and come back on the same port."""
 
     def __init__(self) -> None:
-        self._server: ThreadingHTTPServer | None = None
+        self._server: _Listener | None = None
         self._thread: threading.Thread | None = None
         self._released = threading.Event()
         self.port = 0
@@ -111,6 +112,7 @@ class LoopbackServer:
         self._released.set()
         self._server.shutdown()
         self._server.server_close()
+        self._server.cut_off()
         assert self._thread is not None
         self._thread.join()
         self._server = None
@@ -165,6 +167,21 @@ class LoopbackServer:
 class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+
+    def __init__(self, *arguments: Any) -> None:
+        self._connections: list[socket.socket] = []
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection, and serve it."""
+        self._connections.append(request)
+        super().process_request(request, client_address)
+
+    def cut_off(self) -> None:
+        """End every connection, as the end of a process does."""
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Stay silent: clients that are killed mid-request are what some tests are about."""

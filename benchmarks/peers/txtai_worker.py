@@ -25,7 +25,7 @@ class TxtaiEngine:
         embeddings = Embeddings(
             method="external", transform=self._transform(), content=True, hybrid=True, columns={"text": "text"}
         )
-        embeddings.index((number, row, None) for number, row in enumerate(rows))
+        embeddings.index((row["id"], row, None) for row in rows)
         embeddings.save(str(folder / "index"))
 
     def open(self, folder: Path) -> None:
@@ -55,7 +55,7 @@ class TxtaiEngine:
         """Return a plain function, the only kind that is taken as it is."""
 
         def look_up(texts: Any) -> np.ndarray:
-            nothing = np.zeros(384, dtype=np.float32)
+            nothing = np.full(384, 384**-0.5, dtype=np.float32)
             return np.array([self._vectors.get(_text(text), nothing) for text in texts], dtype=np.float32)
 
         return look_up

@@ -1,6 +1,6 @@
 """The only reader of the environment and of the configuration file; gives frozen values.
 
-Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables. Names are in `docs/settings.md`.
+Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables. Names: `docs/reference/settings.md`.
 """
 
 import os
@@ -29,16 +29,27 @@ class EmbeddingSettings:
     """Which embedder is used. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
 
     kind: str = "local"
+    """`local`, `infinity`, `ollama`, `tei` or `openai`."""
     url: str = ""
+    """Where the server is; empty: the usual address of its kind. Not used by `local`."""
     path: str = ""
+    """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
     model: str = "all-MiniLM-L6-v2"
+    """What the server calls the model. Not used by `local`, which has one model."""
     dimension: int = 384
+    """How many numbers a vector of the model has. Not used by `local`."""
     api_key: str = ""
+    """Sent to the server as a bearer token, where it is not empty."""
     query_prefix: str = ""
+    """Put before every query. Not used by `local`."""
     document_prefix: str = ""
+    """Put before every text that is stored. Not used by `local`."""
     timeout_s: float = 2.0
+    """How many seconds a query's vector may take; a batch of texts may take 30 times as long. Not used by `local`."""
     batch_size: int = 32
+    """How many texts are sent at a time. Not used by `local`."""
     folder: str = ""
+    """Used by `local` only: the model's folder, where it is not in the library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +57,15 @@ class RerankSettings:
     """The optional cross-encoder endpoint; off while `url` is empty."""
 
     url: str = ""
+    """The whole address of the call, such as `http://localhost:7997/rerank`; empty: off."""
     model: str = ""
+    """What the server calls the model."""
     api_key: str = ""
+    """Sent to the server as a bearer token, where it is not empty."""
     timeout_s: float = 0.5
+    """How many seconds it may take; after that the order stays as it was."""
     depth: int = 30
+    """How many of the best results it looks at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +73,13 @@ class Settings:
     """Everything that is configured."""
 
     home: Path
+    """The library's folder; by default the platform's folder for a user's data."""
     embedding: EmbeddingSettings = EmbeddingSettings()
+    """The section `[embedding]`."""
     rerank: RerankSettings = RerankSettings()
+    """The section `[rerank]`."""
     log_level: str = "INFO"
+    """How much `pinakes serve` writes to standard error: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
 
     @property
     def catalogues_folder(self) -> Path:

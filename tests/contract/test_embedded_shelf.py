@@ -7,6 +7,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Author, Delete, Put
-from pinakes.text.query import analyse_query
+from pinakes.text.query import TextQuery, analyse_query
 
 ANSWER_TIMEOUT_S = 30
 
@@ -46,6 +47,24 @@ with filelock.FileLock(pathlib.Path(sys.argv[1]) / "lock"):
     sys.stdin.readline()
 """
 
+WRITING_PROCESS = """
+import pathlib, sys
+from pinakes.catalogue.loader import get_builtin
+from pinakes.model.record import Record, RecordId
+from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import Delete, Put
+
+shelf_module.TAIL_ROWS = 2
+shelf_module.TAIL_SHARE = 0
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+for number in range(40):
+    fields = {"title": f"Robot {number}", "synopsis": "a robot story"}
+    shelf.apply([Put(record=Record(id=RecordId(f"n{number}"), fields=fields)), Delete(RecordId(f"n{number - 5}"))])
+    shelf.publish()
+print("done", flush=True)
+"""
+
 
 class Other:
     """Another process, asked line by line."""
@@ -58,6 +77,10 @@ class Other:
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
         return json.loads(self.read())
+
+    def has_spoken(self) -> bool:
+        assert self._process.poll() in (None, 0), "the other process failed"
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def read(self) -> str:
         assert self._process.stdout is not None
@@ -76,6 +99,10 @@ def other_process(script: str, folder: Path) -> Iterator[Other]:
             yield Other(process)
         finally:
             process.kill()
+
+
+def query(text: str) -> TextQuery:
+    return analyse_query(text, synonyms={})
 
 
 def fill(stock: Any, count: int = 6) -> None:
@@ -124,7 +151,7 @@ def test_another_spec_builds_its_own_index_and_the_old_one_goes(embedded_stock: 
     declaration = get_builtin("anime").declaration
     changed = compile_text(declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test")
     reopened = EmbeddedShelf.open(shelf.folder, changed)
-    assert reopened.reader().lexical(analyse_query("lighthouse", synonyms={}), scope=WHOLE, limit=5).total == 1
+    assert reopened.reader().lexical(query("lighthouse"), scope=WHOLE, limit=5).total == 1
     assert len(list((shelf.folder / "index").iterdir())) == 1
     reopened.close()
 
@@ -244,6 +271,46 @@ def test_a_reader_with_too_much_to_catch_up_says_it_is_stale_until_it_is_publish
     embedded_stock.shelf.publish()
     view = embedded_stock.shelf.reader()
     assert (view.stale, view.count(WHOLE)) == (None, 5)
+
+
+def test_every_view_taken_while_another_process_writes_is_of_one_moment(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    seen = set()
+    with other_process(WRITING_PROCESS, embedded_stock.shelf.folder) as other:
+        while not other.has_spoken():
+            view = embedded_stock.shelf.reader()
+            keys = view.scan(scope=WHOLE, limit=100)
+            found = view.lexical(query("robot"), scope=WHOLE, limit=100)
+            assert sorted(hit.key for hit in found.best) == keys
+            assert sorted(view.fetch(keys, scope=WHOLE)) == keys
+            assert len(view.find(view.ids(keys), scope=WHOLE)) == len(keys) == view.count(WHOLE)
+            seen.add(view.change_no)
+    assert len(seen) > 1
+    assert embedded_stock.shelf.reader().count(WHOLE) == 2 + 5
+
+
+def test_threads_that_read_while_one_writes_see_whole_changes(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    problems: list[str] = []
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            view = embedded_stock.shelf.reader()
+            if view.count(WHOLE) % 2 or view.lexical(query("robot"), scope=WHOLE, limit=1).total != view.count(WHOLE):
+                problems.append(f"{view.count(WHOLE)} records at change {view.change_no}")
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(20):
+        pair = [embedded_stock.record(f"n{number}{side}", body="a robot story") for side in "ab"]
+        embedded_stock.put(*pair)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert embedded_stock.shelf.reader().count(WHOLE) == 42
 
 
 # The store

@@ -1,4 +1,4 @@
-"""A process that dies while it writes to the embedded shelf loses nothing it has acknowledged; a damaged index is rebuilt."""
+"""A process that dies while it writes to the embedded shelf loses nothing acknowledged; a damaged index is rebuilt."""
 
 import logging
 import random

@@ -203,9 +203,10 @@ class RawClient:
     """Lines in, lines out, with nothing in between."""
 
     def __init__(self, command: list[str], env: Mapping[str, str], log: Path) -> None:
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log.open("wb"), env={**os.environ, **env}
-        )
+        with log.open("wb") as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **env}
+            )
         self.lines: Queue[bytes] = Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -55,6 +55,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     problems += _kind_problems(fields.values(), kinds, declaration)
     problems += _template_problems(declaration)
     problems += _unknown_field_problems(declaration, fields)
+    problems += _signal_problems(declaration, fields)
     if problems:
         raise SpecError(f"{origin}: " + "; ".join(problems))
     return CatalogueSpec(
@@ -171,6 +172,14 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
         for value in choices:
             if value not in known:
                 yield f"'wishes.choices.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+
+
+def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield the fields of signals that have no column: signals are read from columns."""
+    references = _recommend_references(declaration.recommend) if declaration.recommend else ()
+    for place, name in references:
+        if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
+            yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:

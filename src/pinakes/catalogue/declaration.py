@@ -26,129 +26,188 @@ class DeclaredSearch(Declared):
     """`search = {…}` of a field."""
 
     boost: float = Field(default=0.0, ge=0, le=10)
+    """How much a match in this field counts on top of a match anywhere."""
     fuzzy: bool = False
+    """Whether near spellings of the words are to match."""
 
 
 class DeclaredField(Declared):
     """`[fields.NAME]`."""
 
     type: FieldType
+    """What the values are."""
     role: Role | None = None
+    """What the field means to search and recommendation; each role is on one field at most."""
     search: bool | DeclaredSearch = False
+    """Whether its words are searched, and how."""
     filter: bool | FilterKind = False
+    """Whether and how it can be filtered by; `true` takes the usual kind of its type."""
     facet: bool = False
+    """Whether its values can be browsed and counted."""
     required: bool = False
+    """Whether a record without it is refused."""
     path: str = ""
+    """Where the value stands in a row, as in `stats.power`; empty: under the field's name."""
     values: tuple[str, ...] = ()
+    """The values of an enum; one that lists none is refused."""
     kinds: tuple[str, ...] = ()
+    """The kinds of record that have the field; empty: all."""
     description: str = ""
+    """A sentence for people."""
 
 
 class DeclaredKind(Declared):
     """`[kinds.NAME]`."""
 
     title: str = ""
+    """What the kind is called."""
 
 
 class DeclaredRelation(Declared):
     """`[relations.NAME]`."""
 
     kind: str
+    """The kind of record that names others."""
     field: str
+    """The field that has their ids."""
     to: str
+    """The kind of record that is named."""
     inverse: str = ""
+    """What the relation is called from the other side."""
 
 
 class DeclaredEmbed(Declared):
     """`[embed]`."""
 
     template: str
+    """The text that is embedded, as in `{title}. {tags}`; a field without a value falls out with the text before it."""
 
 
 class DeclaredFusion(Declared):
     """`[search]`."""
 
     fusion: Fusion = Fusion.BLEND
+    """How words and meaning become one ranking: a blend of scores, or reciprocal ranks."""
     rrf_k: int = Field(default=60, ge=1)
+    """The constant of reciprocal rank fusion."""
     depth: int = Field(default=200, ge=10, le=1000)
+    """How many records each of the two finds before they are merged."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
+    """The share of meaning in a blend; words have the rest."""
 
 
 class DeclaredOverlap(Declared):
     """`taxonomy`, `format` of `[recommend]`."""
 
     weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
     fields: tuple[str, ...] = Field(min_length=1)
+    """The fields that are compared."""
 
 
 class DeclaredTemporal(Declared):
     """`temporal` of `[recommend]`."""
 
     weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
     field: str
+    """The field that has the time, as a number."""
     sigma: float = Field(default=5.0, gt=0)
+    """How far apart is far: at this distance the signal is 0.61, at twice it 0.14."""
 
 
 class DeclaredPopularity(Declared):
     """`popularity` of `[recommend]`."""
 
     weight: float = Field(ge=0, le=1)
+    """Its share of the score; the other signals have the rest."""
     field: str
+    """The field that has the number."""
 
 
 class DeclaredRelated(Declared):
     """`related` of `[recommend]`: `field` names other records by what stands in their `pages` field."""
 
     field: str
+    """The field that names other records."""
     pages: str
+    """The field by which they are named."""
 
 
 class DeclaredRecommend(Declared):
     """`[recommend]`."""
 
     semantic: float = Field(default=0.5, ge=0, le=1)
+    """The weight of nearness in meaning."""
     taxonomy: DeclaredOverlap | None = None
+    """Tags in common."""
     temporal: DeclaredTemporal | None = None
+    """Nearness in time."""
     format: DeclaredOverlap | None = None
+    """Likeness of form: the same value, or numbers of the same size."""
     popularity: DeclaredPopularity | None = None
+    """How well known it is."""
     related: DeclaredRelated | None = None
+    """Which records are of one franchise."""
     neighbours: int = Field(default=50, ge=10, le=500)
+    """How many of the nearest records of each title are considered."""
     per_franchise: int = Field(default=1, ge=1)
+    """How many of one franchise may be recommended; one in five of those asked for, where that is more."""
 
 
 class DeclaredLength(Declared):
     """`length` of `[wishes]`: what "short" and "long" mean here."""
 
     field: str
+    """The field that has the length."""
     short_at_most: float
+    """What is short has at most this."""
     long_at_least: float
+    """What is long has at least this."""
 
 
 class DeclaredWishes(Declared):
     """`[wishes]`: the domain's words for numbers, choices and tags."""
 
     units: dict[str, tuple[str, ...]] = {}
+    """Field → the words that follow its numbers: "under 13 episodes"."""
     choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Field → its values → the words for each: "only films"."""
     tags: dict[str, tuple[str, ...]] = {}
+    """Tag → other words for it: "no giant robots"."""
     length: DeclaredLength | None = None
+    """What "short" and "long" mean."""
 
 
 class Declaration(Declared):
     """A whole `catalogue.toml`."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
+    """The catalogue's name in commands."""
     title: str = Field(min_length=1)
+    """Its name for people."""
     summary: str = Field(min_length=1)
+    """A sentence on what is in it."""
     id: str = ""
+    """Where a row has the record's id."""
     editable: bool = False
+    """Whether records may be changed by hand."""
     fields: dict[str, DeclaredField]
+    """What a record has; one of them has the role `title`."""
     kinds: dict[str, DeclaredKind] = {}
+    """The kinds of record, where there is more than one."""
     relations: dict[str, DeclaredRelation] = {}
+    """Which field names records of which kind."""
     embed: DeclaredEmbed | None = None
+    """What is embedded; without it, search goes by words alone."""
     search: DeclaredFusion = DeclaredFusion()
+    """How search merges words and meaning."""
     recommend: DeclaredRecommend | None = None
+    """How it recommends; without it, it does not."""
     wishes: DeclaredWishes = DeclaredWishes()
+    """The domain's words in preferences."""
     synonyms: dict[str, tuple[str, ...]] = {}
+    """Word or phrase → others that are searched with it, both ways."""
 
 
 def load_declaration(path: Path) -> Declaration:
@@ -157,6 +216,8 @@ def load_declaration(path: Path) -> Declaration:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8 text") from error
     return parse_declaration(text, origin=str(path))
 
 

@@ -1,6 +1,7 @@
 """The `pinakes` command. A command's module is loaded when it is called, so that help is quick."""
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -8,6 +9,9 @@ import click
 
 from pinakes import __version__
 from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
+
+# Questions multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "init": ("pinakes.cli.build", "Set up a library: the sample catalogue and the embedding model."),

@@ -63,6 +63,7 @@ class _Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the core free
         self._encoder: Any = onnxruntime.InferenceSession(
             str(folder / "graph.onnx"), options, providers=["CPUExecutionProvider"]
         )

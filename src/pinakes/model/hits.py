@@ -24,10 +24,9 @@ class Ranking:
 
 
 class TitleMatch(NamedTuple):
-    """A title like the one asked for: the record, its title as written, and how alike the two are (0–1)."""
+    """A record with a name like the one asked for, and how alike the two are (0–1)."""
 
     key: Key
-    title: str
     likeness: float
 
 

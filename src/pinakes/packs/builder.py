@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 import orjson
 import zstandard
@@ -22,7 +23,7 @@ from arro3.io import write_parquet
 from numpy.typing import NDArray
 
 from pinakes.catalogue.codec import encode_record
-from pinakes.errors import StorageError
+from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
@@ -35,13 +36,28 @@ EMBEDDINGS = "embeddings.parquet"
 DECLARATION = "catalogue.toml"
 FORMAT = 1
 BATCH_ROWS = 4096
+LOCK_TIMEOUT_S = 60.0
 
 
 def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str) -> dict[str, Any]:
     """Write the pack of a catalogue as the reader sees it, in place of an older one, and return its manifest."""
     fresh = target.with_name(f"{target.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with filelock.FileLock(target.with_name(f"{target.name}.lock"), timeout=LOCK_TIMEOUT_S):
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir()
+            manifest = _write_pack(reader, declaration, fresh, name=name)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(fresh, target)  # commit point: the pack is there, whole
+    except filelock.Timeout as error:
+        raise BusyError(f"{target}: another process is writing the pack") from error
+    except OSError as error:
+        raise StorageError(f"{target}: the pack could not be written: {error}") from error
+    return manifest
+
+
+def _write_pack(reader: ShelfReader, declaration: str, fresh: Path, *, name: str) -> dict[str, Any]:
     (fresh / DECLARATION).write_text(declaration, encoding="utf-8")
     records = _write_records(reader, fresh / RECORDS)
     files = [DECLARATION, RECORDS]
@@ -49,7 +65,7 @@ def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str
     if reader.model is not None:
         vectors = _write_embeddings(reader, fresh / EMBEDDINGS, reader.model.dimension)
         files.append(EMBEDDINGS)
-    manifest = {
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "catalogue": name,
         "change_no": reader.change_no,
@@ -62,8 +78,6 @@ def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str
         },
     }
     (fresh / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(fresh, target)  # commit point: the pack is there, whole
     return manifest
 
 
@@ -71,14 +85,15 @@ def check_pack(folder: Path) -> list[str]:
     """Return what is wrong with a pack; nothing when every file is as the manifest says."""
     try:
         manifest = orjson.loads((folder / MANIFEST).read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        return [f"{folder / MANIFEST}: {error}"]
+        wanted = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
+    except (OSError, orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
+        return [f"{folder / MANIFEST} is damaged: {error!r}"]
     problems = []
-    for name, wanted in manifest["files"].items():
+    for name, sha256 in wanted.items():
         path = folder / name
         if not path.is_file():
             problems.append(f"{path} is missing")
-        elif sha256_of(path) != wanted["sha256"]:
+        elif sha256_of(path) != sha256:
             problems.append(f"{path} is damaged: its sha256 is not the manifest's")
     return problems
 
@@ -107,10 +122,7 @@ def _write_embeddings(reader: ShelfReader, path: Path, dimension: int) -> int:
             counts.append(len(ids))
             yield _batch(ids, vectors[has_vector], schema, items)
 
-    try:
-        write_parquet(RecordBatchReader.from_batches(schema, batches()), str(path), compression="uncompressed")
-    except OSError as error:
-        raise StorageError(f"{path}: {error}") from error
+    write_parquet(RecordBatchReader.from_batches(schema, batches()), str(path), compression="uncompressed")
     return sum(counts)
 
 

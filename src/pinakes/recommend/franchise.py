@@ -1,7 +1,7 @@
 """Which records belong together: seasons, films and specials of one work."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pinakes.catalogue.spec import CatalogueSpec, texts_of
@@ -50,16 +50,16 @@ def same_franchise(one: Work, other: Work) -> bool:
     return _starts_with(one.stem, other.stem) or _starts_with(other.stem, one.stem)
 
 
-def pick_diverse(works: Sequence[Work], *, limit: int, per_franchise: int) -> list[int]:
-    """Return the first places, in order, with no more than so many of one franchise."""
-    chosen: list[int] = []
+def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int) -> list[int]:
+    """Return the first places, in order, with no more than so many of one franchise; reads no further than needed."""
+    chosen: dict[int, Work] = {}
     for place, work in enumerate(works):
+        alike = sum(same_franchise(work, other) for other in chosen.values())
+        if alike < per_franchise:
+            chosen[place] = work
         if len(chosen) == limit:
             break
-        alike = sum(same_franchise(work, works[other]) for other in chosen)
-        if alike < per_franchise:
-            chosen.append(place)
-    return chosen
+    return list(chosen)
 
 
 def _starts_with(longer: str, stem: str) -> bool:

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, RecommendSpec, Role
+from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError
-from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import Vector
-from pinakes.recommend import signals
-from pinakes.recommend.franchise import pick_diverse, work_of
-from pinakes.recommend.signals import Signals
+from pinakes.recommend.franchise import Work, pick_diverse, work_of
+from pinakes.recommend.signals import Signals, blend, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
+from pinakes.recommend.vocabulary import wish_vocabulary
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.text.wishes import Wishes, WishVocabulary, understand
+from pinakes.text.wishes import Wishes, understand
 
 NUDGE = 0.5
 """How far a taste moves towards what a preference asks for, or away from it."""
@@ -61,14 +60,12 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taste:
-    """The liked records, their vectors (moved by what is wished), and what the signals compare with."""
+class Candidate:
+    """A record that may be recommended."""
 
-    keys: tuple[Key, ...]
-    records: tuple[Record, ...]
-    vectors: Vector
-    tags: tuple[frozenset[str], ...]
-    times: tuple[float, ...]
+    key: Key
+    score: float
+    signals: Signals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,38 +78,40 @@ class Recommender:
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return what someone who likes these titles may like, within their preferences."""
-        reader, spec = self.shelf.reader(), self.shelf.spec
-        choices = [resolve_title(reader, spec, title, scope=scope) for title in request.titles]
+        reader = self.shelf.reader()
+        choices = [self._resolve(reader, title, scope) for title in request.titles]
         return self.recommend_for(choices, request, scope=scope)
 
     def recommend_for(self, choices: Sequence[TitleChoice], request: Request, *, scope: Scope) -> Recommendations:
         """Recommend for titles that are resolved already; the rest of the request is worked out here."""
         spec = require_recommend(self.shelf.spec)
         reader = self.shelf.reader()
-        wishes = understand(request.preferences, self._vocabulary(reader, scope))
-        references = [resolve_title(reader, self.shelf.spec, title, scope=scope) for title in wishes.like]
-        excluded = [resolve_title(reader, self.shelf.spec, title, scope=scope) for title in request.exclude]
+        wishes = self._understand(reader, request.preferences, scope)
+        references = [self._resolve(reader, title, scope) for title in wishes.like]
+        excluded = [self._resolve(reader, title, scope) for title in request.exclude]
         liked = {choice.key: choice.record for choice in (*choices, *references) if choice.key and choice.record}
         if not liked:
             raise InputError(_nothing_found(choices))
-        vectors, notes = self._nudged(reader.vectors(list(liked)), wishes, reader)
-        taste = _taste(liked, vectors, spec)
+        tastes, notes = self._nudged(reader.vectors(list(liked)), wishes, reader)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
-        candidates = _candidates(reader, taste, left_out, scope.narrowed(*wishes.conditions), spec)
+        near = _neighbours(reader, tastes, left_out, scope.narrowed(*wishes.conditions), spec.neighbours)
+        ranked = _ranked(reader, near, list(liked), self.shelf.spec, spec)
         return Recommendations(
-            items=tuple(self._diverse(_ranked(candidates, taste, spec), request.limit, spec)),
-            taste_tags=_taste_tags(taste, reader, spec, scope),
+            items=tuple(self._diverse(reader, ranked, request.limit, scope)),
+            taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
             titles=(*choices, *references, *excluded),
             wishes=wishes,
             notes=tuple(notes),
         )
 
-    def _diverse(self, ranked: Sequence[Recommendation], limit: int, spec: RecommendSpec) -> Iterator[Recommendation]:
-        """Yield the best, with no more than one in five of the same franchise."""
-        works = [work_of(item.record, self.shelf.spec) for item in ranked]
-        per_franchise = max(spec.per_franchise, math.ceil(limit / ONE_IN))
-        for place in pick_diverse(works, limit=limit, per_franchise=per_franchise):
-            yield ranked[place]
+    def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> TitleChoice:
+        return resolve_title(reader, self.shelf.spec, title, scope=scope)
+
+    def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Wishes:
+        if not preferences.strip():
+            return Wishes()
+        words = wish_vocabulary(reader, self.shelf.spec, scope=scope, this_year=self.this_year())
+        return understand(preferences, words)
 
     def _nudged(self, liked: Vector, wishes: Wishes, reader: ShelfReader) -> tuple[Vector, list[str]]:
         """Return the liked vectors moved by the wishes' words, or as they are, with a note, when that cannot be."""
@@ -125,32 +124,26 @@ class Recommender:
             away = [self.embedder.embed_query(phrase) for phrase in wishes.away_from]
         except ExpectedError as error:
             return liked, [f"the wording of the preferences was not used: {error.message}"]
-        moved = liked.copy()
-        if towards:
-            moved += NUDGE * np.mean(towards, axis=0)
-        if away:
-            moved -= NUDGE * np.mean(away, axis=0)
-        lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-        unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
-        return unit, []
+        return _moved(liked, towards, away), []
 
-    def _vocabulary(self, reader: ShelfReader, scope: Scope) -> WishVocabulary:
+    def _diverse(
+        self, reader: ShelfReader, ranked: Sequence[Candidate], limit: int, scope: Scope
+    ) -> Iterator[Recommendation]:
+        """Yield the best, with no more than one in five of the same franchise."""
         spec = self.shelf.spec
-        tag_field = next((f.name for f in spec.fields.values() if f.type is FieldType.TAGS and f.needs_column), None)
-        time_field = spec.field_with_role(Role.TIME)
-        facets: Sequence[FacetCount] = reader.facets(tag_field, scope=scope) if tag_field else ()
-        words = spec.wishes
-        length = (words.length_field, words.short_at_most, words.long_at_least) if words.length_field else None
-        known = {facet.value.lower(): facet.value for facet in facets}
-        return WishVocabulary(
-            time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
-            units=words.units,
-            choices=words.choices,
-            tags={**known, **{word: tag for word, tag in words.tags.items() if tag.lower() in known}},
-            tag_field=tag_field,
-            long_field=length,
-            this_year=self.this_year(),
-        )
+        records: list[Record] = []
+
+        def iter_works() -> Iterator[Work]:
+            for start in range(0, len(ranked), limit):
+                some = ranked[start : start + limit]
+                found = reader.fetch([one.key for one in some], scope=scope)
+                for one in some:
+                    records.append(found[one.key])
+                    yield work_of(found[one.key], spec)
+
+        most = max(spec.recommend.per_franchise if spec.recommend else 1, math.ceil(limit / ONE_IN))
+        for place in pick_diverse(iter_works(), limit=limit, per_franchise=most):
+            yield Recommendation(record=records[place], score=ranked[place].score, signals=ranked[place].signals)
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
@@ -160,67 +153,50 @@ def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
     return spec.recommend
 
 
-def _candidates(
-    reader: ShelfReader, taste: Taste, left_out: set[Key], scope: Scope, spec: RecommendSpec
-) -> dict[Key, tuple[Record, float]]:
+def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
     """Return the nearest neighbours of each taste that are in scope and not left out, with their best cosine."""
     best: dict[Key, float] = {}
-    for ranking in reader.nearest(taste.vectors, scope=scope, limit=spec.neighbours + len(left_out)):
-        kept = [one for one in ranking.best if one.key not in left_out][: spec.neighbours]
+    for ranking in reader.nearest(tastes, scope=scope, limit=limit + len(left_out)):
+        kept = [one for one in ranking.best if one.key not in left_out][:limit]
         for one in kept:
             best[one.key] = max(one.score, best.get(one.key, -1.0))
-    records = reader.fetch(list(best), scope=scope)
-    return {key: (record, best[key]) for key, record in records.items()}
+    return best
 
 
-def _ranked(candidates: Mapping[Key, tuple[Record, float]], taste: Taste, spec: RecommendSpec) -> list[Recommendation]:
+def _ranked(
+    reader: ShelfReader, near: Mapping[Key, float], liked: Sequence[Key], spec: CatalogueSpec, recommend: RecommendSpec
+) -> list[Candidate]:
     """Return the candidates with their signals, best blend first, ties by id."""
-    most = max((_number(record, spec.popularity_field) or 0.0 for record, _ in candidates.values()), default=0.0)
-    items = []
-    for record, semantic in candidates.values():
-        parts = _signals(record, semantic, taste, spec, most)
-        items.append(Recommendation(record=record, score=signals.blend(parts, spec), signals=parts))
-    return sorted(items, key=lambda item: (-item.score, item.record.id))
+    keys = list(near)
+    scored = [
+        Candidate(key=key, score=blend(signals, recommend), signals=signals)
+        for key, signals in zip(keys, score_signals(reader, keys, list(near.values()), liked, spec), strict=True)
+    ]
+    ids = dict(zip(keys, reader.ids(keys), strict=True))
+    return sorted(scored, key=lambda one: (-one.score, ids[one.key]))
 
 
-def _taste(liked: Mapping[Key, Record], vectors: Vector, spec: RecommendSpec) -> Taste:
-    times = [_number(record, spec.temporal_field) for record in liked.values()]
-    return Taste(
-        keys=tuple(liked),
-        records=tuple(liked.values()),
-        vectors=vectors,
-        tags=tuple(signals.tag_set(record, spec) for record in liked.values()),
-        times=tuple(time for time in times if time is not None),
-    )
+def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> Vector:
+    """Return the liked vectors moved towards some and away from others, of unit length again."""
+    moved = liked.copy()
+    if towards:
+        moved += NUDGE * np.mean(towards, axis=0)
+    if away:
+        moved -= NUDGE * np.mean(away, axis=0)
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit
 
 
-def _signals(record: Record, cosine: float, taste: Taste, spec: RecommendSpec, most_popular: float) -> Signals:
-    popular = None
-    if spec.popularity:
-        popular = signals.popularity(_number(record, spec.popularity_field), most=most_popular)
-    return Signals(
-        semantic=min(max(cosine, 0.0), 1.0),
-        taxonomy=signals.taxonomy(signals.tag_set(record, spec), taste.tags),
-        temporal=signals.temporal(_number(record, spec.temporal_field), taste.times, sigma=spec.temporal_sigma),
-        format=signals.format_likeness(record, taste.records, spec),
-        popularity=popular,
-    )
-
-
-def _taste_tags(taste: Taste, reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
+def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
     """Return the tags that most tell this taste: on many of the liked titles, and on few others."""
-    counts = Counter(tag for tags in taste.tags for tag in tags)
+    counts = Counter(tag for record in liked for field in spec.taxonomy_fields for tag in texts_of(record.get(field)))
     total = max(reader.count(scope), 1)
-    frequency = {
-        facet.value: facet.count for field in spec.taxonomy_fields for facet in reader.facets(field, scope=scope)
-    }
-    weights = {tag: count * math.log(1 + total / (1 + frequency.get(tag, 0))) for tag, count in counts.items()}
+    common: dict[str, int] = {}
+    for field in spec.taxonomy_fields:
+        common.update({facet.value: facet.count for facet in reader.facets(field, scope=scope)})
+    weights = {tag: count * math.log(1 + total / (1 + common.get(tag, 0))) for tag, count in counts.items()}
     return tuple(sorted(weights, key=lambda tag: (-weights[tag], tag))[:TASTE_TAGS])
-
-
-def _number(record: Record, field: str) -> float | None:
-    value = record.get(field) if field else None
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _nothing_found(choices: Sequence[TitleChoice]) -> str:

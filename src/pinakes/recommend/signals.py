@@ -1,15 +1,21 @@
-"""The signals of a recommendation, each 0–1: how a candidate compares with the titles someone likes.
+"""The signals of a recommendation, each 0–1: how candidates compare with the titles someone likes.
 
 Meaning and tags count by the nearest of the liked titles, since a taste is several things and not their average; year
-and format count by the mean over them.
+and form count by the mean over them. Every function scores all candidates at once.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pinakes.catalogue.spec import RecommendSpec, texts_of
-from pinakes.model.record import Record
+import numpy as np
+from numpy.typing import NDArray
+
+from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
+from pinakes.model.record import Key
+from pinakes.shelf.port import ShelfReader
+
+Floats = NDArray[np.float64]
+Terms = Sequence[frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,36 +29,64 @@ class Signals:
     popularity: float | None = None
 
 
-def tag_set(record: Record, spec: RecommendSpec) -> frozenset[str]:
-    """Return the values of a record that the taxonomy signal compares."""
-    return frozenset(text for field in spec.taxonomy_fields for text in texts_of(record.get(field)))
+def score_signals(
+    reader: ShelfReader, candidates: Sequence[Key], cosines: Sequence[float], liked: Sequence[Key], spec: CatalogueSpec
+) -> list[Signals]:
+    """Return the signals of every candidate, from the shelf's columns."""
+    recommend = spec.recommend or RecommendSpec()
+    tags = taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend))
+    times = np.zeros(len(candidates))
+    if recommend.temporal_field:
+        field = recommend.temporal_field
+        times = temporal(
+            reader.numbers(field, candidates), reader.numbers(field, liked), sigma=recommend.temporal_sigma
+        )
+    forms = _form(reader, candidates, liked, spec)
+    fame: Sequence[float | None] = [None] * len(candidates)
+    if recommend.popularity:
+        fame = popularity(reader.numbers(recommend.popularity_field, candidates)).tolist()
+    semantic = np.clip(cosines, 0.0, 1.0).tolist()
+    rows = zip(semantic, tags.tolist(), times.tolist(), forms.tolist(), fame, strict=True)
+    return [Signals(semantic=a, taxonomy=b, temporal=c, format=d, popularity=e) for a, b, c, d, e in rows]
 
 
-def taxonomy(candidate: frozenset[str], liked: Sequence[frozenset[str]]) -> float:
-    """Return the greatest Jaccard similarity to the tags of a liked title."""
-    return max((_jaccard(candidate, one) for one in liked), default=0.0)
+def taxonomy(candidates: Terms, liked: Terms) -> Floats:
+    """Return for each candidate the greatest Jaccard similarity to the tags of a liked title."""
+    return np.array([max((_jaccard(one, other) for other in liked), default=0.0) for one in candidates], dtype=float)
 
 
-def temporal(candidate: float | None, liked: Sequence[float], *, sigma: float) -> float:
-    """Return the mean nearness in time: 1 for the same year, falling as a Gaussian."""
-    if candidate is None or not liked:
-        return 0.0
-    return sum(math.exp(-((candidate - one) ** 2) / (2 * sigma**2)) for one in liked) / len(liked)
+def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
+    """Return for each candidate the mean nearness in time: 1 for the same year, falling as a Gaussian."""
+    known = liked[~np.isnan(liked)]
+    if not len(known):
+        return np.zeros(len(candidates))
+    nearness = np.exp(-((candidates[:, None] - known[None, :]) ** 2) / (2 * sigma**2))
+    means: Floats = np.nan_to_num(nearness.mean(axis=1))
+    return means
 
 
-def format_likeness(candidate: Record, liked: Sequence[Record], spec: RecommendSpec) -> float:
-    """Return the mean likeness of form: the same kind, a similar length."""
-    if not liked or not spec.format_fields:
-        return 0.0
-    pairs = [_alike(candidate.get(field), one.get(field)) for one in liked for field in spec.format_fields]
-    return sum(pairs) / len(pairs)
+def same_terms(candidates: Terms, liked: Terms) -> Floats:
+    """Return for each candidate on how great a share of the liked titles it has the same value."""
+    shares = [sum(bool(one) and one == other for other in liked) / max(len(liked), 1) for one in candidates]
+    return np.array(shares, dtype=float)
 
 
-def popularity(candidate: float | None, *, most: float) -> float:
-    """Return the logarithm of the popularity over that of the most popular."""
-    if not candidate or most <= 0:
-        return 0.0
-    return min(math.log1p(candidate) / math.log1p(most), 1.0)
+def near_numbers(candidates: Floats, liked: Floats) -> Floats:
+    """Return for each candidate the mean of the smaller number over the greater; 0 where one is not known."""
+    if not len(liked):
+        return np.zeros(len(candidates))
+    one, other = np.abs(candidates)[:, None], np.abs(liked)[None, :]
+    greater = np.maximum(one, other)
+    likeness = np.where(greater > 0, np.minimum(one, other) / np.where(greater > 0, greater, 1), 1.0)
+    means: Floats = np.where(np.isnan(one + other), 0.0, likeness).mean(axis=1)
+    return means
+
+
+def popularity(candidates: Floats) -> Floats:
+    """Return the logarithm of each popularity over that of the most popular."""
+    logs: Floats = np.log1p(np.nan_to_num(np.maximum(candidates, 0)))
+    most = logs.max(initial=0.0)
+    return logs / most if most > 0 else logs
 
 
 def blend(signals: Signals, spec: RecommendSpec) -> float:
@@ -70,16 +104,23 @@ def blend(signals: Signals, spec: RecommendSpec) -> float:
     return (1 - spec.popularity) * content + spec.popularity * signals.popularity
 
 
+def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list[frozenset[str]]:
+    columns = [reader.terms(field, keys) for field in spec.taxonomy_fields]
+    return [frozenset().union(*row) for row in zip(*columns, strict=True)] if columns else [frozenset()] * len(keys)
+
+
+def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec) -> Floats:
+    """Return the mean likeness over the fields that make up the form."""
+    fields = spec.recommend.format_fields if spec.recommend else ()
+    scores = [
+        near_numbers(reader.numbers(field, candidates), reader.numbers(field, liked))
+        if spec.fields[field].is_numeric
+        else same_terms(reader.terms(field, candidates), reader.terms(field, liked))
+        for field in fields
+    ]
+    return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))
+
+
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
-
-
-def _alike(one: object, other: object) -> float:
-    """Return 1 for the same value, for numbers the smaller over the greater."""
-    if one is None or other is None:
-        return 0.0
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        greater = max(abs(one), abs(other))
-        return min(abs(one), abs(other)) / greater if greater else 1.0
-    return float(one == other)
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0

@@ -34,7 +34,8 @@ def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Flo
     first = _weighted(candidates, candidates.cosine, spec)
     moved = _towards_best(candidates, query, first, spec)
     second = _weighted(candidates, (candidates.vectors @ moved).astype(np.float64), spec)
-    return _smoothed(candidates, second, spec)
+    # Who types a title wants it first, whatever the vectors make of a name.
+    return np.maximum(_smoothed(candidates, second, spec), candidates.title)
 
 
 def _weighted(candidates: Candidates, cosine: Floats, spec: SearchSpec) -> Floats:

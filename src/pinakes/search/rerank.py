@@ -41,9 +41,13 @@ class RemoteReranker:
         try:
             answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)
             return _scores_in(orjson.loads(answer), len(texts))
-        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
             logger.warning("rerank skipped: %s", type(error).__name__)
             return None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
 
 def _scores_in(answer: Any, count: int) -> list[float]:

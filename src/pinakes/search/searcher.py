@@ -1,6 +1,7 @@
 """A search, end to end, over one shelf."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate
 from pinakes.search.fuse import FUSIONS
 from pinakes.search.rerank import Reranker
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.text.normalise import clean
+from pinakes.text.normalise import clean, fold_name
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,11 @@ logger = logging.getLogger(__name__)
 TITLES_TRIED = 3
 MAX_TITLE_QUERY_CHARS = 120
 RERANK_CHARS = 1_000
+NAMES_TRIED = 20
+HAS_LATIN = re.compile("[a-z0-9]")
+
+PART_LIKENESS = 0.98
+"""How alike a name counts that has the whole query in it, in a script without spaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,7 @@ class Searcher:
         """Run the arms; return the candidates and how many records match any arm."""
         depth = self.way.depth
         lexical = reader.lexical(query, scope=scope, limit=depth)
-        titles = _alike_titles(reader, text, scope)
+        titles = _alike_titles(reader, text, scope) or _names_with(reader, self.spec, text, lexical, scope)
         nearest: Sequence[Scored] = ()
         if meaning.vector is not None:
             nearest = reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0].best
@@ -128,6 +134,24 @@ def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMat
         return []
     matches = reader.titles_like(text, scope=scope, limit=TITLES_TRIED)
     return [match for match in matches if match.likeness >= TITLE_FLOOR]
+
+
+def _names_with(
+    reader: ShelfReader, spec: CatalogueSpec, text: str, lexical: Ranking, scope: Scope
+) -> list[TitleMatch]:
+    """Return records with a name of which the query is a part, for queries in other scripts than Latin.
+
+    Such a query is nearly always of a name, and a model of English makes nothing of it.
+    """
+    wanted = fold_name(text)
+    if len(wanted) < 2 or HAS_LATIN.search(wanted):
+        return []
+    records = reader.fetch([one.key for one in lexical.best[:NAMES_TRIED]], scope=scope)
+    return [
+        TitleMatch(key, PART_LIKENESS)
+        for key, record in records.items()
+        if any(wanted in fold_name(name) for name in spec.names_of(record))
+    ]
 
 
 def _words_beyond_depth(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
 from pinakes.catalogue.codec import encode_record
@@ -103,6 +104,14 @@ class MemoryView:
         nothing = np.zeros(self.model.dimension if self.model else 0, dtype=np.float32)
         return np.array([self._vectors.get(key, nothing) for key in keys]).reshape(len(keys), len(nothing))
 
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return for each key the folded values of a term column."""
+        return [frozenset(term for term, _, _ in entries_of(self._records[key], field)) for key in keys]
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return for each key the value of a number column, NaN where there is none."""
+        return np.array([number_of(self._records[key], self.spec.fields[field]) for key in keys])
+
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
         wanted = fold_name(text)
@@ -111,7 +120,7 @@ class MemoryView:
             record = self._records[key]
             alike = [fuzz.ratio(wanted, fold_name(name)) / 100 for name in self.spec.names_of(record)]
             likeness = max(alike, default=0.0)
-            matches.append(TitleMatch(key, self.spec.title_of(record), likeness))
+            matches.append(TitleMatch(key, likeness))
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
@@ -102,6 +103,12 @@ class ShelfReader(Protocol):
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows; a record without one has a row of zeros."""
+
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return for each key the folded values of a term column (a filter or facet that is not a number)."""
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return for each key the value of a number column, NaN where there is none."""
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""

@@ -187,7 +187,8 @@ def _least_of_best(shared: Ints, count: int) -> int:
 def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:
     """Tell of each name whether it is in the postings, which are in order."""
     places = np.minimum(np.searchsorted(postings, names.astype(np.int32)), len(postings) - 1)
-    return postings[places] == names
+    found: NDArray[np.bool_] = postings[places] == names
+    return found
 
 
 def _grams_of(names: Sequence[str]) -> tuple[Grams, NDArray[np.int32]]:

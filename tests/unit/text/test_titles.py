@@ -82,7 +82,20 @@ def test_the_arrays_are_named_for_whoever_keeps_them_in_files() -> None:
 
 def test_one_or_two_typos_find_what_comparing_every_title_finds() -> None:
     generator = random.Random(7)
-    words = "dragon moon castle river garden knight shadow winter star song iron blue last lost hidden empire".split()
+    words = [
+        "dragon",
+        "moon",
+        "castle",
+        "river",
+        "garden",
+        "knight",
+        "shadow",
+        "winter",
+        "star",
+        "song",
+        "iron",
+        "empire",
+    ]
     titles = sorted({" ".join(generator.sample(words, generator.randint(2, 4))) for _ in range(400)})
     index = TitleIndex(build_title_arrays([[title] for title in titles]))
     for title in generator.sample(titles, 120):

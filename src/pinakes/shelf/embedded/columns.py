@@ -47,6 +47,23 @@ class TermColumn:
         running = np.concatenate(([0], np.cumsum(mask[self.rows], dtype=np.int64)))
         return np.diff(running[self.ends], prepend=0)
 
+    def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
+        """Return the terms of each of these rows."""
+        sorted_rows, places = self._by_row
+        starts = np.searchsorted(sorted_rows, rows, side="left").tolist()
+        ends = np.searchsorted(sorted_rows, rows, side="right").tolist()
+        return [
+            frozenset(self.entries[place][0] for place in places[start:end].tolist())
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    @cached_property
+    def _by_row(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The same values the other way round: rows in order, and the entry on each."""
+        places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        order = np.argsort(self.rows, kind="stable")
+        return self.rows[order], places[order]
+
     def _slice(self, place: int) -> NDArray[np.int32]:
         return self.rows[self.ends[place - 1] if place else 0 : self.ends[place]]
 

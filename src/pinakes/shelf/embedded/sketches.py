@@ -1,4 +1,4 @@
-"""Sketches: one bit a dimension, so that a query picks the few rows worth a closer look out of very many.
+"""Sketches: one bit or a few a dimension, so that a query picks the few rows worth a closer look out of very many.
 
 A vector is centred, turned by a random rotation (so that no dimension weighs more than another) and reduced to its
 signs. The fewer signs two vectors differ in, the smaller the angle between them, roughly: a sketch only preselects.
@@ -15,6 +15,9 @@ from pinakes.model.vectors import Vector
 Bits = NDArray[np.uint8]
 Rows = NDArray[np.int64]
 Differences = NDArray[np.uint16]
+
+BITS_AT_LEAST = 384
+"""Short vectors are turned several times, since so many signs are needed to tell angles apart."""
 
 SAMPLE_ROWS = 50_000
 BLOCK_ROWS = 65_536
@@ -43,11 +46,12 @@ class Sketches:
 def build_sketches(vectors: Vector, *, seed: int = 0) -> Sketches:
     """Sketch every row."""
     dimension = vectors.shape[1]
-    noise = np.random.default_rng(seed).standard_normal((dimension, dimension))
-    rotation = np.linalg.qr(noise)[0].astype(np.float32)
+    turns = -(-BITS_AT_LEAST // dimension)
+    noise = np.random.default_rng(seed).standard_normal((turns, dimension, dimension))
+    rotation = np.concatenate(np.linalg.qr(noise)[0], axis=1).astype(np.float32)
     centre = vectors[:: max(1, len(vectors) // SAMPLE_ROWS)].mean(axis=0, dtype=np.float64).astype(np.float32)
     thresholds = centre @ rotation
-    bits = np.empty((len(vectors), (dimension + 7) // 8), dtype=np.uint8)
+    bits = np.empty((len(vectors), -(-rotation.shape[1] // 8)), dtype=np.uint8)
     for start in range(0, len(vectors), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)
         bits[block] = _sketch(vectors[block], rotation, thresholds)

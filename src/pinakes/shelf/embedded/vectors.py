@@ -26,7 +26,8 @@ SKETCHES_ABOVE = 40_000
 """With no more rows in scope than this, scanning all their codes is as quick: `benchmarks/README.md`."""
 
 PRESELECTED_SHARE = 0.02
-"""The share of the rows in scope that sketches preselect: 99.5 % of the true ten nearest of a million are in it."""
+PRESELECTED_AT_LEAST = 5_000
+"""How much of the rows in scope sketches preselect: 99 % of the true ten nearest are in it, of a million or of less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ class VectorTable:
         rows = None if mask is None else np.flatnonzero(mask)
         in_scope = len(self.codes) if rows is None else len(rows)
         if self.sketches is not None and in_scope > SKETCHES_ABOVE:
-            rows = self.sketches.preselect(query, among=rows, count=round(in_scope * PRESELECTED_SHARE))
+            count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
+            rows = self.sketches.preselect(query, among=rows, count=count)
         code = quantise(query[None, :])[0][0]
         if rows is None:
             return _with_vector(np.arange(len(self.codes)), code_dots(code, self.codes) * self.scales)

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
 from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
@@ -76,20 +77,31 @@ class EmbeddedView:
                 rows[here] = segment.vectors.exact[places[here]]
         return rows
 
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return the terms of a column for each of these keys."""
+        found: dict[int, frozenset[str]] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
+        return [found.get(place, frozenset()) for place in range(len(keys))]
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return the number of a column for each of these keys."""
+        values = np.full(len(keys), np.nan)
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            values[rows >= 0] = segment.columns.numbers[field].values[rows[rows >= 0]]
+        return values
+
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
         found = [
-            (Key(int(segment.keys[row])), likeness)
+            TitleMatch(Key(int(segment.keys[row])), likeness)
             for segment, mask in zip(self._segments, self._masks(scope), strict=True)
             for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
         ]
-        found.sort(key=lambda match: (-match[1], match[0]))
-        records = self.store.fetch([key for key, _ in found[:limit]], as_of=self.change_no)
-        return [
-            TitleMatch(key, self.store.spec.title_of(records[key]), likeness)
-            for key, likeness in found[:limit]
-            if key in records
-        ]
+        return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a field over the records in scope, most frequent first."""

@@ -1,0 +1,370 @@
+"""Writes `docs/reference/`: tools, settings, errors, commands and the keys of `catalogue.toml`, from the code.
+
+Run after changing any of them; with `--check` nothing is written, and pages that lag are named:
+
+    .venv/bin/python scripts/build_reference.py [--check]
+"""
+
+import argparse
+import ast
+import dataclasses
+import importlib
+import inspect
+import json
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+
+from pinakes import errors, settings
+from pinakes.catalogue import declaration
+from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin, list_builtin_names
+from pinakes.cli.main import cli
+from pinakes.errors import ExpectedError
+from pinakes.tools.spec import ToolSpec
+
+TARGET = Path(__file__).parent.parent / "docs" / "reference"
+NOTE = "<!-- Made by scripts/build_reference.py from the code; do not edit. -->"
+HELP_WIDTH = 100
+NONE = "–"
+
+Schema = Mapping[str, Any]
+Row = Sequence[str]
+
+PLAIN_TYPES = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true/false",
+    "object": "object",
+    "null": "null",
+}
+BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
+OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
+
+
+def main() -> int:
+    """Write the pages, or name those that lag."""
+    parser = argparse.ArgumentParser(description="Write docs/reference from the code.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and name the pages that lag")
+    if parser.parse_args().check:
+        lagging = lagging_pages(TARGET)
+        for name in lagging:
+            print(f"docs/reference/{name} lags; run: python scripts/build_reference.py", file=sys.stderr)
+        return 1 if lagging else 0
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name, build in PAGES.items():
+        (TARGET / name).write_text(build(), encoding="utf-8")
+    return 0
+
+
+def lagging_pages(folder: Path) -> list[str]:
+    """Return the names of the pages that are not what the code says now."""
+    return [name for name, build in PAGES.items() if _text_of(folder / name) != build()]
+
+
+def tools_page() -> str:
+    """Return the page of every tool of every built-in catalogue that has tools."""
+    parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
+    for name, tools in iter_catalogue_tools():
+        parts.append(f"## Catalogue `{name}`")
+        parts += [_tool_section(tool) for tool in tools]
+    return _page("Tools", parts)
+
+
+def settings_page() -> str:
+    """Return the page of every setting."""
+    variables = {place: variable for variable, place in settings.ENVIRONMENT.items()}
+    top = [one for one in dataclasses.fields(settings.Settings) if not dataclasses.is_dataclass(one.default)]
+    meanings = attribute_docs(settings.Settings)
+    rows = [_setting_row("", one, {**variables, ("", "home"): "PINAKES_HOME"}, meanings) for one in top]
+    sections = {"embedding": settings.EmbeddingSettings, "rerank": settings.RerankSettings}
+    parts = [
+        f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
+        "A variable that is empty counts as not set. A key that is not known is refused.",
+        _table(("key", "variable", "default", "meaning"), rows),
+    ]
+    for section, model in sections.items():
+        meanings = attribute_docs(model)
+        rows = [_setting_row(section, one, variables, meanings) for one in dataclasses.fields(model)]
+        parts += [f"## `[{section}]`", _doc(model), _table(("key", "variable", "default", "meaning"), rows)]
+    addresses = [(f"`{kind}`", f"`{url}`", f"`{path}`") for kind, (url, path) in settings.ENDPOINT_DEFAULTS.items()]
+    parts += ["## Usual addresses", _table(("kind", "`url`", "`path`"), addresses)]
+    return _page("Settings", parts)
+
+
+def errors_page() -> str:
+    """Return the table of failures."""
+    rows = [
+        (f"`{error.code}`", str(error.exit_code), str(error.http_status), _doc(error))
+        for error in iter_errors(ExpectedError)
+    ]
+    return _page(
+        "Errors",
+        [
+            "A foreseen failure is one line on standard error, beginning with `pinakes:`, and an exit code. A tool's "
+            "answer has `isError` and a text that begins with the code. The exit code 0 means success.",
+            _table(("code", "exit code", "HTTP status", "meaning"), rows),
+            "Besides these: 1 when `pinakes doctor` finds something wrong, or when the program has a bug, which shows "
+            "as a traceback; 2 when a command line is not understood.",
+        ],
+    )
+
+
+def cli_page() -> str:
+    """Return the help of every command."""
+    root = click.Context(cli, info_name="pinakes", terminal_width=HELP_WIDTH, **cli.context_settings)
+    return _page("Commands", [_help_section(context) for context in iter_contexts(root)])
+
+
+def catalogue_page() -> str:
+    """Return the page of every table and key of a `catalogue.toml`."""
+    schema = declaration.Declaration.model_json_schema()
+    parts = [
+        "What a catalogue's declaration may have. NAME stands for a name of your own. A key that is not known is "
+        "refused. [How to write one](../add-a-catalogue.md) has an example, and says which keys have no effect yet."
+    ]
+    for path, model_name in iter_tables(schema):
+        model = getattr(declaration, model_name)
+        heading = f"## `[{path}]`" if path else "## At the top"
+        body = schema if model_name == schema["title"] else schema["$defs"][model_name]
+        rows = _key_rows(body, schema["$defs"], attribute_docs(model))
+        parts += [heading, _table(("key", "type", "default", "limits", "meaning"), rows)]
+    return _page("`catalogue.toml`", parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "tools.md": tools_page,
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "cli.md": cli_page,
+    "catalogue-toml.md": catalogue_page,
+}
+"""File in `docs/reference` → the function that makes its text."""
+
+
+def attribute_docs(model: type) -> dict[str, str]:
+    """Return the sentence that stands under each attribute of a class."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for statement, following in zip(body.body, body.body[1:], strict=False):
+        match statement, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = text
+    return found
+
+
+def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
+    """Yield each built-in catalogue that has tools, with them; nothing is opened."""
+    for name in list_builtin_names():
+        builtin = get_builtin(name)
+        if builtin.folder.joinpath("tools.py").is_file():
+            stand_in = SimpleNamespace(name=name, spec=builtin.spec)
+            yield name, importlib.import_module(f"{BUILTIN_PACKAGE}.{name}.tools").tools([stand_in])
+
+
+def iter_errors(error: type[ExpectedError]) -> Iterator[type[ExpectedError]]:
+    """Yield an error and those under it, in the order of their declaration."""
+    if error is not ExpectedError:
+        yield error
+    for one in error.__subclasses__():
+        if one.__module__ == errors.__name__:
+            yield from iter_errors(one)
+
+
+def iter_contexts(context: click.Context) -> Iterator[click.Context]:
+    """Yield the context of a command and of every command under it."""
+    yield context
+    command = context.command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                yield from iter_contexts(click.Context(inner, info_name=name, parent=context, **inner.context_settings))
+
+
+def iter_tables(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Yield the path of every table of a declaration, with the model that it is."""
+    waiting = [("", schema["title"], schema)]
+    while waiting:
+        path, model_name, body = waiting.pop(0)
+        yield path, model_name
+        below = []
+        for key, node in body["properties"].items():
+            inner, name = _model_of(node, schema["$defs"])
+            if inner:
+                below.append((f"{path}.{key}{name}".lstrip("."), inner, schema["$defs"][inner]))
+        waiting = below + waiting
+
+
+def iter_properties(body: Schema, definitions: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, bool]]:
+    """Yield every property of an object and of the objects in it: its path, its schema, whether it is required."""
+    for name, node in body.get("properties", {}).items():
+        path = prefix + name
+        yield path, node, name in body.get("required", ())
+        inner, items = _object_in(node, definitions)
+        if inner is not None:
+            yield from iter_properties(inner, definitions, f"{path}{items}.")
+
+
+def type_of(node: Schema, definitions: Schema, *, with_null: bool = True) -> str:
+    """Say what values a schema allows."""
+    if "$ref" in node:
+        return type_of(_resolved(node, definitions), definitions)
+    if "anyOf" in node:
+        options = [one for one in node["anyOf"] if with_null or one.get("type") != "null"]
+        return " or ".join(type_of(one, definitions) for one in options)
+    if "enum" in node:
+        return "one of " + ", ".join(f"`{value}`" for value in node["enum"])
+    if node.get("type") == "array":
+        return f"list of {type_of(node.get('items', {}), definitions)}"
+    if isinstance(node.get("additionalProperties"), dict):
+        return f"NAME → {type_of(node['additionalProperties'], definitions)}"
+    return PLAIN_TYPES[node["type"]]
+
+
+def limits_of(node: Schema) -> list[str]:
+    """Say what bounds a schema sets."""
+    found = [_bound(node.get(low), node.get(high), unit) for low, high, unit in BOUNDS if low in node or high in node]
+    found += [form.format(node[key]) for key, form in OTHER_LIMITS.items() if key in node]
+    for option in node.get("anyOf", ()):
+        found += limits_of(option)
+    if "items" in node:
+        found += [f"each {limit}" for limit in limits_of(node["items"])]
+    return found
+
+
+def _tool_section(tool: ToolSpec) -> str:
+    arguments = tool.params.model_json_schema()
+    result = tool.result.model_json_schema(mode="serialization")
+    return _joined(
+        [
+            f"### `{tool.name}`",
+            tool.description,
+            f"{tool.title}. Needs the action `{tool.action}`; counts as a {tool.cost}"
+            + (" and changes nothing." if tool.read_only else "."),
+            _table(("argument", "type", "default", "limits", "meaning"), _argument_rows(arguments)),
+            _table(("result field", "type", "meaning"), _result_rows(result)),
+        ]
+    )
+
+
+def _argument_rows(schema: Schema) -> Iterator[Row]:
+    definitions = schema.get("$defs", {})
+    for path, node, is_required in iter_properties(schema, definitions):
+        kind = type_of(node, definitions, with_null=False)
+        default = "required" if is_required else _shown(node.get("default"))
+        yield f"`{path}`", kind, default, _limits(node), _meaning(node, definitions)
+
+
+def _result_rows(schema: Schema) -> Iterator[Row]:
+    definitions = schema.get("$defs", {})
+    for path, node, _ in iter_properties(schema, definitions):
+        yield f"`{path}`", type_of(node, definitions), _meaning(node, definitions)
+
+
+def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) -> Iterator[Row]:
+    for key, node in body["properties"].items():
+        default = "required" if key in body.get("required", ()) else _shown(node.get("default"))
+        kind = type_of(node, definitions, with_null=False).replace("object", "table")
+        yield f"`{key}`", kind, default, _limits(node), meanings[key]
+
+
+def _setting_row(
+    section: str,
+    field: "dataclasses.Field[Any]",
+    variables: Mapping[tuple[str, str], str],
+    meanings: Mapping[str, str],
+) -> Row:
+    variable = variables.get((section, field.name))
+    is_in_file = field.name != "home"  # the file is in the library's folder, so it cannot say where that is
+    return (
+        f"`{field.name}`" if is_in_file else NONE,
+        f"`{variable}`" if variable else NONE,
+        NONE if field.default is dataclasses.MISSING else _shown(field.default),
+        meanings[field.name],
+    )
+
+
+def _help_section(context: click.Context) -> str:
+    text = context.command.get_help(context)
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return f"## `{context.command_path}`\n\n```\n{lines}\n```"
+
+
+def _model_of(node: Schema, definitions: Schema) -> tuple[str | None, str]:
+    """Return the model of a property that is a table, and `.NAME` where it is a table of such tables."""
+    if isinstance(node.get("additionalProperties"), dict):
+        return _model_of(node["additionalProperties"], definitions)[0], ".NAME"
+    for option in (node, *node.get("anyOf", ())):
+        name = option.get("$ref", "").rsplit("/", 1)[-1]
+        if "properties" in definitions.get(name, {}):
+            return name, ""
+    return None, ""
+
+
+def _object_in(node: Schema, definitions: Schema) -> tuple[Schema | None, str]:
+    """Return the object that a property is or lists, and `[]` where it lists them."""
+    for option in (node, *node.get("anyOf", ())):
+        is_list = option.get("type") == "array"
+        inner = _resolved(option["items"] if is_list else option, definitions)
+        if "properties" in inner:
+            return inner, "[]" if is_list else ""
+    return None, ""
+
+
+def _resolved(node: Schema, definitions: Schema) -> Schema:
+    found: Schema = definitions[node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+    return found
+
+
+def _meaning(node: Schema, definitions: Schema) -> str:
+    """Return what is said of a property, or else of the object that it is."""
+    inner, _ = _object_in(node, definitions)
+    return str(node.get("description") or (inner or {}).get("description") or "").strip()
+
+
+def _limits(node: Schema) -> str:
+    return ", ".join(limits_of(node)) or NONE
+
+
+def _bound(low: float | None, high: float | None, unit: str) -> str:
+    ending = f"{unit}s" if unit and (low if high is None else high) != 1 else unit
+    if low is None or high is None:
+        return f"at least {low}{ending}" if high is None else f"at most {high}{ending}"
+    return f"{low} to {high}{ending}"
+
+
+def _shown(value: Any) -> str:
+    return NONE if value is None or isinstance(value, dict) else f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def _doc(item: type) -> str:
+    return inspect.cleandoc(item.__doc__ or "")
+
+
+def _page(title: str, parts: Iterable[str]) -> str:
+    return _joined([f"# {title}", NOTE, *parts]) + "\n"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(headings: Row, rows: Iterable[Row]) -> str:
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    lines = [headings, ["---"] * len(headings), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text_of(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

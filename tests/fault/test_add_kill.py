@@ -1,0 +1,241 @@
+"""`pinakes add`, killed again and again: nothing is lost or doubled, and what was embedded is not embedded again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.ingest.pipeline import BATCH_RECORDS
+from pinakes.model.scope import WHOLE
+from pinakes.settings import EmbeddingSettings, Settings
+
+pytestmark = pytest.mark.row("A10")
+
+PINAKES = str(Path(sys.executable).with_name("pinakes"))
+ROWS = 2_000
+REQUESTS = -(-ROWS // EmbeddingSettings().batch_size)
+"""How many requests an undisturbed build makes."""
+
+KILLS = sorted(random.Random(20261115).sample(range(1, REQUESTS), 4))
+"""The requests at which the build is killed: each a little later than the one before, so that every run gets on."""
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    words = random.Random(7)
+    subjects = ["robots", "witches", "bakers", "pirates", "ghosts", "teachers", "detectives", "gardeners"]
+    for number in range(ROWS):
+        yield {
+            "title": f"Story {number:04}",
+            "type": "TV",
+            "episodes": 12,
+            "status": "FINISHED",
+            "animeSeason": {"season": "SPRING", "year": 1990 + number % 30},
+            "tags": ["drama"],
+            "synopsis": f"Number {number}: {words.choice(subjects)} meet {words.choice(subjects)}.",
+            "sources": [f"https://myanimelist.net/anime/{number}"],
+        }
+
+
+class Builds:
+    """Builds of one catalogue, in processes of their own, embedded by the server."""
+
+    def __init__(self, server: Any, folder: Path) -> None:
+        self.server = server
+        self.home = folder / "home"
+        self.file = folder / "stories.jsonl"
+        self.file.write_text("".join(json.dumps(row) + "\n" for row in rows()), encoding="utf-8")
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=110)
+        return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        env = {**os.environ, "PINAKES_HOME": str(self.home), **self.server.environment()}
+        return subprocess.Popen(
+            [PINAKES, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        )
+
+    def add(self) -> subprocess.CompletedProcess[str]:
+        return self.run("add", str(self.file), "--as", "anime", "--json")
+
+    def add_until(self, request: int, sign: int) -> subprocess.CompletedProcess[str]:
+        """Build, and send the process a signal at a request of its."""
+        self.server.requests = 0
+        started: list[subprocess.Popen[str]] = []
+
+        def at(number: int) -> None:
+            if number == request:
+                os.kill(started[0].pid, sign)
+
+        self.server.on_request = at
+        started.append(self.start("add", str(self.file), "--as", "anime", "--json"))
+        output, errors = started[0].communicate(timeout=110)
+        self.server.on_request = lambda _number: None
+        return subprocess.CompletedProcess((), started[0].returncode, output, errors)
+
+    def require_whole(self, open_library: Callable[[Settings], Any]) -> None:
+        """Require that each row is a record, once, with its vector, and that the doctor finds nothing."""
+        with open_library(Settings(home=self.home)) as library:
+            reader = library.app.open_catalogue("anime").shelf.reader()
+            keys = reader.scan(scope=WHOLE, limit=ROWS + 1)
+            assert sorted(reader.ids(keys)) == sorted(f"mal-{number}" for number in range(ROWS))
+            assert reader.vectors(keys).any(axis=1).all()
+            titles = {record.get("title") for record in reader.fetch(keys, scope=WHOLE).values()}
+            assert len(titles) == ROWS
+        examined = self.run("doctor", "--json")
+        assert all(finding["ok"] for finding in json.loads(examined.stdout)), examined.stdout
+        assert examined.returncode == 0
+
+    @property
+    def embedded_again(self) -> int:
+        """How many texts were embedded more than once, counting each time."""
+        return sum(self.server.texts.values()) - len(self.server.texts)
+
+
+@pytest.fixture
+def builds(embedding_server: Any, tmp_path: Path) -> Builds:
+    return Builds(embedding_server, tmp_path)
+
+
+def test_a_build_killed_at_several_points_and_run_again_is_whole_and_embeds_each_text_once(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
+    done = 0
+    for kill in KILLS:
+        killed = builds.add_until(kill - done, signal.SIGKILL)
+        assert killed.returncode == -signal.SIGKILL
+        done = len(builds.server.texts) // BATCH_RECORDS * BATCH_RECORDS // EmbeddingSettings().batch_size
+    finished = builds.add()
+    assert finished.returncode == 0, finished.stderr
+    report = json.loads(finished.stdout)
+    assert report["rows"] == ROWS == report["written"] + report["unchanged"]
+    assert len(builds.server.texts) == ROWS
+    assert builds.embedded_again <= BATCH_RECORDS * len(KILLS)
+    builds.require_whole(open_library)
+
+
+def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
+    process = builds.start("add", str(builds.file), "--as", "anime", "--json")
+    index = builds.home / "catalogues" / "anime" / "index"
+    while not index.exists() and process.poll() is None:
+        os.sched_yield()  # the records are committed when the index begins
+    process.kill()
+    process.communicate()
+    finished = builds.add()
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["embedded"] == 0
+    assert builds.embedded_again == 0
+    builds.require_whole(open_library)
+
+
+def test_control_a_build_in_another_library_embeds_everything_again(builds: Builds) -> None:
+    assert builds.add().returncode == 0
+    builds.home = builds.home.with_name("other")
+    assert builds.add().returncode == 0
+    assert builds.embedded_again == ROWS
+
+
+def test_a_build_run_twice_writes_and_embeds_nothing_the_second_time(builds: Builds) -> None:
+    assert builds.add().returncode == 0
+    asked = builds.server.requests
+    report = json.loads(builds.add().stdout)
+    assert (report["written"], report["unchanged"], report["embedded"]) == (0, ROWS, 0)
+    assert builds.server.requests == asked
+
+
+def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
+    stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
+    assert stopped.returncode == 130
+    assert "stopped; whatever was finished is kept" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    finished = builds.add()
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["unchanged"] >= BATCH_RECORDS
+    assert builds.embedded_again <= BATCH_RECORDS
+    builds.require_whole(open_library)
+
+
+def test_a_build_whose_embedder_dies_says_so_and_goes_on_where_it_was(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
+    def at(number: int) -> None:
+        if number == REQUESTS // 2:
+            builds.server.mood = "500"
+
+    builds.server.on_request = at
+    failed = builds.add()
+    assert failed.returncode == 6
+    assert "status 500" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    builds.server.on_request = lambda _number: None
+    builds.server.mood = "well"
+    assert builds.add().returncode == 0
+    assert builds.embedded_again <= BATCH_RECORDS
+    builds.require_whole(open_library)
+
+
+MARKER = "app.py writes installed.json in place and reads it without a guard: cut short, it stops every command"
+STORE = "the store opens a file without tables as if it had them: an SQL error reaches the user"
+
+
+def _marker(folder: Path, text: str) -> None:
+    (folder / "installed.json").write_text(text)
+
+
+def _empty_store(folder: Path) -> None:
+    _marker(folder, '{"spec": "anime"}')
+    (folder / "records.sqlite").touch()
+
+
+BEGINNINGS = [
+    pytest.param(lambda _folder: None, id="a folder"),
+    pytest.param(
+        lambda folder: _marker(folder, ""), id="an empty marker", marks=pytest.mark.xfail(strict=True, reason=MARKER)
+    ),
+    pytest.param(
+        lambda folder: _marker(folder, '{"spe'),
+        id="a marker cut short",
+        marks=pytest.mark.xfail(strict=True, reason=MARKER),
+    ),
+    pytest.param(lambda folder: _marker(folder, '{"spec": "anime"}'), id="a marker and nothing else"),
+    pytest.param(_empty_store, id="an empty store", marks=pytest.mark.xfail(strict=True, reason=STORE)),
+]
+"""What a process killed in its first moments may have left."""
+
+
+@pytest.mark.parametrize("left", BEGINNINGS)
+def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live_with(
+    builds: Builds, left: Callable[[Path], object]
+) -> None:
+    folder = builds.home / "catalogues" / "anime"
+    folder.mkdir(parents=True)
+    left(folder)
+    for command in (["list"], ["doctor"], ["search", "anime", "robots"]):
+        done = builds.run(*command)
+        assert "Traceback" not in done.stderr, done.stderr
+    finished = builds.add()
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_two_builds_at_once_leave_one_whole_catalogue(
+    builds: Builds, open_library: Callable[[Settings], Any]
+) -> None:
+    first = builds.start("add", str(builds.file), "--as", "anime")
+    second = builds.start("add", str(builds.file), "--as", "anime")
+    ends = [process.communicate(timeout=110)[1] for process in (first, second)]
+    assert 0 in (first.returncode, second.returncode), ends
+    assert not any("Traceback" in errors for errors in ends), ends
+    builds.require_whole(open_library)

@@ -1,0 +1,188 @@
+"""An embedder that dies, hangs or answers nonsense: search goes on by words, says why, and comes back by itself."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pinakes.embed.breaker import FAILURES_TO_OPEN, PAUSE_S, GuardedEmbedder
+from pinakes.embed.remote import RemoteEmbedder
+from pinakes.errors import UnavailableError
+from pinakes.model.hits import MatchType, SearchMode, SearchPage
+from pinakes.model.scope import WHOLE
+from pinakes.recommend.recommender import Recommender, Request
+from pinakes.search.searcher import Searcher
+
+pytestmark = pytest.mark.row("A12")
+
+TIMEOUT_S = 0.3
+GRACE_S = 0.1
+FAULTS = {
+    "hang": "did not answer in time",
+    "trickle": "did not answer in time",
+    "garbage": "not JSON",
+    "other form": "not in the form",
+    "other dimension": "of shape (1, 65), wanted (1, 64)",
+    "too few": "of shape",
+    "nan": "not JSON",
+    "not finite": "not JSON",
+    "zero": "zero or not finite",
+    "500": "status 500",
+}
+"""What goes wrong, and what the answer says of it."""
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Searches:
+    """A searcher over a catalogue in memory, whose queries are embedded by the server."""
+
+    def __init__(self, shelved: Any, server: Any) -> None:
+        self.clock = Clock()
+        self.shelved = shelved
+        self.remote = RemoteEmbedder(server.settings(timeout_s=TIMEOUT_S))
+        self.guarded = GuardedEmbedder(self.remote, clock=self.clock)
+        self.searcher = Searcher(shelf=shelved.shelf, embedder=self.guarded)
+
+    def search(self) -> SearchPage:
+        return self.searcher.search("robots in space", scope=WHOLE, limit=5)
+
+
+@pytest.fixture
+def searches(shelved: Any, embedding_server: Any, anime: Callable[..., Any]) -> Iterator[Searches]:
+    shelved.put(
+        anime("Planet of Robots", synopsis="Robots alone in space."),
+        anime("The Bakery", synopsis="Bread, and the people who eat it."),
+    )
+    made = Searches(shelved, embedding_server)
+    assert made.search().mode is SearchMode.HYBRID  # all is well before anything goes wrong
+    yield made
+    made.remote.close()
+
+
+def best_time_s(action: Callable[[], object], *, tries: int = 3) -> float:
+    """Return the shortest of a few runs: what the code needs, without what the machine did meanwhile."""
+
+    def one() -> float:
+        began = time.perf_counter()
+        action()
+        return time.perf_counter() - began
+
+    return min(one() for _ in range(tries))
+
+
+def require_words_alone(page: SearchPage, reason: str) -> None:
+    assert page.mode is SearchMode.FTS_ONLY
+    assert page.degraded is not None
+    assert reason in page.degraded
+    assert [hit.record.id for hit in page.hits] == ["Planet of Robots"]
+    assert page.hits[0].match_type is MatchType.FTS
+
+
+@pytest.mark.parametrize(("mood", "reason"), FAULTS.items())
+def test_a_faulty_embedder_costs_the_vectors_and_no_more_time_than_its_time_out(
+    searches: Searches, embedding_server: Any, mood: str, reason: str
+) -> None:
+    embedding_server.mood = mood
+    require_words_alone(searches.search(), reason)
+    assert best_time_s(searches.search) < TIMEOUT_S + GRACE_S
+
+
+@pytest.mark.parametrize(("mood", "reason"), FAULTS.items())
+def test_control_without_the_searcher_s_guard_the_fault_reaches_the_caller(
+    searches: Searches, embedding_server: Any, mood: str, reason: str
+) -> None:
+    embedding_server.mood = mood
+    with pytest.raises(UnavailableError) as caught:
+        searches.remote.embed_query("robots in space")
+    assert reason in caught.value.message
+
+
+def test_a_dead_embedder_is_said_to_be_out_of_reach(searches: Searches, embedding_server: Any) -> None:
+    embedding_server.die()
+    require_words_alone(searches.search(), "cannot be reached")
+    assert best_time_s(searches.search) < TIMEOUT_S + GRACE_S
+
+
+@pytest.mark.parametrize("mood", FAULTS)
+def test_search_is_hybrid_again_after_one_pause_once_the_embedder_has_recovered(
+    searches: Searches, embedding_server: Any, mood: str
+) -> None:
+    embedding_server.mood = mood
+    for _ in range(FAILURES_TO_OPEN):
+        assert searches.search().mode is SearchMode.FTS_ONLY
+    embedding_server.mood = "well"
+    embedding_server.come_to_itself()
+    assert searches.search().mode is SearchMode.FTS_ONLY  # it is left alone for a while
+    searches.clock.now += PAUSE_S
+    assert searches.search().mode is SearchMode.HYBRID
+    assert PAUSE_S <= 15
+
+
+def test_search_is_hybrid_again_after_the_embedder_s_process_came_back(
+    searches: Searches, embedding_server: Any
+) -> None:
+    embedding_server.die()
+    for _ in range(FAILURES_TO_OPEN):
+        assert searches.search().mode is SearchMode.FTS_ONLY
+    embedding_server.start()
+    searches.clock.now += PAUSE_S
+    page = searches.search()
+    assert page.mode is SearchMode.HYBRID
+    assert page.degraded is None
+
+
+def test_an_embedder_that_keeps_hanging_is_not_asked_by_every_search(searches: Searches, embedding_server: Any) -> None:
+    embedding_server.mood = "hang"
+    for _ in range(FAILURES_TO_OPEN):
+        searches.search()
+    asked = embedding_server.requests
+    page = searches.search()
+    require_words_alone(page, "trying again in")
+    assert embedding_server.requests == asked
+    assert best_time_s(searches.search) < GRACE_S
+
+
+def test_control_without_the_breaker_every_search_waits_for_the_embedder_that_hangs(
+    searches: Searches, embedding_server: Any
+) -> None:
+    bare = Searcher(shelf=searches.shelved.shelf, embedder=searches.remote)
+    embedding_server.mood = "hang"
+    for _ in range(FAILURES_TO_OPEN):
+        bare.search("robots", scope=WHOLE, limit=5)
+    assert best_time_s(lambda: bare.search("robots", scope=WHOLE, limit=5), tries=1) >= TIMEOUT_S
+
+
+def test_during_the_pause_one_search_in_a_pause_tries_and_a_failure_starts_the_next_pause(
+    searches: Searches, embedding_server: Any
+) -> None:
+    embedding_server.mood = "500"
+    for _ in range(FAILURES_TO_OPEN):
+        searches.search()
+    for pause in range(1, 4):
+        asked = embedding_server.requests
+        searches.clock.now += PAUSE_S
+        searches.search()
+        searches.search()
+        assert embedding_server.requests == asked + 1, pause
+
+
+def test_recommendations_go_on_without_the_wording_of_the_preferences_and_say_so(
+    searches: Searches, embedding_server: Any
+) -> None:
+    recommender = Recommender(shelf=searches.shelved.shelf, embedder=searches.guarded, this_year=lambda: 2026)
+    request = Request(titles=("Planet of Robots",), preferences="darker tone", limit=5)
+    assert recommender.recommend(request, scope=WHOLE).notes == ()
+    embedding_server.mood = "500"
+    answer = recommender.recommend(request, scope=WHOLE)
+    assert [item.record.id for item in answer.items] == ["The Bakery"]
+    assert any("status 500" in note for note in answer.notes)

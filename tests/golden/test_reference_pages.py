@@ -1,0 +1,104 @@
+"""The pages in `docs/` say what the code does: reference pages are what the script makes, examples compile."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pinakes.catalogue.loader import load_spec
+from pinakes.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def load_script() -> ModuleType:
+    path = ROOT / "scripts" / "build_reference.py"
+    spec = importlib.util.spec_from_file_location("build_reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = load_script()
+
+
+def write_pages(folder: Path) -> None:
+    for name, build in SCRIPT.PAGES.items():
+        (folder / name).write_text(build(), encoding="utf-8")
+
+
+def example_of(page: str) -> str:
+    blocks = re.findall(r"^```toml\n(.*?)^```$", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return next(block for block in blocks if block.startswith("name ="))
+
+
+@pytest.mark.parametrize("name", SCRIPT.PAGES)
+def test_a_reference_page_is_what_the_code_says(name):
+    page = (SCRIPT.TARGET / name).read_text(encoding="utf-8")
+
+    assert page == SCRIPT.PAGES[name](), f"docs/reference/{name} lags; run: python scripts/build_reference.py"
+
+
+def test_a_page_that_was_changed_by_hand_is_named(tmp_path):
+    write_pages(tmp_path)
+    assert SCRIPT.lagging_pages(tmp_path) == []
+
+    page = tmp_path / "errors.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("busy", "bussy"), encoding="utf-8")
+
+    assert SCRIPT.lagging_pages(tmp_path) == ["errors.md"]
+
+
+def test_a_page_that_is_missing_is_named(tmp_path):
+    write_pages(tmp_path)
+    (tmp_path / "cli.md").unlink()
+
+    assert SCRIPT.lagging_pages(tmp_path) == ["cli.md"]
+
+
+def test_the_pages_name_no_folder_of_the_machine_they_were_made_on():
+    for build in SCRIPT.PAGES.values():
+        page = build()
+        assert str(ROOT) not in page
+        assert str(Path.home()) not in page
+
+
+def test_the_pages_do_not_depend_on_the_terminal(monkeypatch):
+    before = SCRIPT.cli_page()
+    monkeypatch.setenv("COLUMNS", "40")
+
+    assert SCRIPT.cli_page() == before
+
+
+def test_the_example_of_a_declaration_compiles(tmp_path):
+    path = tmp_path / "catalogue.toml"
+    path.write_text(example_of("add-a-catalogue.md"), encoding="utf-8")
+
+    spec = load_spec(path)
+
+    assert spec.name == "boardgames"
+    assert [field.name for field in spec.name_fields] == ["title", "otherTitles"]
+    assert spec.recommend is not None
+    assert spec.embed is not None
+
+
+@pytest.mark.parametrize("page", ["use.md", "add-a-catalogue.md"])
+def test_a_page_names_only_commands_and_pages_that_there_are(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+
+    commands = re.findall(r"^\$ (?:[A-Z_]+=\S+ )*pinakes ([a-z]+)", text, re.MULTILINE)
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
+
+    assert set(commands) <= set(COMMANDS)
+    assert [link for link in links if not (DOCS / link).exists()] == []
+
+
+def test_the_page_for_users_has_every_command():
+    text = (DOCS / "use.md").read_text(encoding="utf-8")
+
+    assert [name for name in COMMANDS if f"pinakes {name}" not in text] == []

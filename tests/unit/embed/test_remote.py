@@ -1,0 +1,319 @@
+"""The remote embedder against a real server on loopback that behaves well, badly, and not at all."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.embed.remote import RemoteEmbedder
+from pinakes.errors import UnavailableError
+from pinakes.settings import EmbeddingSettings
+
+TIMEOUT_S = 0.3
+MARGIN_S = 0.1
+PATIENT_TIMEOUT_S = 10.0
+TRIES = 3
+DIMENSION = 4
+
+Behaviour = Callable[["Handler", dict[str, Any]], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers as the test's behaviour says."""
+
+    server: "Server"
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self.server.behaviour(self, {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.paths.append(self.path)
+        self.server.bodies.append(body)
+        self.server.keys.append(self.headers.get("Authorization"))
+        self.server.behaviour(self, body)
+
+    def answer(self, body: bytes, *, status: int = 200, length: int | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args: Any) -> None:
+        """Say nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.behaviour: Behaviour = well
+        self.released = threading.Event()
+        self.paths: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: callers that give up are what is tested."""
+
+
+def rows_for(texts: list[str]) -> list[dict[str, Any]]:
+    return [{"index": place, "embedding": [len(text), 1, 0, 0]} for place, text in enumerate(texts)]
+
+
+def answering(make: Callable[[list[str]], Any]) -> Behaviour:
+    return lambda handler, body: handler.answer(json.dumps(make(body["input"])).encode())
+
+
+well = answering(lambda texts: {"data": rows_for(texts)})
+
+
+def hang(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.server.released.wait()
+
+
+def trickle_headers(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while not handler.server.released.wait(TIMEOUT_S / 10):
+        handler.wfile.write(b"x")
+
+
+def trickle_body(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.answer(b"{", length=1_000_000)
+    while not handler.server.released.wait(TIMEOUT_S / 10):
+        handler.wfile.write(b" ")
+
+
+def pause_within_body(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.answer(b"{", length=1_000)
+    handler.server.released.wait(TIMEOUT_S * 0.9)
+    handler.wfile.write(b" ")
+    handler.server.released.wait()
+
+
+def close_half_way(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.answer(b'{"data": [', length=1_000)
+    handler.close_connection = True
+
+
+def close_at_once(handler: Handler, _body: dict[str, Any]) -> None:
+    handler.close_connection = True
+
+
+def one_row(row: Any) -> Behaviour:
+    return answering(lambda texts: {"data": [{"index": 0, "embedding": row} for _ in texts]})
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.released.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def settings(server: Server) -> EmbeddingSettings:
+    return EmbeddingSettings(
+        kind="infinity",
+        url=f"http://127.0.0.1:{server.server_port}",
+        path="/embeddings",
+        model="small",
+        dimension=DIMENSION,
+        timeout_s=PATIENT_TIMEOUT_S,
+        batch_size=2,
+    )
+
+
+@pytest.fixture
+def embedder(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
+    embedder = RemoteEmbedder(settings)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture
+def hasty(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
+    embedder = RemoteEmbedder(replace(settings, timeout_s=TIMEOUT_S))
+    yield embedder
+    embedder.close()
+
+
+# What is asked
+
+
+def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbedder, server: Server) -> None:
+    row = embedder.embed_query("abc")
+    assert server.paths == ["/embeddings"]
+    assert server.bodies == [{"model": "small", "input": ["abc"], "encoding_format": "float"}]
+    assert server.keys == [None]
+    assert row == pytest.approx(np.array([3, 1, 0, 0]) / np.sqrt(10))
+    assert row.dtype == np.float32
+
+
+def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: Server) -> None:
+    asked = replace(settings, query_prefix="query: ", document_prefix="passage: ", api_key="secret")
+    embedder = RemoteEmbedder(asked)
+    embedder.embed_query("a")
+    embedder.embed_documents(["b"])
+    embedder.close()
+    assert [body["input"] for body in server.bodies] == [["query: a"], ["passage: b"]]
+    assert server.keys == ["Bearer secret"] * 2
+
+
+def test_documents_are_asked_for_in_batches(embedder: RemoteEmbedder, server: Server) -> None:
+    rows = embedder.embed_documents(["a", "bb", "ccc", "dddd", "eeeee"])
+    assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+    assert np.allclose(rows[:, 0] / rows[:, 1], [1, 2, 3, 4, 5])
+
+
+def test_no_documents_are_no_request(embedder: RemoteEmbedder, server: Server) -> None:
+    assert embedder.embed_documents([]).shape == (0, DIMENSION)
+    assert server.bodies == []
+
+
+def test_rows_are_put_in_the_order_of_their_index(embedder: RemoteEmbedder, server: Server) -> None:
+    server.behaviour = answering(lambda texts: {"data": rows_for(texts)[::-1]})
+    rows = embedder.embed_documents(["a", "bbbb"])
+    assert rows[0, 0] / rows[0, 1] == pytest.approx(1)
+    assert rows[1, 0] / rows[1, 1] == pytest.approx(4)
+
+
+def test_rows_of_any_length_become_unit_rows(embedder: RemoteEmbedder, server: Server) -> None:
+    for size in (1e-30, 1.0, 1e30, 1e300):
+        server.behaviour = one_row([size, size, 0, 0])
+        assert embedder.embed_query("x") == pytest.approx(np.array([1, 1, 0, 0]) / np.sqrt(2), abs=1e-6)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (hang, "did not answer in time"),
+        (trickle_headers, "did not answer in time"),
+        (trickle_body, "did not answer in time"),
+        (pause_within_body, "did not answer in time"),
+        (close_half_way, "peer closed connection"),
+        (close_at_once, "disconnected without sending a response"),
+        (lambda handler, _: handler.answer(b"<html>"), "not JSON"),
+        (lambda handler, _: handler.answer(b""), "not JSON"),
+        (lambda handler, _: handler.answer(b'{"data": [{"embedding": [NaN, 1, 1, 1]}]}'), "not JSON"),
+        (lambda handler, _: handler.answer(b"no such model", status=404), "answered status 404"),
+        (lambda handler, _: handler.answer(b"oops", status=500), "answered status 500"),
+        (answering(lambda _: {"error": "x"}), "not in the form of an embeddings answer"),
+        (answering(lambda _: [1, 2]), "not in the form of an embeddings answer"),
+        (answering(lambda _: {"data": [1]}), "not in the form of an embeddings answer"),
+        (one_row("AAAA"), "not in the form of an embeddings answer"),
+        (answering(lambda _: {"data": []}), r"shape \(0,\), wanted \(1, 4\)"),
+        (answering(lambda texts: {"data": rows_for(texts * 2)}), r"shape \(2, 4\), wanted \(1, 4\)"),
+        (one_row([1, 2, 3]), r"shape \(1, 3\), wanted \(1, 4\); is it the model the catalogue was built with"),
+        (one_row([[1, 2, 3, 4]]), r"shape \(1, 1, 4\)"),
+        (one_row([None, 1, 1, 1]), "zero or not finite"),
+        (one_row([0, 0, 0, 0]), "zero or not finite"),
+    ],
+)
+def test_a_server_that_misbehaves_is_unavailable_with_the_reason_within_its_time(
+    hasty: RemoteEmbedder, server: Server, behaviour: Behaviour, reason: str
+) -> None:
+    server.behaviour = behaviour
+    fastest_s = min(seconds_to_fail(hasty, reason) for _ in range(TRIES))
+    assert fastest_s < TIMEOUT_S + MARGIN_S
+
+
+def seconds_to_fail(embedder: RemoteEmbedder, reason: str) -> float:
+    started_at = time.monotonic()
+    with pytest.raises(UnavailableError, match=reason):
+        embedder.embed_query("x")
+    return time.monotonic() - started_at
+
+
+def test_a_reason_names_the_kind_and_address_of_the_server(hasty: RemoteEmbedder, server: Server) -> None:
+    server.behaviour = hang
+    with pytest.raises(UnavailableError, match=f"infinity at http://127.0.0.1:{server.server_port}: did not"):
+        hasty.embed_query("x")
+
+
+@pytest.mark.parametrize("behaviour", [trickle_body, close_half_way, hang])
+def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server: Server, behaviour: Behaviour) -> None:
+    embedder = RemoteEmbedder(replace(settings, timeout_s=1.0))
+    server.behaviour = behaviour
+    with pytest.raises(UnavailableError):
+        embedder.embed_query("x")
+    server.behaviour = well
+    assert embedder.embed_query("x").shape == (DIMENSION,)
+    embedder.close()
+
+
+def test_a_server_that_is_not_there_cannot_be_reached(settings: EmbeddingSettings, server: Server) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as gone:
+        port = gone.server_port
+    embedder = RemoteEmbedder(replace(settings, url=f"http://127.0.0.1:{port}"))
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        embedder.embed_query("x")
+    embedder.close()
+
+
+def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEmbedder, server: Server) -> None:
+    together = threading.Barrier(4)
+
+    def behaviour(handler: Handler, body: dict[str, Any]) -> None:
+        together.wait(timeout=5)
+        well(handler, body)
+
+    server.behaviour = behaviour
+    rows: list[Any] = []
+    threads = [threading.Thread(target=lambda: rows.append(embedder.embed_query("x"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(rows) == 4
+
+
+def test_closing_twice_or_unused_does_no_harm(settings: EmbeddingSettings) -> None:
+    embedder = RemoteEmbedder(settings)
+    embedder.close()
+    embedder.close()
+
+
+# Health
+
+
+@pytest.mark.parametrize(("kind", "path"), [("infinity", "/health"), ("tei", "/health"), ("ollama", "/api/version")])
+def test_health_is_asked_at_the_servers_own_path(
+    settings: EmbeddingSettings, server: Server, kind: str, path: str
+) -> None:
+    server.behaviour = lambda handler, _: handler.answer(b"{}")
+    embedder = RemoteEmbedder(replace(settings, kind=kind))
+    assert embedder.check() is None
+    assert server.paths == [path]
+    embedder.close()
+
+
+def test_a_server_without_a_health_path_is_asked_for_an_embedding(settings: EmbeddingSettings, server: Server) -> None:
+    embedder = RemoteEmbedder(replace(settings, kind="openai"))
+    assert embedder.check() is None
+    assert server.paths == ["/embeddings"]
+    server.behaviour = one_row([1])
+    assert "wanted (1, 4)" in str(embedder.check())
+    embedder.close()
+
+
+def test_an_unwell_server_says_why(embedder: RemoteEmbedder, hasty: RemoteEmbedder, server: Server) -> None:
+    server.behaviour = lambda handler, _: handler.answer(b"", status=503)
+    assert embedder.check() == f"infinity at http://127.0.0.1:{server.server_port}: answered status 503"
+    server.behaviour = hang
+    assert str(hasty.check()).endswith("did not answer in time")

@@ -1,0 +1,69 @@
+"""Which records are of one work, and how few of one work are recommended."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.record import Record
+from pinakes.recommend.franchise import pick_diverse, same_franchise, title_stem, work_of
+
+
+@pytest.mark.parametrize(
+    ("title", "stem"),
+    [
+        ("Mushishi Zoku Shou", "mushishi"),
+        ("Mushishi", "mushishi"),
+        ("Shingeki no Kyojin Season 2", "shingeki no kyojin"),
+        ("Shingeki no Kyojin: The Final Season", "shingeki no kyojin"),
+        ("Kaguya-sama wa Kokurasetai? Second Season", "kaguya sama wa kokurasetai"),
+        ("Cowboy Bebop: Tengoku no Tobira", "cowboy bebop"),
+        ("Mob Psycho 100 II", "mob psycho"),
+        ("Fate/Zero", "fate zero"),
+        ("86", "86"),
+        ("進撃の巨人", "進撃の巨人"),
+    ],
+)
+def test_the_stem_of_a_title_has_no_season_and_no_subtitle(title: str, stem: str) -> None:
+    assert title_stem(title) == stem
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Mushishi", "Mushishi Zoku Shou", True),
+        ("Aria the Animation", "Aria the Natural", False),
+        ("Monster", "Monster Musume", True),
+        ("Given", "Gintama", False),
+        ("86", "86 Part 2", True),
+        ("Nana", "Nanatsu no Taizai", False),
+    ],
+)
+def test_titles_that_begin_alike_are_of_one_franchise(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec, one: str, other: str, same: bool
+) -> None:
+    works = [work_of(anime(title), anime_spec) for title in (one, other)]
+    assert same_franchise(*works) is same
+    assert same_franchise(*reversed(works)) is same
+
+
+def test_records_that_name_each_other_s_pages_are_of_one_franchise(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    first = work_of(anime("Aria the Animation", sources=("https://a/1",)), anime_spec)
+    second = work_of(anime("Undine", relations=("https://a/1",)), anime_spec)
+    other = work_of(anime("Bread", relations=("https://a/9",)), anime_spec)
+    assert same_franchise(first, second)
+    assert same_franchise(second, first)
+    assert not same_franchise(first, other)
+
+
+def test_no_more_of_one_franchise_are_picked_than_allowed_and_the_order_stays(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    titles = ["Gundam Wing", "Monster", "Gundam Wing 2", "Gundam Wing 3", "Planetes", "Monster 2"]
+    works = [work_of(anime(title), anime_spec) for title in titles]
+    assert pick_diverse(works, limit=10, per_franchise=1) == [0, 1, 4]
+    assert pick_diverse(works, limit=10, per_franchise=2) == [0, 1, 2, 4, 5]
+    assert pick_diverse(works, limit=2, per_franchise=2) == [0, 1]
+    assert pick_diverse([], limit=2, per_franchise=2) == []

@@ -1,0 +1,212 @@
+"""A recommendation, end to end, over a shelf in memory."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE, Scope, Sight
+from pinakes.model.vectors import ModelId
+from pinakes.recommend.recommender import Recommendations, Recommender, Request
+
+pytestmark = pytest.mark.row("A6")
+
+
+@pytest.fixture
+def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
+    space, bread = "Pilots and engines among distant stars", "Bread, butter and a quiet bakery"
+    shelved.put(
+        anime("Liftoff", synopsis=space, tags=["space", "drama"], year=2000, episodes=26),
+        anime("Orbit", synopsis=f"{space} again", tags=["space"], year=2021, episodes=12),
+        anime("Vacuum", synopsis=f"{space} at war", tags=["space", "horror"], year=1999, episodes=50),
+        anime("Crumbs", synopsis=bread, tags=["gourmet"], year=2001, episodes=12),
+        anime("Oven", synopsis=f"{bread} again", tags=["gourmet"], year=2022, episodes=12),
+        anime("Yeast", synopsis=f"{bread} on film", tags=["gourmet", "drama"], year=2002, episodes=1, type="MOVIE"),
+    )
+    return shelved
+
+
+def recommend(stories: Any, *titles: str, scope: Scope = WHOLE, **wishes: Any) -> Recommendations:
+    recommender = Recommender(shelf=stories.shelf, embedder=stories.embedder, this_year=lambda: 2026)
+    return recommender.recommend(Request(titles=titles, **wishes), scope=scope)
+
+
+def ids(answer: Recommendations) -> list[str]:
+    return [str(item.record.id) for item in answer.items]
+
+
+def test_what_is_like_the_titles_comes_first_and_the_titles_themselves_are_left_out(stories: Any) -> None:
+    answer = recommend(stories, "Liftoff")
+    assert set(ids(answer)[:2]) == {"Orbit", "Vacuum"}
+    assert "Liftoff" not in ids(answer)
+
+
+def test_scores_and_signals_lie_between_nothing_and_one_and_fall_with_the_rank(stories: Any) -> None:
+    items = recommend(stories, "Liftoff", "Crumbs").items
+    scores = [item.score for item in items]
+    assert scores == sorted(scores, reverse=True)
+    for item in items:
+        parts = item.signals
+        assert all(
+            0 <= part <= 1 for part in (item.score, parts.semantic, parts.taxonomy, parts.temporal, parts.format)
+        )
+        assert parts.popularity is None
+
+
+def test_several_tastes_are_kept_apart_and_not_averaged(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(
+        anime("One", synopsis="alpha beta gamma delta"),
+        anime("Two", synopsis="kappa lambda omega sigma"),
+        anime("Near One", synopsis="alpha beta gamma delta epsilon"),
+        anime("Between", synopsis="alpha beta kappa lambda"),
+    )
+    semantic = {item.record.id: item.signals.semantic for item in recommend(shelved, "One", "Two").items}
+    assert semantic["Near One"] > semantic["Between"]
+    nearest = max(float(x) for x in cosines(shelved, "Near One", ("One", "Two")))
+    assert semantic["Near One"] == pytest.approx(nearest, abs=1e-6)
+
+
+def cosines(stories: Any, name: str, others: tuple[str, ...]) -> list[float]:
+    reader = stories.shelf.reader()
+    keys = reader.find([name, *others], scope=WHOLE)
+    vectors = reader.vectors([keys[one] for one in (name, *others)])
+    return (vectors[1:] @ vectors[0]).tolist()
+
+
+def test_excluded_titles_are_left_out_however_they_are_spelt(stories: Any) -> None:
+    assert "Orbit" not in ids(recommend(stories, "Liftoff", exclude=("orbitt",)))
+
+
+def test_exclusions_make_room_for_others_rather_than_shortening_the_answer(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    names = [f"{word} story" for word in "alpha beta gamma delta epsilon zeta theta iota kappa lambda".split()]
+    shelved.put(*(anime(name, synopsis="same words") for name in names))
+    answer = recommend(shelved, names[0], exclude=tuple(names[1:4]), limit=5)
+    assert len(answer.items) == 5
+    assert not set(ids(answer)) & set(names[:4])
+
+
+@pytest.mark.row("A7")
+@pytest.mark.parametrize(
+    ("preferences", "allowed"),
+    [
+        ("post-2020", {"Orbit", "Oven"}),
+        ("not horror", {"Orbit", "Crumbs", "Oven", "Yeast"}),
+        ("under 13 episodes", {"Orbit", "Crumbs", "Oven", "Yeast"}),
+        ("movies", {"Yeast"}),
+        ("post-2020, not gourmet", {"Orbit"}),
+        ("from 1801", set()),
+    ],
+)
+def test_preferences_in_plain_words_hold_for_every_recommendation(
+    stories: Any, preferences: str, allowed: set[str]
+) -> None:
+    answer = recommend(stories, "Liftoff", preferences=preferences)
+    assert set(ids(answer)) == allowed
+    assert answer.wishes.understood
+    assert answer.wishes.not_understood == ()
+
+
+@pytest.mark.row("A7")
+def test_a_tone_moves_the_taste_and_a_title_named_in_passing_is_a_taste_too(stories: Any) -> None:
+    plain = recommend(stories, "Liftoff")
+    toned = recommend(stories, "Liftoff", preferences="darker tone")
+    assert [item.signals.semantic for item in plain.items] != [item.signals.semantic for item in toned.items]
+    both = recommend(stories, "Liftoff", preferences="like Crumbs but in space")
+    assert "Crumbs" not in ids(both)
+    assert [choice.title for choice in both.titles] == ["Liftoff", "Crumbs"]
+
+
+def test_words_that_were_not_understood_are_given_back(stories: Any) -> None:
+    answer = recommend(stories, "Liftoff", preferences="post-2020 and flibbertigibbet")
+    assert any("flibbertigibbet" in words for words in answer.wishes.not_understood)
+
+
+def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(stories: Any) -> None:
+    recommender = Recommender(shelf=stories.shelf, embedder=None, this_year=lambda: 2026)
+    request = Request(titles=("Liftoff",), preferences="post-2020, darker tone")
+    answer = recommender.recommend(request, scope=WHOLE)
+    assert set(ids(answer)) == {"Orbit", "Oven"}
+    assert answer.notes == ("the wording of the preferences was not used: there is no embedder for this catalogue",)
+
+
+def test_an_embedder_of_another_model_is_not_asked(stories: Any, new_embedder: Callable[[ModelId], Any]) -> None:
+    stranger = new_embedder(ModelId(name="other", dimension=64))
+    recommender = Recommender(shelf=stories.shelf, embedder=stranger, this_year=lambda: 2026)
+    assert recommender.recommend(Request(titles=("Liftoff",), preferences="darker"), scope=WHOLE).notes
+    assert stranger.queries == []
+
+
+def test_an_unknown_title_beside_a_known_one_is_reported_with_suggestions(stories: Any) -> None:
+    answer = recommend(stories, "Liftoff", "Orbiting Teapot")
+    unknown = answer.titles[1]
+    assert unknown.record is None
+    assert answer.items
+
+
+def test_when_no_title_is_known_the_error_says_what_might_have_been_meant(stories: Any) -> None:
+    with pytest.raises(InputError, match=r"no title like 'Lift of' is in the catalogue|Liftoff"):
+        recommend(stories, "Lxxtxxx", "Zzzzzz")
+
+
+def test_no_five_seasons_of_one_franchise_fill_the_answer(shelved: Any, anime: Callable[..., Record]) -> None:
+    seasons = [anime(f"Gundam Wing Season {number}", synopsis="robots in space") for number in range(2, 8)]
+    others = [anime(f"{word} tale", synopsis="robots somewhere") for word in ("Red", "Blue", "Green", "Grey")]
+    shelved.put(anime("Liked", synopsis="robots in space"), *seasons, *others)
+    answer = ids(recommend(shelved, "Liked", limit=5))
+    assert sum(name.startswith("Gundam") for name in answer) == 1
+    assert len(answer) == 5
+
+
+def test_popularity_changes_the_order_only_when_the_spec_has_the_signal(
+    anime_spec: CatalogueSpec, new_shelved: Callable[[CatalogueSpec], Any], anime: Callable[..., Record]
+) -> None:
+    assert anime_spec.recommend is not None
+    popular = replace(anime_spec.recommend, popularity=0.65, popularity_field="popularity")
+    orders = {}
+    for name, spec in {"off": anime_spec, "on": replace(anime_spec, recommend=popular)}.items():
+        shelved = new_shelved(spec)
+        shelved.put(
+            anime("Liked", synopsis="robots in space"),
+            anime("Obscure", synopsis="robots in space again", popularity=3),
+            anime("Famous", synopsis="robots elsewhere", popularity=900_000),
+        )
+        answer = recommend(shelved, "Liked")
+        orders[name] = ids(answer)
+        assert (answer.items[0].signals.popularity is None) is (name == "off")
+    assert orders == {"off": ["Obscure", "Famous"], "on": ["Famous", "Obscure"]}
+
+
+def test_the_taste_is_told_by_the_tags_that_set_it_apart(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(
+        anime("One", tags=["common", "rare"]),
+        anime("Two", tags=["common"]),
+        *(anime(f"Other {number}", tags=["common"]) for number in range(10)),
+    )
+    assert recommend(shelved, "One").taste_tags == ("rare", "common")
+
+
+def test_ties_are_broken_by_id(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(*(anime(f"{letter} tale of bread", synopsis="same") for letter in "dbca"))
+    answer = recommend(shelved, "d tale of bread")
+    same = [item for item in answer.items if item.score == answer.items[0].score]
+    assert ids(replace(answer, items=tuple(same))) == sorted(str(item.record.id) for item in same)
+
+
+def test_what_may_not_be_seen_is_neither_recommended_nor_named(stories: Any, anime: Callable[..., Record]) -> None:
+    record = anime("Hidden", synopsis="Pilots and engines among distant stars", tags=["secret tag"])
+    stories.put(Record(id=record.id, fields=record.fields, audiences=("staff",)))
+    assert "Hidden" in ids(recommend(stories, "Liftoff"))
+    assert "Hidden" not in ids(recommend(stories, "Liftoff", scope=Scope(sight=Sight(frozenset()))))
+
+
+def test_a_catalogue_that_does_not_recommend_says_so(
+    anime_spec: CatalogueSpec, new_shelved: Callable[[CatalogueSpec], Any]
+) -> None:
+    with pytest.raises(InputError, match=r"has no \[recommend\] section"):
+        recommend(new_shelved(replace(anime_spec, recommend=None)), "x")

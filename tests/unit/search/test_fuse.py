@@ -1,0 +1,113 @@
+"""Fusion: what the two arms found becomes one score a record."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from pinakes.catalogue.spec import Fusion, SearchSpec
+from pinakes.model.hits import Scored, TitleMatch
+from pinakes.model.record import Key
+from pinakes.search.candidates import Candidates, candidate_keys, line_up
+from pinakes.search.fuse import FUSIONS, blend, reciprocal_rank
+
+SPEC = SearchSpec()
+QUERY = np.array([1.0, 0.0], dtype=np.float32)
+
+
+def towards(cosine: float) -> list[float]:
+    """Return a unit vector with that cosine to the query."""
+    return [cosine, float(np.sqrt(1 - cosine**2))]
+
+
+def found(
+    *, words: Mapping[int, float], near: Mapping[int, float], titles: Mapping[int, float] | None = None
+) -> Candidates:
+    """Line up what the arms found: BM25 scores, cosines, likenesses of titles, each by key."""
+    lexical = [Scored(Key(key), score) for key, score in words.items()]
+    nearest = [Scored(Key(key), cosine) for key, cosine in near.items()]
+    alike = [TitleMatch(Key(key), likeness) for key, likeness in (titles or {}).items()]
+    keys = candidate_keys(lexical, alike, nearest)
+    vectors = np.array([towards(near.get(key, 0.0)) for key in keys], dtype=np.float32).reshape(len(keys), 2)
+    return line_up(keys, lexical=lexical, titles=alike, nearest=nearest, vectors=vectors, query=QUERY)
+
+
+def by_key(candidates: Candidates, scores: np.ndarray) -> dict[int, float]:
+    return {int(key): float(score) for key, score in zip(candidates.keys, scores, strict=True)}
+
+
+@pytest.mark.row("A4")
+def test_reciprocal_rank_is_the_sum_of_the_arms_over_the_best_a_record_could_reach() -> None:
+    candidates = found(words={1: 9.0, 2: 5.0}, near={2: 0.9, 3: 0.5})
+    scores = by_key(candidates, reciprocal_rank(candidates, QUERY, SPEC))
+    best = 2 / 61
+    assert scores[1] == pytest.approx((1 / 61) / best)
+    assert scores[2] == pytest.approx((1 / 62 + 1 / 61) / best)
+    assert scores[3] == pytest.approx((1 / 62) / best)
+
+
+@pytest.mark.row("A4")
+def test_reciprocal_rank_counts_a_neighbour_on_the_far_side_of_the_query_as_found() -> None:
+    candidates = found(words={}, near={1: 0.2, 2: -0.4})
+    scores = by_key(candidates, reciprocal_rank(candidates, QUERY, SPEC))
+    assert scores[2] == pytest.approx((1 / 62) / (2 / 61))
+
+
+@pytest.mark.row("A2")
+def test_a_record_that_is_first_in_every_arm_that_ran_has_the_score_one() -> None:
+    both = found(words={1: 3.0}, near={1: 0.8})
+    assert by_key(both, reciprocal_rank(both, QUERY, SPEC))[1] == pytest.approx(1.0)
+    words_alone = found(words={1: 3.0}, near={})
+    assert by_key(words_alone, reciprocal_rank(words_alone, None, SPEC))[1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_a_record_found_by_both_arms_outranks_those_that_are_as_good_in_a_single_one(fusion: Fusion) -> None:
+    candidates = found(words={1: 4.0, 2: 4.0}, near={1: 0.7, 3: 0.7})
+    scores = by_key(candidates, FUSIONS[fusion](candidates, QUERY, SPEC))
+    assert scores[1] > max(scores[2], scores[3])
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_scores_lie_between_nothing_and_one(fusion: Fusion) -> None:
+    rng = np.random.default_rng(0)
+    words = {key: float(score) for key, score in enumerate(rng.exponential(5, 120))}
+    near = {key: float(cosine) for key, cosine in zip(range(60, 260), rng.uniform(-1, 1, 200), strict=True)}
+    candidates = found(words=words, near=near, titles={3: 0.85, 300: 1.0})
+    scores = FUSIONS[fusion](candidates, QUERY, SPEC)
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_nothing_found_is_fused_to_nothing(fusion: Fusion) -> None:
+    candidates = found(words={}, near={})
+    assert FUSIONS[fusion](candidates, QUERY, SPEC).tolist() == []
+    assert FUSIONS[fusion](candidates, None, SPEC).tolist() == []
+
+
+def test_without_a_query_vector_the_blend_is_the_lexical_score_over_the_best() -> None:
+    candidates = found(words={1: 8.0, 2: 2.0}, near={})
+    assert by_key(candidates, blend(candidates, None, SPEC)) == {1: 1.0, 2: 0.25}
+
+
+def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
+    spec = SearchSpec(smoothing_depth=10)
+    candidates = found(words={key: float(50 - key) for key in range(50)}, near={key: 0.5 for key in range(50)})
+    scores = blend(candidates, QUERY, spec)
+    order = np.argsort(-scores, kind="stable")
+    assert scores[order[:10]].min() >= scores[order[10:]].max()
+
+
+def test_a_typed_title_comes_first_whatever_the_vectors_say() -> None:
+    near = {key: 0.99 - key / 100 for key in range(10)}
+    candidates = found(words={50: 1.0}, near=near, titles={50: 1.0})
+    scores = by_key(candidates, blend(candidates, QUERY, SPEC))
+    assert scores[50] == 1.0
+    assert max(scores, key=lambda key: scores[key]) == 50
+
+
+def test_feedback_moves_the_query_towards_what_the_best_answers_share() -> None:
+    candidates = found(words={1: 5.0}, near={1: 0.6, 2: 0.59, 3: 0.58})
+    still = blend(candidates, QUERY, SearchSpec(feedback_weight=0.0, smoothing_weight=0.0))
+    moved = blend(candidates, QUERY, SearchSpec(feedback_weight=5.0, smoothing_weight=0.0))
+    assert not np.allclose(still, moved)
