@@ -56,10 +56,10 @@ def load_real_anime(work: Path) -> RealAnime:
         sys.exit(f"skipped: the real data is not here ({DATA_FILE})")
     app = App(Settings(home=work / "home"))
     pull_model(app.settings.models_folder, show_progress=True)
-    if NAME not in [one.name for one in app.list_installed()]:
+    if NAME not in [one.name for one in app.library.list_installed()]:
         print(f"building the catalogue under {work} (minutes, once)", file=sys.stderr)
     app.add(JsonRows(DATA_FILE), spec_name=NAME, name=NAME, progress=_show)
-    installed = app.get_installed(NAME)
+    installed = app.library.get_installed(NAME)
     catalogue = app.open_catalogue(NAME)
     shelf = EmbeddedShelf.open(installed.folder, catalogue.spec)
     rows = [row for row in shelf.store.iter_rows() if row.vector is not None]

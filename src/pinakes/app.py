@@ -3,22 +3,19 @@
 import importlib
 import importlib.resources
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from types import ModuleType
 from typing import cast
-
-import orjson
 
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin
 from pinakes.embed.adapters import build_embedder
 from pinakes.embed.port import Embedder
-from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.errors import ExpectedError, NotFoundError
 from pinakes.gate.gate import Gate
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import IngestReport, Progress, ingest
+from pinakes.library import Library
 from pinakes.packs.builder import build_pack
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.rerank import Reranker
@@ -30,20 +27,10 @@ from pinakes.sources.port import RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolSpec
 
-INSTALLED_FILE = "installed.json"
 PACK_FOLDER = "pack"
 SAMPLE_FILE = "sample.jsonl"
 SAMPLE_CATALOGUES = ("anime",)
 RERANK_MODULE = "pinakes.search.rerank"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
-    """A catalogue in the library: its name, the built-in spec it uses, and its folder."""
-
-    name: str
-    spec_name: str
-    folder: Path
 
 
 class App:
@@ -65,24 +52,15 @@ class App:
             return None
         return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
 
-    def list_installed(self) -> list[Installed]:
-        """Return the catalogues in the library, by name."""
-        folder = self.settings.catalogues_folder
-        found = sorted(folder.glob(f"*/{INSTALLED_FILE}")) if folder.is_dir() else []
-        return [_installed(path) for path in found]
-
-    def get_installed(self, name: str) -> Installed:
-        """Return a catalogue of the library, or refuse with the names there are."""
-        installed = {one.name: one for one in self.list_installed()}
-        if name not in installed:
-            names = ", ".join(installed) or "none; run: pinakes init"
-            raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, list(installed))}; installed: {names}")
-        return installed[name]
+    @cached_property
+    def library(self) -> Library:
+        """The catalogues that are installed."""
+        return Library(self.settings.catalogues_folder)
 
     def open_catalogue(self, name: str) -> OpenCatalogue:
         """Return a catalogue of the library, opened once."""
         if name not in self._open:
-            installed = self.get_installed(name)
+            installed = self.library.get_installed(name)
             shelf = EmbeddedShelf.open(installed.folder, get_builtin(installed.spec_name).spec)
             self._open[name] = self._opened(name, shelf)
         return self._open[name]
@@ -95,7 +73,7 @@ class App:
 
     def build_gate(self, names: Sequence[str] = ()) -> Gate:
         """Return the gate over these catalogues, or over every installed one."""
-        wanted = [self.get_installed(name) for name in names] or self.list_installed()
+        wanted = [self.library.get_installed(name) for name in names] or self.library.list_installed()
         if not wanted:
             raise NotFoundError("the library is empty; run: pinakes init")
         by_spec: dict[str, list[OpenCatalogue]] = {}
@@ -109,14 +87,19 @@ class App:
         """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
         builtin = get_builtin(spec_name)
         mapping = _row_mapping(spec_name)
-        folder = self._reserve(name, spec_name)
+        place = self.library.reserve(name, spec_name)
         embedder = self.embedder if embed and builtin.spec.embed else None
-        shelf = EmbeddedShelf.create(folder, builtin.spec, model=embedder.model if embedder else None)
+        shelf = EmbeddedShelf.create(place.folder, builtin.spec, model=embedder.model if embedder else None)
         try:
             report = ingest(
                 source, spec=builtin.spec, mapping=mapping, writer=shelf, embedder=embedder, progress=progress
             )
-            build_pack(shelf.reader(), builtin.declaration, folder / PACK_FOLDER, name=name)
+            build_pack(shelf.reader(), builtin.declaration, place.folder / PACK_FOLDER, name=name)
+            self.library.complete(place)
+        except ExpectedError:
+            if not shelf.store.count():
+                self.library.abandon(place)
+            raise
         finally:
             shelf.close()
         return report
@@ -126,19 +109,6 @@ class App:
         with importlib.resources.as_file(get_builtin(name).folder.joinpath(SAMPLE_FILE)) as path:
             return self.add(JsonRows(path), spec_name=name, name=name, progress=progress, embed=embed)
 
-    def _reserve(self, name: str, spec_name: str) -> Path:
-        """Make the catalogue's folder, or refuse a name that another kind of catalogue has."""
-        folder = self.settings.catalogues_folder / name
-        marker = folder / INSTALLED_FILE
-        if marker.is_file():
-            there = _installed(marker)
-            if there.spec_name != spec_name:
-                raise InputError(f"'{name}' is a catalogue of '{there.spec_name}', not of '{spec_name}'")
-            return folder
-        folder.mkdir(parents=True, exist_ok=True)
-        marker.write_bytes(orjson.dumps({"spec": spec_name}))
-        return folder
-
     def _opened(self, name: str, shelf: EmbeddedShelf) -> OpenCatalogue:
         return OpenCatalogue(
             name=name,
@@ -147,11 +117,6 @@ class App:
             searcher=Searcher(shelf=shelf, embedder=self.embedder, reranker=self.reranker),
             recommender=Recommender(shelf=shelf, embedder=self.embedder, this_year=_this_year),
         )
-
-
-def _installed(marker: Path) -> Installed:
-    values = orjson.loads(marker.read_bytes())
-    return Installed(name=marker.parent.name, spec_name=values["spec"], folder=marker.parent)
 
 
 def _part(spec_name: str, part: str) -> ModuleType:

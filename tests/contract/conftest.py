@@ -147,6 +147,8 @@ class Stock:
                 for ranking in view.nearest(np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100)
             ],
             "vectors": view.vectors(keys).tolist(),
+            "terms": view.terms(self.group_field, keys),
+            "numbers": [str(number) for number in view.numbers(self.number_field, keys).tolist()],
             "titles_like": view.titles_like("title of one", scope=scope, limit=1),
             "facets": view.facets(self.group_field, scope=scope),
             "count": view.count(scope),

@@ -27,7 +27,7 @@ def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = App(load_settings())
     rows = []
-    for one in app.list_installed():
+    for one in app.library.list_installed():
         reader = app.open_catalogue(one.name).shelf.reader()
         rows.append(
             {

@@ -84,7 +84,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
             click.echo(f"without the embedding model, search goes by words alone: {error.message}", err=True)
             with_model = False
     for name in SAMPLE_CATALOGUES:
-        if any(one.name == name for one in app.list_installed()):
+        if any(one.name == name for one in app.library.list_installed()):
             continue
         with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
             report = app.add_sample(name, progress=report_progress, embed=with_model)

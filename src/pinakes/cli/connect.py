@@ -23,8 +23,8 @@ def serve_command(catalogues: tuple[str, ...]) -> None:
     settings = load_settings()
     app = App(settings)
     for name in catalogues:
-        app.get_installed(name)
-    if not app.list_installed():
+        app.library.get_installed(name)
+    if not app.library.list_installed():
         raise NotFoundError("the library is empty; run: pinakes init")
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
     with ThreadPoolExecutor(max_workers=1) as loader:
@@ -62,7 +62,7 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
 def _load(app: App, names: tuple[str, ...]) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
     gate = app.build_gate(names)
-    for one in app.list_installed():
+    for one in app.library.list_installed():
         if not names or one.name in names:
             app.open_catalogue(one.name).shelf.reader()
     if problem := app.embedder.check():

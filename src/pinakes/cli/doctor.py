@@ -35,7 +35,7 @@ def _examine(app: App) -> Iterator[Finding]:
     yield "library", str(app.settings.home), app.settings.home.is_dir()
     problem = app.embedder.check()
     yield "embedder", problem or str(app.embedder.model), problem is None
-    installed = app.list_installed()
+    installed = app.library.list_installed()
     if not installed:
         yield "catalogues", "none; run: pinakes init", False
     for one in installed:
@@ -46,7 +46,7 @@ def _examine(app: App) -> Iterator[Finding]:
 
 
 def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
-    installed = app.get_installed(name)
+    installed = app.library.get_installed(name)
     shelf = app.open_catalogue(name).shelf
     if isinstance(shelf, EmbeddedShelf):
         problems = shelf.store.check()

@@ -3,20 +3,34 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
 from pinakes.model.record import Record
-from pinakes.recommend.signals import Signals, blend, format_likeness, popularity, tag_set, taxonomy, temporal
+from pinakes.model.scope import WHOLE
+from pinakes.recommend.signals import Signals, blend, popularity, score_signals, taxonomy, temporal
 
 pytestmark = pytest.mark.row("A6")
+
+NAN = math.nan
 
 
 @pytest.fixture
 def spec(anime_spec: CatalogueSpec) -> RecommendSpec:
     assert anime_spec.recommend is not None
     return anime_spec.recommend
+
+
+def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
+    """Return the signals of a candidate beside the liked titles, as the shelf's columns give them."""
+    shelved.put(candidate, *liked)
+    reader = shelved.shelf.reader()
+    keys = reader.find([candidate.id, *(one.id for one in liked)], scope=WHOLE)
+    others = [keys[one.id] for one in liked]
+    return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec)[0]
 
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
@@ -38,13 +52,8 @@ def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None
 def test_tags_compare_by_jaccard_with_the_nearest_liked_title(
     candidate: set[str], liked: list[set[str]], likeness: float
 ) -> None:
-    assert taxonomy(frozenset(candidate), [frozenset(one) for one in liked]) == pytest.approx(likeness)
-
-
-def test_the_tags_compared_are_those_of_the_fields_that_the_spec_names(
-    anime: Callable[..., Record], spec: RecommendSpec
-) -> None:
-    assert tag_set(anime("a", tags=["space", "drama"]), spec) == {"space", "drama"}
+    (found,) = taxonomy([frozenset(candidate)], [frozenset(one) for one in liked])
+    assert found == pytest.approx(likeness)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +63,15 @@ def test_the_tags_compared_are_those_of_the_fields_that_the_spec_names(
         (2005, [2000], math.exp(-0.5)),
         (1990, [2000], math.exp(-2)),
         (2000, [2000, 2005], (1 + math.exp(-0.5)) / 2),
-        (None, [2000], 0.0),
+        (2000, [2000, NAN], 1.0),
+        (NAN, [2000], 0.0),
+        (2000, [NAN], 0.0),
         (2000, [], 0.0),
     ],
 )
-def test_years_compare_by_a_gaussian_of_five_years(year: int | None, liked: list[float], nearness: float) -> None:
-    assert temporal(year, liked, sigma=5) == pytest.approx(nearness)
+def test_years_compare_by_a_gaussian_of_five_years(year: float, liked: list[float], nearness: float) -> None:
+    (found,) = temporal(np.array([year], dtype=float), np.array(liked, dtype=float), sigma=5)
+    assert found == pytest.approx(nearness)
 
 
 @pytest.mark.parametrize(
@@ -69,25 +81,36 @@ def test_years_compare_by_a_gaussian_of_five_years(year: int | None, liked: list
         ({"type": "TV", "episodes": 12}, {"type": "TV", "episodes": 24}, (1 + 0.5) / 2),
         ({"type": "MOVIE", "episodes": 1}, {"type": "TV", "episodes": 25}, (0 + 1 / 25) / 2),
         ({"type": "TV", "episodes": None}, {"type": "TV", "episodes": 25}, 0.5),
+        ({"type": None, "episodes": 25}, {"type": None, "episodes": 25}, 0.5),
     ],
 )
 def test_format_is_half_the_type_and_half_the_ratio_of_the_lengths(
-    anime: Callable[..., Record], spec: RecommendSpec, candidate: dict, liked: dict, likeness: float
+    shelved: Any, anime: Callable[..., Record], candidate: dict[str, Any], liked: dict[str, Any], likeness: float
 ) -> None:
-    found = format_likeness(anime("a", **candidate), [anime("b", **liked)], spec)
-    assert found == pytest.approx(likeness)
+    found = scored(shelved, anime("a", **candidate), anime("b", **liked))
+    assert found.format == pytest.approx(likeness)
 
 
-def test_format_is_the_mean_over_the_liked_titles(anime: Callable[..., Record], spec: RecommendSpec) -> None:
+def test_format_is_the_mean_over_the_liked_titles(shelved: Any, anime: Callable[..., Record]) -> None:
     liked = [anime("b", type="TV", episodes=10), anime("c", type="MOVIE", episodes=10)]
-    assert format_likeness(anime("a", type="TV", episodes=10), liked, spec) == pytest.approx(0.75)
-    assert format_likeness(anime("a"), [], spec) == 0.0
+    assert scored(shelved, anime("a", type="TV", episodes=10), *liked).format == pytest.approx(0.75)
+
+
+def test_the_signals_are_read_from_the_fields_that_the_spec_names(shelved: Any, anime: Callable[..., Record]) -> None:
+    liked = anime("b", tags=["space", "drama"], year=2005, episodes=24)
+    found = scored(shelved, anime("a", tags=["space"], year=2000, episodes=12), liked)
+    assert found.semantic == 0.5
+    assert found.taxonomy == pytest.approx(0.5)
+    assert found.temporal == pytest.approx(math.exp(-0.5))
+    assert found.format == pytest.approx(0.75)
+    assert found.popularity is None
 
 
 def test_popularity_grows_with_the_logarithm_up_to_the_most_popular() -> None:
-    assert popularity(1_000, most=1_000) == 1.0
-    assert popularity(None, most=1_000) == popularity(0, most=10) == popularity(5, most=0) == 0.0
-    assert 0 < popularity(10, most=1_000) < popularity(100, most=1_000) < 1
+    some, none, famous, unknown = popularity(np.array([10.0, 0.0, 1_000.0, NAN]))
+    assert (none, unknown, famous) == (0.0, 0.0, 1.0)
+    assert some == pytest.approx(math.log1p(10) / math.log1p(1_000))
+    assert popularity(np.array([0.0, NAN])).tolist() == [0.0, 0.0]
 
 
 def test_the_blend_is_the_weighted_sum_of_the_four_signals(spec: RecommendSpec) -> None:

@@ -1,0 +1,45 @@
+"""What the spec declares, a record must be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError
+from pinakes.ingest.mapping import require_valid
+from pinakes.model.record import Record, RecordId
+
+
+def test_a_record_as_declared_is_accepted(anime_spec: CatalogueSpec, anime: Callable[..., Record]) -> None:
+    require_valid(anime("a", episodes=12, alternatives=("b",), synopsis="x", tags=["space"]), anime_spec)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"title": None}, "'title' is missing"),
+        ({"title": 7}, "'title' is 7, not text"),
+        ({"type": "FILM"}, "'type' is 'FILM'; one of TV, MOVIE"),
+        ({"episodes": "12"}, "'episodes' is '12', not int"),
+        ({"episodes": True}, "'episodes' is True, not int"),
+        ({"alternatives": "b"}, r"'alternatives' is 'b', not text\[\]"),
+        ({"alternatives": ("b", 7)}, r"not text\[\]"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_with_what_would_be_right(
+    anime_spec: CatalogueSpec, anime: Callable[..., Record], changes: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        require_valid(anime("a", **changes), anime_spec)
+
+
+@pytest.mark.parametrize("record_id", ["", "x" * 513])
+def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, record_id: str) -> None:
+    with pytest.raises(InputError, match="the record's id"):
+        require_valid(Record(id=RecordId(record_id), fields={"title": "x"}), anime_spec)
+
+
+def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: CatalogueSpec) -> None:
+    with pytest.raises(InputError, match="no kind 'album'; kinds: record"):
+        require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="album"), anime_spec)
