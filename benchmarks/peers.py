@@ -52,10 +52,10 @@ PEERS = (
         name="qdrant-edge", worker="qdrant_edge_worker.py", requirements=("qdrant-edge-py==0.9.0", "numpy==2.4.6")
     ),
     PeerSpec(
-        name="qdrant-edge exact",
+        name="qdrant-edge, ef 512",
         worker="qdrant_edge_worker.py",
         requirements=("qdrant-edge-py==0.9.0", "numpy==2.4.6"),
-        arguments=("--exact",),
+        arguments=("512",),
         built_by="qdrant-edge",
     ),
     PeerSpec(name="LanceDB", worker="lancedb_worker.py", requirements=("lancedb==0.40.0", "pyarrow==26.0.1")),

@@ -81,6 +81,14 @@ class App:
             by_spec.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
         return Gate([tool for spec_name, opened in by_spec.items() for tool in _tools(spec_name, opened)])
 
+    def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the catalogues that follow the same spec, so that its tools can serve only the first of them."""
+        by_spec: dict[str, list[str]] = {}
+        for one in self.library.list_installed():
+            if not names or one.name in names:
+                by_spec.setdefault(one.spec_name, []).append(one.name)
+        return {spec_name: shared for spec_name, shared in by_spec.items() if len(shared) > 1}
+
     def add(
         self, source: RowSource, *, spec_name: str, name: str, progress: Progress, embed: bool = True
     ) -> IngestReport:
@@ -91,11 +99,12 @@ class App:
         embedder = self.embedder if embed and builtin.spec.embed else None
         shelf = EmbeddedShelf.create(place.folder, builtin.spec, model=embedder.model if embedder else None)
         try:
-            report = ingest(
-                source, spec=builtin.spec, mapping=mapping, writer=shelf, embedder=embedder, progress=progress
-            )
-            build_pack(shelf.reader(), builtin.declaration, place.folder / PACK_FOLDER, name=name)
-            self.library.complete(place)
+            with shelf.exclusive():
+                report = ingest(
+                    source, spec=builtin.spec, mapping=mapping, writer=shelf, embedder=embedder, progress=progress
+                )
+                build_pack(shelf.reader(), builtin.declaration, place.folder / PACK_FOLDER, name=name)
+                self.library.complete(place)
         except ExpectedError:
             if not shelf.store.count():
                 self.library.abandon(place)
@@ -124,7 +133,9 @@ def _part(spec_name: str, part: str) -> ModuleType:
     try:
         return importlib.import_module(f"{BUILTIN_PACKAGE}.{spec_name}.{part}")
     except ModuleNotFoundError as error:
-        raise NotFoundError(f"the built-in catalogue '{spec_name}' has no {part} yet") from error
+        raise NotFoundError(
+            f"the built-in catalogue '{spec_name}' is declared, but cannot be built or served yet (it has no {part})"
+        ) from error
 
 
 def _row_mapping(spec_name: str) -> RowMapping:

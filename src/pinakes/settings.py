@@ -15,6 +15,7 @@ import platformdirs
 from pinakes.errors import InputError, did_you_mean
 
 CONFIG_FILE = "pinakes.toml"
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 ENDPOINT_DEFAULTS = {
     "infinity": ("http://localhost:7997", "/embeddings"),
@@ -104,10 +105,13 @@ ENVIRONMENT = {
     "PINAKES_EMBED_DOCUMENT_PREFIX": ("embedding", "document_prefix"),
     "PINAKES_EMBED_TIMEOUT_S": ("embedding", "timeout_s"),
     "PINAKES_EMBED_FOLDER": ("embedding", "folder"),
+    "PINAKES_EMBED_PATH": ("embedding", "path"),
+    "PINAKES_EMBED_BATCH_SIZE": ("embedding", "batch_size"),
     "PINAKES_RERANK_URL": ("rerank", "url"),
     "PINAKES_RERANK_MODEL": ("rerank", "model"),
     "PINAKES_RERANK_API_KEY": ("rerank", "api_key"),
     "PINAKES_RERANK_TIMEOUT_S": ("rerank", "timeout_s"),
+    "PINAKES_RERANK_DEPTH": ("rerank", "depth"),
     "LOG_LEVEL": ("", "log_level"),
 }
 """Environment variable → section and key; the same names work in the file."""
@@ -125,7 +129,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         home=home,
         embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
         rerank=_section(RerankSettings(), "rerank", values),
-        log_level=str(values.get("", {}).get("log_level", "INFO")).upper(),
+        log_level=_log_level(str(values.get("", {}).get("log_level", "INFO"))),
     )
 
 
@@ -141,6 +145,8 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
     for key in document:
         if key not in known:
             raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
+        if key != "log_level" and not isinstance(document[key], dict):
+            raise InputError(f"{path}: '{key}' is a section: [{key}]")
     sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
     sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
     return sections
@@ -159,6 +165,12 @@ def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any
         except (TypeError, ValueError) as error:
             raise InputError(f"setting '{name}.{key}': {value!r} is not {wanted.__name__}") from error
     return replace(default, **changes)
+
+
+def _log_level(name: str) -> str:
+    if name.upper() not in LOG_LEVELS:
+        raise InputError(f"setting 'log_level': no '{name}'; known: {', '.join(LOG_LEVELS)}")
+    return name.upper()
 
 
 def _embedding(settings: EmbeddingSettings) -> EmbeddingSettings:

@@ -60,6 +60,8 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
     --not-tags horror (none).
     """
+    if not query.strip():
+        raise InputError("the query is empty; to see what there is: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
     scope = Scope(conditions=tuple(parse_conditions(ctx.args, opened.spec)))
     page = opened.searcher.search(query, scope=scope, limit=limit)
@@ -123,7 +125,7 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
 @click.argument("catalogue")
 @click.option("--field", help="The field to browse; by default the catalogue's tags.")
 @click.option("--search", help="Only values like this.")
-@click.option("--limit", default=30, show_default=True)
+@click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
 @json_option
 def browse_command(catalogue: str, field: str | None, search: str | None, limit: int, as_json: bool) -> None:
     """Show the values of a field of CATALOGUE, with how many records have each."""

@@ -42,7 +42,8 @@ def init_command(no_model: bool) -> None:
 def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as_json: bool) -> None:
     """Build a catalogue from FILE (JSON or JSON Lines, also .zst and .gz), or bring it up to date.
 
-    Interrupted, it can be run again: what was done is recognised, and no text is embedded twice.
+    Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Rows are added and
+    updated; records that are no longer in FILE stay.
     """
     app = App(load_settings())
     source = JsonRows(file)
@@ -116,7 +117,8 @@ def summary(report: IngestReport) -> str:
 def progress_bar(label: str, *, total: int | None = None, hidden: bool) -> Iterator[Report]:
     """Show how a build goes, on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), ETA)
-    with Progress(*columns, console=Console(stderr=True), disable=hidden, transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(label, total=total)
 
         def report(done: IngestReport) -> None:

@@ -9,7 +9,7 @@ import click
 from pinakes.app import App
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.show import print_json
-from pinakes.errors import ExpectedError, NotFoundError
+from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate
 from pinakes.settings import load_settings
 
@@ -26,6 +26,10 @@ def serve_command(catalogues: tuple[str, ...]) -> None:
         app.library.get_installed(name)
     if not app.library.list_installed():
         raise NotFoundError("the library is empty; run: pinakes init")
+    for spec_name, names in app.sharing_tools(catalogues).items():
+        click.echo(
+            f"pinakes: the {spec_name} tools ask '{names[0]}' only; not served: {', '.join(names[1:])}", err=True
+        )
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
     with ThreadPoolExecutor(max_workers=1) as loader:
         gate = loader.submit(_load, app, catalogues)
@@ -45,6 +49,8 @@ def serve_command(catalogues: tuple[str, ...]) -> None:
 def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, yes: bool, config: Path | None) -> None:
     """Write CLIENT's configuration, so that it starts Pinakes with CATALOGUES."""
     settings = load_settings()
+    for name in catalogues:
+        App(settings).library.get_installed(name)
     entry = build_entry(settings.home, catalogues)
     path = config or config_path(client)
     section = CLIENTS[client].section
@@ -53,8 +59,9 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
         print_json({section: {"pinakes": entry}})
         return
     document, exists = merged_config(path, section, entry)
-    if exists and not yes:
-        click.confirm(f"{path} has an entry 'pinakes' already; overwrite it?", abort=True)
+    question = f"{path} has an entry 'pinakes' already; overwrite it?"
+    if exists and not yes and not click.confirm(question, default=False):
+        raise InputError(f"nothing was written; {path} is as it was")
     write_config(path, document)
     click.echo(f"written: {path}; restart {client} to use it")
 

@@ -8,7 +8,7 @@ from pinakes.app import PACK_FOLDER, App
 from pinakes.cli.show import json_option, print_json
 from pinakes.errors import ExpectedError
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import check_pack
+from pinakes.packs.builder import check_pack, load_manifest
 from pinakes.settings import load_settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 
@@ -57,5 +57,8 @@ def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
     if model is not None and model != app.embedder.model:
         yield f"{name}: vectors", f"made by {model}, but the embedder is {app.embedder.model}: words alone", False
     pack = installed.folder / PACK_FOLDER
-    damage = check_pack(pack) if pack.is_dir() else [f"no pack; run: pinakes add FILE --as {installed.spec_name}"]
+    again = f"run: pinakes add FILE --as {installed.spec_name} --name {name}"
+    damage = check_pack(pack) if pack.is_dir() else [f"no pack; {again}"]
+    if not damage and load_manifest(pack)["change_no"] != shelf.reader().change_no:
+        damage = [f"older than the catalogue; {again}"]
     yield f"{name}: pack", "; ".join(damage) or f"whole, in {pack}", not damage

@@ -45,6 +45,11 @@ def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
             raise InputError(f"'--{NOT}{field.name}': a range cannot be negated; give the range that is wanted")
         return _range(field, value)
     values = tuple(part.strip() for part in value.split(",") if part.strip())
+    for one in values if field.values else ():
+        known = {value.casefold() for value in field.values}
+        if one.casefold() not in known:
+            hint = did_you_mean(one.upper(), list(field.values))
+            raise InputError(f"'--{field.name}': no value '{one}'{hint}; values: {', '.join(field.values)}")
     if negated:
         return NoneOf(field.name, values)
     return AllOf(field.name, values) if field.filter is FilterKind.ALL_OF else AnyOf(field.name, values)

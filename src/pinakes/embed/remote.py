@@ -39,8 +39,10 @@ class RemoteEmbedder:
                 self.embed_query("health")
             else:
                 self._client.request("GET", path, timeout_s=self._settings.timeout_s)
-        except (httpx.HTTPError, UnavailableError) as error:
+        except httpx.HTTPError as error:
             return f"{self._settings.kind} at {self._settings.url}: {_reason(error)}"
+        except UnavailableError as error:
+            return error.message
         return None
 
     def embed_query(self, text: str) -> Vector:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId
-from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.json_rows import JsonRows, open_unpacked
+
+GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
 DECLARATION = """
 name = "beir"
@@ -50,9 +53,7 @@ def load_collection(folder: Path, *, split: str) -> Collection:
     for query, document, grade in _judgements(_file(folder, f"qrels/{split}.tsv")):
         if grade > 0:
             relevant.setdefault(query, set()).add(document)
-    texts = {
-        str(row.values["_id"]): str(row.values["text"]) for row in JsonRows(_file(folder, "queries.jsonl")).iter_rows()
-    }
+    texts = dict(_queries(_file(folder, "queries.jsonl")))
     missing = [query for query in relevant if query not in texts]
     if missing or not relevant:
         raise InputError(f"{folder}: {len(missing)} judged queries have no text, {len(relevant)} are judged")
@@ -66,16 +67,27 @@ def load_collection(folder: Path, *, split: str) -> Collection:
 def document_of(row: Any) -> Record:
     """Return the record of a document."""
     fields = {"title": row.get("title") or None, "text": row.get("text") or None}
+    if "_id" not in row:
+        raise InputError("'_id' is missing")
     return Record(id=RecordId(str(row["_id"])), fields=fields)
 
 
+def _queries(path: Path) -> Iterator[tuple[str, str]]:
+    for row in JsonRows(path).iter_rows():
+        if row.problem or "_id" not in row.values or not isinstance(row.values.get("text"), str):
+            raise InputError(f"{path}, {row.place}: {row.problem or 'wanted an object with _id and text'}")
+        yield str(row.values["_id"]), row.values["text"]
+
+
 def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
-    lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8")), delimiter="\t")
-    next(lines, None)
-    for number, line in enumerate(lines, start=2):
-        if len(line) != 3 or not line[2].lstrip("-").isdigit():
-            raise InputError(f"{path}, line {number}: wanted query, document and grade, parted by tabs")
-        yield line[0], line[1], int(line[2])
+    with open_unpacked(path) as file:
+        lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE)
+        for number, line in enumerate(lines, start=1):
+            is_grade = len(line) == 3 and GRADE.fullmatch(line[2])
+            if is_grade:
+                yield line[0], line[1], int(float(line[2]))
+            elif number > 1:  # the first line may be a heading
+                raise InputError(f"{path}, line {number}: wanted query, document and grade, parted by tabs")
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -81,10 +81,16 @@ def _write_pack(reader: ShelfReader, declaration: str, fresh: Path, *, name: str
     return manifest
 
 
+def load_manifest(folder: Path) -> dict[str, Any]:
+    """Return what a pack says of itself."""
+    manifest: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
+    return manifest
+
+
 def check_pack(folder: Path) -> list[str]:
     """Return what is wrong with a pack; nothing when every file is as the manifest says."""
     try:
-        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+        manifest = load_manifest(folder)
         wanted = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
     except (OSError, orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
         return [f"{folder / MANIFEST} is damaged: {error!r}"]

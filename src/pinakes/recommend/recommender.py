@@ -9,7 +9,7 @@ import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, InputError
+from pinakes.errors import ExpectedError, InputError, ModelError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import Vector
@@ -86,6 +86,10 @@ class Recommender:
         """Recommend for titles that are resolved already; the rest of the request is worked out here."""
         spec = require_recommend(self.shelf.spec)
         reader = self.shelf.reader()
+        if reader.model is None:
+            raise ModelError(
+                f"catalogue '{self.shelf.spec.name}' has no vectors, so it cannot recommend; build it again"
+            )
         wishes = self._understand(reader, request.preferences, scope)
         references = [self._resolve(reader, title, scope) for title in wishes.like]
         excluded = [self._resolve(reader, title, scope) for title in request.exclude]

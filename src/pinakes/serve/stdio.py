@@ -2,7 +2,9 @@
 
 import io
 import logging
+import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 
@@ -19,6 +21,9 @@ _ESCAPE = re.compile(r"\\(?:u(?P<high>[dD][89abAB]..)\\u[dD][c-fC-F]..|u(?P<half
 def serve_stdio(gate: Callable[[], Gate], *, log_level: str) -> None:
     """Serve until the client closes its end. Everything that is not protocol goes to standard error."""
     logging.basicConfig(stream=sys.stderr, level=log_level, format="%(levelname)s %(name)s: %(message)s")
+    # The thread that reads standard input cannot be woken, and a server that only reads has nothing to put in order.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda received, _frame: os._exit(128 + received))
     anyio.run(_serve, gate)
 
 

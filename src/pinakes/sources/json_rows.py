@@ -25,7 +25,9 @@ class JsonRows:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.is_file():
-            raise InputError(f"{path}: there is no such file")
+            raise InputError(
+                f"{path}: a file is wanted, not a folder" if path.is_dir() else f"{path}: there is no such file"
+            )
 
     @property
     def name(self) -> str:
@@ -34,13 +36,13 @@ class JsonRows:
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; a list of JSON is known only once it is read."""
-        with _opened(self._path) as file:
+        with open_unpacked(self._path) as file:
             return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
     def iter_rows(self) -> Iterator[SourceRow]:
         """Yield the rows; the form is told by the name, and by the first character where the name does not."""
         try:
-            with _opened(self._path) as file:
+            with open_unpacked(self._path) as file:
                 if _is_lines(self._path, file):
                     yield from self._iter_lines(file)
                 else:
@@ -97,7 +99,7 @@ def _is_lines(path: Path, file: io.BufferedReader) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
+def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file, unpacked; whatever goes wrong while it is read is the file's fault."""
     try:
         with path.open("rb") as raw:

@@ -32,7 +32,6 @@ class Rows:
     """Implements `RowSource` over a list; it may break down after so many rows."""
 
     name = "rows.jsonl"
-    size_bytes = None
 
     def __init__(self, rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> None:
         self.rows = rows

@@ -46,7 +46,7 @@ TAIL_SHARE = 0.05
 CATCH_UP_CHANGES = 2_000
 """A reader catches up so many changes itself; with more it answers from what it has, and says so."""
 
-READER_LOCK_TIMEOUT_S = 0.2
+READER_LOCK_TIMEOUT_S = 0.05
 WRITER_LOCK_TIMEOUT_S = 10.0
 
 StepT = TypeVar("StepT")
@@ -250,6 +250,12 @@ class EmbeddedShelf:
         if self._text is None:
             self._text = TextIndex(self._index / "text", self.spec)
         return self._text
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep every other writer out, for a build of many batches."""
+        with self._locked(WRITER_LOCK_TIMEOUT_S):
+            yield
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:

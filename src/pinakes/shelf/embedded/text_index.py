@@ -101,7 +101,7 @@ class TextIndex:
         clauses: list[Clause] = [(tantivy.Occur.Must, self._any_term(query))]
         clauses += [self._clause(condition) for condition in conditions]
         if among is not None:
-            clauses.append((tantivy.Occur.Must, _unscored(self._with_keys(among))))
+            clauses.append((tantivy.Occur.Must, _unscored(self._any_key(among))))
         found = _search_past_ties(searcher, tantivy.Query.boolean_query(clauses), limit)
         keys_found = searcher.fast_field_values(KEY, [address for _, address in found.hits])
         scored = [
@@ -127,6 +127,11 @@ class TextIndex:
             yield
         except (ValueError, OSError) as error:
             raise error_type(f"{self.folder}: the text index cannot be {what}: {error}") from error
+
+    def _any_key(self, keys: Iterable[Key]) -> tantivy.Query:
+        """Match these keys by a term each: for a few hundred it takes a third of the time of a term set."""
+        each = [tantivy.Query.term_query(self.schema, KEY, int(key), index_option="basic") for key in keys]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
 
     def _any_term(self, query: TextQuery) -> tantivy.Query:
         weighted_fields = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]

@@ -1,0 +1,146 @@
+"""The gate: the one path that every call takes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from pinakes.errors import InputError, NotFoundError, StorageError
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+
+READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+NOBODY = Principal(name="nobody", actions=frozenset())
+
+
+class Filters(ToolParams):
+    year_min: int | None = None
+
+
+class Params(ToolParams):
+    query: str
+    limit: int = Field(default=10, ge=1, le=50)
+    filters: Filters | None = None
+
+
+class Result(ToolResult):
+    found_by: str
+    count: int
+
+
+def greet(principal: Principal, params: Params) -> Result:
+    return Result(found_by=f"{principal.name}: {params.query}", count=params.limit)
+
+
+def tool(
+    name: str, run: Callable[[Principal, Any], Result] = greet, action: Action = Action.ACCESS_CATALOG
+) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        title=name,
+        description="",
+        params=Params,
+        result=Result,
+        action=action,
+        cost=Cost.READ,
+        run=run,
+        text=lambda result: f"{result.count} found",
+    )
+
+
+GATE = Gate([tool("search"), tool("edit", action=Action.EDIT_CATALOG), tool("browse")])
+
+
+def test_a_call_gives_structured_content_in_the_client_s_spelling_and_a_text() -> None:
+    answer = GATE.call(READER, "search", {"query": "x"})
+    assert answer.structured == {"foundBy": "reader: x", "count": 10}
+    assert answer.text == "10 found"
+    assert not answer.is_error
+
+
+def test_tools_are_listed_by_name_and_only_those_that_may_be_called() -> None:
+    assert [one.name for one in GATE.list_tools(LOCAL_USER)] == ["browse", "edit", "search"]
+    assert [one.name for one in GATE.list_tools(READER)] == ["browse", "search"]
+    assert GATE.list_tools(NOBODY) == []
+
+
+def test_a_tool_that_may_not_be_called_is_as_unknown_as_one_that_does_not_exist() -> None:
+    messages = set()
+    for name in ("edit", "exit"):
+        with pytest.raises(NotFoundError) as caught:
+            GATE.call(READER, name, {"query": "x"})
+        messages.add(caught.value.message.replace(name, "NAME"))
+    assert messages == {"no tool 'NAME'"}
+
+
+def test_an_unknown_tool_is_refused_with_the_nearest_that_may_be_called() -> None:
+    with pytest.raises(NotFoundError, match=r"no tool 'serch' \(did you mean 'search'\?\)"):
+        GATE.call(READER, "serch", {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "'query' is missing"),
+        (
+            {"query": "x", "limt": 3},
+            "unknown argument 'limt' (did you mean 'limit'?); known: query, limit, filters",
+        ),
+        ({"query": "x", "limit": 51}, "'limit': Input should be less than or equal to 50 (given: '51')"),
+        ({"query": "x", "limit": 0}, "'limit': Input should be greater than or equal to 1"),
+        ({"query": "x", "filters": {"yearmin": 1}}, "unknown argument 'filters.yearmin' (did you mean 'yearMin'?)"),
+        ({"query": "x", "filters": {"year_min": 1}}, "did you mean 'yearMin'?"),
+        ({"query": 1}, "'query'"),
+        ({"query": None}, "'query'"),
+        ({"query": "x", "filters": []}, "'filters'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_answered_with_what_would_be_right(arguments: dict[str, Any], says: str) -> None:
+    answer = GATE.call(READER, "search", arguments)
+    assert answer.error_code == "invalid_input"
+    assert answer.structured is None
+    assert says in answer.text
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    text = GATE.call(READER, "search", {"limit": 99, "x": 1}).text
+    assert "'query' is missing" in text
+    assert "'limit'" in text
+    assert "unknown argument 'x'" in text
+
+
+def test_a_long_wrong_value_is_not_repeated_in_full() -> None:
+    assert len(GATE.call(READER, "search", {"query": "x", "limit": "9" * 10_000}).text) < 300
+
+
+@pytest.mark.parametrize("error", [InputError("no such thing"), StorageError("the disk is full")])
+def test_a_foreseen_failure_is_an_answer_with_its_code(error: Any) -> None:
+    def fail(_principal: Principal, _params: Params) -> Result:
+        raise error
+
+    answer = Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"})
+    assert answer.is_error
+    assert answer.error_code == error.code
+    assert answer.text == f"{error.code}: {error.message}"
+
+
+def test_a_thing_that_a_tool_does_not_find_is_an_answer_and_not_an_unknown_tool() -> None:
+    def fail(_principal: Principal, _params: Params) -> Result:
+        raise NotFoundError("no such record")
+
+    assert Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"}).error_code == "not_found"
+
+
+def test_a_bug_is_not_hidden() -> None:
+    def fail(_principal: Principal, _params: Params) -> Result:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"})
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="the same name"):
+        Gate([tool("search"), tool("search")])

@@ -1,0 +1,149 @@
+"""Schemas made small say what the full ones say."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pinakes.tools.schema import compact_schema
+from pinakes_catalogues.anime.tools import (
+    BrowseParams,
+    BrowseResult,
+    DetailsParams,
+    DetailsResult,
+    RecommendParams,
+    RecommendResult,
+    SearchParams,
+    SearchResult,
+)
+
+MODELS = [
+    BrowseParams,
+    BrowseResult,
+    DetailsParams,
+    DetailsResult,
+    RecommendParams,
+    RecommendResult,
+    SearchParams,
+    SearchResult,
+]
+ANIME = {"id": "a", "title": "A", "type": "TV", "episodes": 1, "year": None, "tags": [], "synopsis": None}
+HIT = {**ANIME, "alternatives": [], "status": "FINISHED", "score": 0.5, "matchType": "fts"}
+PAGE = {"results": [HIT], "totalMatches": 1, "searchMode": "hybrid", "degraded": None}
+
+SAMPLES: list[tuple[Any, Any]] = [
+    (SearchParams, {"query": "x"}),
+    (SearchParams, {"query": "x", "limit": 50}),
+    (SearchParams, {"query": "x", "limit": 51}),
+    (SearchParams, {"query": "x", "limit": 0}),
+    (SearchParams, {"query": "x", "limit": "5"}),
+    (SearchParams, {"query": 5}),
+    (SearchParams, {}),
+    (SearchParams, []),
+    (SearchParams, {"query": "x", "filters": {}}),
+    (SearchParams, {"query": "x", "filters": {"type": ["TV", "OVA"], "status": ["FINISHED"], "tags": ["a"]}}),
+    (SearchParams, {"query": "x", "filters": {"type": ["FILM"]}}),
+    (SearchParams, {"query": "x", "filters": {"type": "TV"}}),
+    (SearchParams, {"query": "x", "filters": {"yearMin": 2000, "yearMax": 2010}}),
+    (SearchParams, {"query": "x", "filters": {"yearMin": "2000"}}),
+    (SearchParams, {"query": "x", "filters": {"tags": [7]}}),
+    (SearchParams, {"query": "x", "filters": []}),
+    (RecommendParams, {"titles": ["a"]}),
+    (RecommendParams, {"titles": []}),
+    (RecommendParams, {"titles": ["a"] * 11}),
+    (RecommendParams, {"titles": ["a"], "limit": 21}),
+    (RecommendParams, {"titles": ["a"], "preferences": "x", "excludeTitles": ["b"], "limit": 20}),
+    (RecommendParams, {"titles": ["a"], "excludeTitles": ["b"] * 201}),
+    (RecommendParams, {"titles": "a"}),
+    (DetailsParams, {"title": "a"}),
+    (DetailsParams, {"id": "a"}),
+    (DetailsParams, {"id": 7}),
+    (BrowseParams, {}),
+    (BrowseParams, {"category": "genre", "search": "a"}),
+    (BrowseParams, {"category": "gnere"}),
+    (SearchResult, PAGE),
+    (SearchResult, {**PAGE, "degraded": "why"}),
+    (SearchResult, {**PAGE, "searchMode": "vector"}),
+    (SearchResult, {**PAGE, "results": [{**HIT, "year": 2000, "tags": [{"category": "a", "value": "b"}]}]}),
+    (SearchResult, {**PAGE, "results": [{**HIT, "year": "2000"}]}),
+    (SearchResult, {**PAGE, "results": [{**HIT, "matchType": "magic"}]}),
+    (SearchResult, {**PAGE, "results": [{key: HIT[key] for key in HIT if key != "year"}]}),
+    (SearchResult, {key: PAGE[key] for key in PAGE if key != "degraded"}),
+    (DetailsResult, {"anime": None, "suggestions": []}),
+    (DetailsResult, {"anime": {}, "suggestions": []}),
+    (DetailsResult, {"anime": None}),
+    (BrowseResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": 1}]}]}),
+    (BrowseResult, {"categories": [{"category": "genre", "tags": [{"value": "a", "count": "1"}]}]}),
+]
+LEFT_TO_THE_GATE: list[tuple[Any, Any]] = [
+    (SearchParams, {"query": ""}),
+    (SearchParams, {"query": "x", "qurey": "y"}),
+    (SearchParams, {"query": "x", "filters": {"tags": ["t" * 301]}}),
+    (RecommendParams, {"titles": [""]}),
+]
+"""What the full schema refuses and the small one lets pass, to be refused in words: unknown names and odd lengths."""
+
+LEFT_OUT: list[tuple[Any, Any]] = [
+    (SearchParams, {"query": "x", "filters": None}),
+    (SearchParams, {"query": "x", "filters": {"yearMin": None}}),
+    (RecommendParams, {"titles": ["a"], "preferences": None}),
+]
+"""What the full schema accepts and the small one does not speak of: null for an argument that can be left out."""
+
+
+def full(model: Any) -> dict[str, Any]:
+    mode = "validation" if model.__name__.endswith("Params") else "serialization"
+    schema: dict[str, Any] = model.model_json_schema(mode=mode)
+    return schema
+
+
+def accepts(schema: dict[str, Any], value: Any) -> bool:
+    return jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+@pytest.mark.parametrize(("model", "value"), SAMPLES, ids=lambda value: str(value)[:50])
+def test_the_small_schema_accepts_just_what_the_full_one_accepts(model: Any, value: Any) -> None:
+    assert accepts(compact_schema(full(model)), value) == accepts(full(model), value)
+
+
+def test_the_samples_have_both_good_and_bad_values() -> None:
+    verdicts = [accepts(full(model), value) for model, value in SAMPLES]
+    assert verdicts.count(True) >= 10
+    assert verdicts.count(False) >= 10
+
+
+@pytest.mark.parametrize(("model", "value"), LEFT_TO_THE_GATE, ids=str)
+def test_what_only_the_gate_refuses_is_refused_there(model: Any, value: Any) -> None:
+    assert accepts(compact_schema(full(model)), value)
+    with pytest.raises(ValueError, match="validation error"):
+        model.model_validate(value)
+
+
+@pytest.mark.parametrize(("model", "value"), LEFT_OUT, ids=str)
+def test_null_for_an_argument_that_can_be_left_out_is_accepted_all_the_same(model: Any, value: Any) -> None:
+    assert not accepts(compact_schema(full(model)), value)
+    model.model_validate(value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_small_schema_is_a_valid_schema_without_references_and_smaller(model: Any) -> None:
+    small = compact_schema(full(model))
+    jsonschema.Draft202012Validator.check_schema(small)
+    text = json.dumps(small)
+    assert "$ref" not in text
+    assert "$defs" not in text
+    assert len(text) < len(json.dumps(full(model)))
+    assert small["type"] == "object"
+
+
+def test_a_field_may_be_called_like_a_word_of_the_schema_language() -> None:
+    schema = {
+        "type": "object",
+        "title": "T",
+        "properties": {"title": {"title": "Title", "type": "string"}, "properties": {"type": "integer"}},
+    }
+    assert compact_schema(schema) == {
+        "type": "object",
+        "properties": {"title": {"type": "string"}, "properties": {"type": "integer"}},
+    }
