@@ -377,6 +377,23 @@ def sample(sample_home: Path) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
+def plain_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the sample catalogue without vectors: built in a moment, and needs no model."""
+    home = tmp_path_factory.mktemp("plain")
+    app = App(Settings(home=home))
+    app.add_sample("anime", progress=lambda _report: None, embed=False)
+    app.close()
+    return home
+
+
+@pytest.fixture(scope="session")
+def plain(plain_home: Path) -> Iterator[Library]:
+    """The library without vectors, opened in this process."""
+    with opened(Settings(home=plain_home)) as library:
+        yield library
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of the real data sets."""
     if not SHARED_DATA.is_dir():

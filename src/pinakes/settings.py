@@ -142,11 +142,12 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     known = ["embedding", "rerank", "log_level"]
-    for key in document:
+    for key, value in document.items():
         if key not in known:
             raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-        if key != "log_level" and not isinstance(document[key], dict):
-            raise InputError(f"{path}: '{key}' is a section: [{key}]")
+        if isinstance(value, dict) is (key == "log_level"):
+            form = f'{key} = "INFO"' if key == "log_level" else f"[{key}]"
+            raise InputError(f"{path}: '{key}' is written {form}")
     sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
     sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
     return sections

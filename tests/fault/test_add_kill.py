@@ -230,9 +230,7 @@ def test_a_build_killed_in_its_first_moments_leaves_what_other_commands_can_live
     assert finished.returncode == 0, finished.stderr
 
 
-def test_two_builds_at_once_leave_one_whole_catalogue(
-    builds: Builds, open_library: Callable[[Settings], Any]
-) -> None:
+def test_two_builds_at_once_leave_one_whole_catalogue(builds: Builds, open_library: Callable[[Settings], Any]) -> None:
     first = builds.start("add", str(builds.file), "--as", "anime")
     second = builds.start("add", str(builds.file), "--as", "anime")
     ends = [process.communicate(timeout=110)[1] for process in (first, second)]

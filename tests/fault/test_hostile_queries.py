@@ -104,4 +104,3 @@ def test_hostile_text_is_safe_in_every_other_argument(sample: Any, case: dict[st
     for tool, arguments in calls:
         answer = sample.call(tool, **arguments)
         assert answer.error_code in (None, "invalid_input")
-

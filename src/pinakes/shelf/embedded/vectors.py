@@ -43,7 +43,7 @@ class VectorTable:
         """Return the rows of the mask nearest to the query, best first, with their cosines; ties by row."""
         rows, blurred = self._scan(query, mask)
         rows = rows[_top(blurred, limit + SPARE)]
-        cosines = self.exact[rows] @ query
+        cosines = row_dots(self.exact[rows], query)
         order = np.lexsort((rows, -cosines))[:limit]
         return rows[order], cosines[order]
 
@@ -56,10 +56,13 @@ class VectorTable:
             rows = self.sketches.preselect(query, among=rows, count=count)
         code = quantise(query[None, :])[0][0]
         if rows is None:
-            return _with_vector(np.arange(len(self.codes)), code_dots(code, self.codes) * self.scales)
-        return _with_vector(rows, self._dots(code, rows) * self.scales[rows])
+            rows = np.arange(len(self.codes))
+        scales = self.scales[rows]
+        return _with_vector(rows, self._dots(code, rows) * scales, scales)
 
     def _dots(self, code: Codes, rows: Rows) -> Scores:
+        if len(rows) == len(self.codes):
+            return code_dots(code, self.codes)
         if len(rows) < GATHER_BELOW * len(self.codes):
             return code_dots(code, self.codes.take(rows, axis=0))
         return code_dots(code, self.codes)[rows]
@@ -72,15 +75,23 @@ def build_vector_table(exact: Vector) -> VectorTable:
     return VectorTable(exact=exact, codes=codes, scales=scales, sketches=sketches)
 
 
-def _with_vector(rows: Rows, scores: Scores) -> tuple[Rows, Scores]:
-    """Drop the rows that have no vector: their codes are zeros, and so is their score."""
-    if scores.all():
+def row_dots(rows: Vector, query: Vector) -> Scores:
+    """Return the dot product of each row; unlike a matrix product, the same for equal rows wherever they stand."""
+    return np.asarray((rows * query).sum(axis=1), dtype=np.float32)
+
+
+def _with_vector(rows: Rows, scores: Scores, scales: Scores) -> tuple[Rows, Scores]:
+    """Drop the rows that have no vector: their scale is 0."""
+    if scales.all():
         return rows, scores
-    has_vector = scores != 0
-    return rows[has_vector], scores[has_vector]
+    return rows[scales > 0], scores[scales > 0]
 
 
 def _top(scores: Scores, limit: int) -> Rows:
+    """Return the places of the best scores, of equal ones the first."""
     if len(scores) <= limit:
         return np.arange(len(scores))
-    return np.argpartition(scores, len(scores) - limit)[-limit:]
+    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    above = np.flatnonzero(scores > least)
+    equal = np.flatnonzero(scores == least)[: limit - len(above)]
+    return np.concatenate((above, equal))

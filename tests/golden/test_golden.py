@@ -1,0 +1,91 @@
+"""What users and assistants see to the letter: tool list, error table, help. `PINAKES_UPDATE_GOLDEN=1` rewrites them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+import pytest
+from mcp import Client
+from mcp.server import Server
+
+from pinakes import errors
+from pinakes.cli.main import COMMANDS, cli
+from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.mcp_server import build_server
+
+FOLDER = Path(__file__).parent
+LARGEST_TOOL_LIST = 6_144
+
+
+@pytest.fixture
+def require_golden(is_updating_golden: bool) -> Callable[[str, str], None]:
+    """Compare a text with the file of that name, or rewrite the file where that is asked for."""
+
+    def check(name: str, text: str) -> None:
+        path = FOLDER / name
+        if is_updating_golden:
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"{name} is missing; run the tests with PINAKES_UPDATE_GOLDEN=1"
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} has changed; if that is meant: PINAKES_UPDATE_GOLDEN=1"
+        )
+
+    return check
+
+
+async def received_tools(server: Server[Any], mode: str) -> list[dict[str, Any]]:
+    """Return the tools as a client receives them."""
+    async with Client(server, mode=mode) as client:
+        listed = await client.list_tools()
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+
+
+@pytest.mark.row("A13")
+def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callable[[str, str], None]) -> None:
+    server = build_server(lambda: plain.gate, LOCAL_USER)
+    tools = anyio.run(received_tools, server, "legacy")
+    assert anyio.run(received_tools, server, "2026-07-28") == tools
+    assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_TOOL_LIST
+    require_golden("tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
+
+
+def test_the_error_table_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
+    ]
+    rows = [f"{kind.__name__:20} {kind.code:16} {kind.http_status:4} {kind.exit_code:4}" for kind in kinds]
+    head = f"{'error':20} {'code':16} {'http':>4} {'exit':>4}"
+    require_golden("errors.txt", "\n".join([head, *rows]) + "\n")
+
+
+def test_every_code_has_one_meaning() -> None:
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ExpectedError)
+    ]
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    assert all(kind.exit_code for kind in kinds)
+
+
+def help_of(command: click.Command, path: str) -> list[str]:
+    """Return the help of a command and of those within it."""
+    context = click.Context(command, info_name=path, terminal_width=80, max_content_width=80)
+    texts = [f"$ {path} --help\n{command.get_help(context)}\n"]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            within = command.get_command(context, name)
+            assert within is not None
+            texts += help_of(within, f"{path} {name}")
+    return texts
+
+
+def test_the_help_of_every_command_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:
+    require_golden("help.txt", "\n".join(help_of(cli, "pinakes")))
+
+
+def test_the_summary_of_every_command_is_loaded_without_the_command() -> None:
+    assert len(COMMANDS) == len(set(COMMANDS))
+    for name, (_, summary) in COMMANDS.items():
+        assert summary.endswith("."), name

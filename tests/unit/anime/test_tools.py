@@ -1,0 +1,151 @@
+"""The four anime tools over the sample library, through the gate."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+
+pytestmark = pytest.mark.model
+
+
+@pytest.mark.row("A1")
+@pytest.mark.row("A2")
+def test_a_search_answers_in_the_fixed_shape(sample: Any) -> None:
+    found = sample.structured("search_anime", query="giant robots in space")
+    assert set(found) == {"results", "totalMatches", "searchMode", "degraded"}
+    assert (found["searchMode"], found["degraded"]) == ("hybrid", None)
+    assert len(found["results"]) == 10
+    for hit in found["results"]:
+        assert set(hit) == {
+            *("id", "title", "alternatives", "type", "episodes", "status", "year"),
+            *("tags", "synopsis", "score", "matchType"),
+        }
+        assert 0 <= hit["score"] <= 1
+        assert hit["matchType"] in ("fts", "vector", "hybrid")
+        assert all(set(tag) == {"category", "value"} for tag in hit["tags"])
+    scores = [hit["score"] for hit in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.row("A1")
+def test_a_search_gives_as_many_as_asked_for_and_no_more_than_there_are(sample: Any) -> None:
+    assert len(sample.structured("search_anime", query="love", limit=50)["results"]) == 50
+    only = sample.structured("search_anime", query="love", limit=50, filters={"yearMax": 1970})
+    assert len(only["results"]) == only["totalMatches"] < 50
+
+
+@pytest.mark.row("A1")
+def test_empty_filters_filter_nothing(sample: Any) -> None:
+    wanted = sample.structured("search_anime", query="love")
+    for filters in ({}, {"type": [], "status": [], "tags": []}):
+        assert sample.structured("search_anime", query="love", filters=filters) == wanted
+
+
+@pytest.mark.row("A2")
+def test_the_text_beside_the_structure_names_the_hits(sample: Any) -> None:
+    answer = sample.call("search_anime", query="mushishi", limit=3)
+    assert "1. Mushishi (TV, 2005, 26 ep) [mal-457]" in answer.text
+
+
+@pytest.mark.row("A6")
+def test_recommendations_come_in_the_fixed_shape_with_each_signal(sample: Any) -> None:
+    answer = sample.structured("recommend_similar", titles=["Cowboy Bebop", "Mushishi"])
+    assert set(answer) == {"recommendations", "tasteCentroid", "understood", "notUnderstood"}
+    assert len(answer["recommendations"]) == 8
+    for one in answer["recommendations"]:
+        assert set(one["signals"]) == {"semantic", "taxonomy", "temporal", "format"}
+        assert all(0 <= value <= 1 for value in (*one["signals"].values(), one["similarityScore"]))
+        parts = one["signals"]
+        blended = 0.5 * parts["semantic"] + 0.2 * parts["taxonomy"] + 0.15 * (parts["temporal"] + parts["format"])
+        assert one["similarityScore"] == pytest.approx(blended, abs=2e-4)
+    assert answer["tasteCentroid"]
+
+
+@pytest.mark.row("A6")
+def test_twenty_recommendations_have_no_five_of_one_franchise(sample: Any) -> None:
+    answer = sample.structured("recommend_similar", titles=["Mobile Suit Gundam"], limit=20)
+    titles = [one["title"] for one in answer["recommendations"]]
+    assert len(titles) == 20
+    assert sum("Gundam" in title for title in titles) < 5
+
+
+@pytest.mark.row("A7")
+def test_what_was_understood_of_the_preferences_is_returned(sample: Any) -> None:
+    answer = sample.structured(
+        "recommend_similar",
+        titles=["Steins Gate", "qqqqqq zzzzzz"],
+        preferences="post-2010, not horror, under 13 episodes, with flibbertigibbets",
+    )
+    told = " | ".join(answer["understood"])
+    for words in ("post-2010", "not horror", "under 13 episodes", "the title 'Steins;Gate'"):
+        assert words in told
+    missed = " | ".join(answer["notUnderstood"])
+    assert "flibbertigibbets" in missed
+    assert "qqqqqq zzzzzz" in missed
+    for one in answer["recommendations"]:
+        assert one["year"] > 2010
+        assert one["episodes"] < 13
+        assert "horror" not in {tag["value"] for tag in one["tags"]}
+
+
+@pytest.mark.row("A8")
+def test_details_have_the_full_shape_by_id_and_by_a_misspelt_title(sample: Any) -> None:
+    by_id = sample.structured("get_anime_details", id="mal-1")
+    assert sample.structured("get_anime_details", title="cowbow bebop") == by_id
+    anime = by_id["anime"]
+    assert set(anime) == {
+        *("id", "titles", "type", "episodes", "status", "season"),
+        *("duration", "sources", "relations", "tags", "synopsis"),
+    }
+    assert anime["titles"]["canonical"] == "Cowboy Bebop"
+    assert anime["titles"]["alternatives"]
+    assert anime["season"] == {"year": 1998, "season": "SPRING"}
+    assert anime["duration"] > 0
+    assert anime["sources"] == ["https://myanimelist.net/anime/1"]
+
+
+@pytest.mark.row("A8")
+def test_details_are_null_when_nothing_matches(sample: Any) -> None:
+    assert sample.structured("get_anime_details", id="mal-0") == {"anime": None, "suggestions": []}
+    near = sample.structured("get_anime_details", title="Cowardly Bishop")
+    assert near["anime"] is None
+    assert near["suggestions"]
+
+
+@pytest.mark.row("A9")
+def test_the_taxonomy_lists_every_tag_under_its_category_with_its_count(sample: Any) -> None:
+    categories = sample.structured("browse_taxonomy")["categories"]
+    names = [one["category"] for one in categories]
+    assert names == [name for name in ("genre", "theme", "demographic", "setting", "other") if name in names]
+    reader = sample.app.open_catalogue("anime").shelf.reader()
+    counted = {(one["category"], tag["value"]): tag["count"] for one in categories for tag in one["tags"]}
+    assert counted == {(facet.category, facet.value): facet.count for facet in reader.facets("tags", scope=WHOLE)}
+    for one in categories:
+        counts = [tag["count"] for tag in one["tags"]]
+        assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.row("A9")
+def test_the_taxonomy_can_be_narrowed_to_a_category_and_searched_with_a_misspelling(sample: Any) -> None:
+    (setting,) = sample.structured("browse_taxonomy", category="setting")["categories"]
+    assert setting["category"] == "setting"
+    found = sample.structured("browse_taxonomy", search="vampyre")["categories"]
+    assert [(one["category"], [tag["value"] for tag in one["tags"]]) for one in found] == [("theme", ["vampire"])]
+    assert sample.structured("browse_taxonomy", category="genre", search="vampire") == {"categories": []}
+
+
+@pytest.mark.row("A9")
+def test_tags_that_the_table_does_not_know_are_listed_under_other(tmp_path: Any, open_library: Any) -> None:
+    row = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "tags": ["drama", "made up"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    app = App(Settings(home=tmp_path / "home"))
+    app.add(JsonRows(tmp_path / "rows.jsonl"), spec_name="anime", name="anime", progress=lambda _r: None, embed=False)
+    app.close()
+    with open_library(Settings(home=tmp_path / "home")) as library:
+        categories = library.structured("browse_taxonomy")["categories"]
+    assert categories[-1] == {"category": "other", "tags": [{"value": "made up", "count": 1}]}

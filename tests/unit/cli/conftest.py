@@ -1,0 +1,43 @@
+"""Running a command in this process."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+
+from pinakes.cli.main import main
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What a command did: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The output as a program reads it."""
+        return orjson.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run a command line, with what is typed at it."""
+
+    def run_command(arguments: list[str], *, typed: str = "") -> Ran:
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        capsys.readouterr()
+        try:
+            main(arguments)
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        told = capsys.readouterr()
+        return Ran(code=code, out=told.out, err=told.err)
+
+    return run_command

@@ -1,0 +1,217 @@
+"""Commands on the sample library: tables for people, JSON for programs, exit codes that mean something."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InputError, NotFoundError
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def at_sample(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is the sample without vectors."""
+    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    return plain_home
+
+
+@pytest.fixture
+def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is an empty folder."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_the_catalogues_are_listed_with_their_sizes(at_sample: Path, run: Run) -> None:
+    (anime,) = run(["list", "--json"]).json
+    assert (anime["name"], anime["spec"], anime["model"]) == ("anime", "anime", None)
+    assert anime["records"] >= 300
+    assert "anime" in run(["list"]).out
+
+
+def test_an_empty_library_says_how_to_fill_it(at_nothing: Path, run: Run) -> None:
+    assert "pinakes init" in run(["list"]).out
+    served = run(["serve"])
+    assert served.code == NotFoundError.exit_code
+    assert "pinakes init" in served.err
+
+
+def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
+    table = run(["search", "anime", "re:zero", "--limit", "3"])
+    assert table.code == 0
+    assert "Re:Zero" in table.out
+    assert "fts_only" in table.out
+    found = run(["search", "anime", "re:zero", "--json", "--limit", "1"]).json
+    assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
+    assert (found["searchMode"], found["degraded"]) == ("fts_only", "the catalogue has no vectors")
+
+
+@pytest.mark.row("A1")
+def test_search_takes_filters_as_options(at_sample: Path, run: Run) -> None:
+    found = run(["search", "anime", "space", "--year", "..1999", "--type=MOVIE", "--limit", "50", "--json"]).json
+    assert found["results"]
+    assert all(hit["year"] <= 1999 and hit["type"] == "MOVIE" for hit in found["results"])
+
+
+def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: Run) -> None:
+    assert run(["search", "anime", "mushishi \udcff", "--json"]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["search", "anmie", "x"], NotFoundError.exit_code, "did you mean 'anime'?"),
+        (["search", "anime", "x", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
+        (["search", "anime", "x", "--limit", "51"], 2, "51"),
+        (["search", "anime"], 2, "Missing argument"),
+        (["serach", "anime", "x"], 2, "did you mean 'search'?"),
+        (["get", "anime", "qqqqqq zzzzzz"], NotFoundError.exit_code, "nothing in 'anime' has the id or title"),
+        (["browse", "anime", "--field", "tagz"], InputError.exit_code, "did you mean 'tags'?"),
+        (["add", "nothing.jsonl", "--as", "anime", "--no-embed"], InputError.exit_code, "there is no such file"),
+        (["serve", "anmie"], NotFoundError.exit_code, "did you mean 'anime'?"),
+        (["install", "emacs"], 2, "emacs"),
+        (["recommend", "anime"], 2, "Missing argument"),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_why_on_one_channel_with_its_code(
+    at_sample: Path, run: Run, arguments: list[str], code: int, says: str
+) -> None:
+    ran = run(arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.row("A8")
+def test_get_shows_a_record_by_id_or_by_a_misspelt_title(at_sample: Path, run: Run) -> None:
+    assert run(["get", "anime", "mal-1", "--json"]).json["title"] == "Cowboy Bebop"
+    assert run(["get", "anime", "cowbow bebop", "--json"]).json["id"] == "mal-1"
+    assert "Cowboy Bebop" in run(["get", "anime", "mal-1"]).out
+
+
+@pytest.mark.row("A9")
+def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
+    tags = run(["browse", "anime", "--json"]).json
+    assert [tag["count"] for tag in tags] == sorted((tag["count"] for tag in tags), reverse=True)
+    assert {tag["value"] for tag in run(["browse", "anime", "--search", "vampir", "--json"]).json} == {"vampire"}
+    types = {one["value"] for one in run(["browse", "anime", "--field", "type", "--json"]).json}
+    assert {"TV", "MOVIE"} <= types
+
+
+@pytest.mark.model
+@pytest.mark.row("A6")
+def test_recommend_prints_what_it_understood(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    ask = ["recommend", "anime", "Cowbow Bebop", "--preferences", "post-2000, not horror", "--exclude", "Planetes"]
+    answer = run([*ask, "--limit", "5", "--json"]).json
+    assert len(answer["recommendations"]) == 5
+    assert all(one["year"] > 2000 for one in answer["recommendations"])
+    assert "Planetes" not in {one["title"] for one in answer["recommendations"]}
+    assert answer["titles"][0] == {"asked": "Cowbow Bebop", "title": "Cowboy Bebop", "suggestions": []}
+    table = run(ask)
+    assert "'Cowbow Bebop': taken as 'Cowboy Bebop'" in table.out
+    assert "post-2000" in table.out
+
+
+def test_recommending_from_a_catalogue_without_vectors_is_no_crash(at_sample: Path, run: Run) -> None:
+    ran = run(["recommend", "anime", "Cowboy Bebop", "--json"])
+    assert "Traceback" not in ran.err
+    assert ran.code == 0
+    assert "Cowboy Bebop" not in {one["title"] for one in ran.json["recommendations"]}
+
+
+@pytest.mark.row("A10")
+def test_add_builds_a_catalogue_and_rejects_lists_what_was_left_out(at_nothing: Path, run: Run) -> None:
+    file = at_nothing / "rows.jsonl"
+    good = {"title": "A", "sources": ["https://myanimelist.net/anime/1"], "synopsis": "About tea."}
+    file.write_text("\n".join([json.dumps(good), "{broken", json.dumps({"title": "B"})]))
+    ran = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed"])
+    assert ran.code == 0
+    assert "3 rows: 1 written, 0 unchanged, 0 duplicates, 2 rejected" in ran.out
+    assert "pinakes rejects mine" in ran.out
+    rejects = run(["rejects", "mine", "--json"]).json
+    assert [reject["place"] for reject in rejects] == ["line 2", "line 3"]
+    assert "line 2" in run(["rejects", "mine"]).out
+    again = run(["add", str(file), "--as", "anime", "--name", "mine", "--no-embed", "--json"]).json
+    assert (again["written"], again["unchanged"]) == (0, 1)
+    assert [hit["title"] for hit in run(["search", "mine", "tea", "--json"]).json["results"]] == ["A"]
+
+
+def test_a_catalogue_of_a_kind_that_is_not_built_in_is_refused(at_nothing: Path, run: Run) -> None:
+    file = at_nothing / "rows.jsonl"
+    file.write_text("")
+    ran = run(["add", str(file), "--as", "anmie", "--no-embed"])
+    assert ran.code == NotFoundError.exit_code
+    assert "did you mean 'anime'?" in ran.err
+
+
+def test_init_without_the_model_installs_the_sample_once(at_nothing: Path, run: Run) -> None:
+    assert run(["init", "--no-model"]).code == 0
+    again = run(["init", "--no-model"])
+    assert again.code == 0
+    assert "written" not in again.out
+    assert run(["search", "anime", "mushishi", "--limit", "1", "--json"]).json["results"][0]["title"] == "Mushishi"
+
+
+@pytest.mark.model
+def test_the_doctor_finds_a_whole_library_well(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    ran = run(["doctor"])
+    assert ran.code == 0, ran.out
+    assert "BAD" not in ran.out
+
+
+def test_the_doctor_finds_a_damaged_pack_and_says_so_with_its_exit_code(at_nothing: Path, run: Run) -> None:
+    run(["init", "--no-model"])
+    pack = at_nothing / "catalogues" / "anime" / "pack" / "catalogue.toml"
+    pack.write_text(pack.read_text() + "#")
+    ran = run(["doctor", "--json"])
+    assert ran.code == 1
+    (bad,) = [one for one in ran.json if one["what"] == "anime: pack"]
+    assert not bad["ok"]
+    assert "damaged" in bad["found"]
+
+
+@pytest.mark.model
+def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(sample_home))
+    (local,) = run(["model", "list", "--json"]).json
+    assert local == {"model": "all-MiniLM-L6-v2", "where": "local", "dimension": 384, "ready": True}
+    assert "works (384 dimensions)" in run(["model", "check"]).out
+
+
+def test_a_missing_model_is_said_with_the_command_that_gets_it(at_nothing: Path, run: Run) -> None:
+    ran = run(["model", "check"])
+    assert ran.code == 5
+    assert "pinakes model pull" in ran.err
+
+
+@pytest.mark.row("A12")
+def test_an_endpoint_that_does_not_answer_is_listed_as_not_ready(
+    at_nothing: Path, embedding_server: Any, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    for name, value in embedding_server.environment().items():
+        monkeypatch.setenv(name, value)
+    embedding_server.mood = "500"
+    remote = run(["model", "list", "--json"]).json[-1]
+    assert (remote["where"], remote["ready"]) == (embedding_server.url, False)
+
+
+def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
+    at_sample: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    def interrupt(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pinakes.cli.ask.print_json", interrupt)
+    ran = run(["list", "--json"])
+    assert ran.code == 130
+    assert "stopped; whatever was finished is kept" in ran.err
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run(["--version"]).out.startswith("pinakes")
