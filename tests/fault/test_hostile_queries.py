@@ -40,13 +40,16 @@ def query_of(case: dict[str, str]) -> str:
     return generated
 
 
-def best_time_s(action: Callable[[], object]) -> float:
-    def one() -> float:
-        began = time.perf_counter()
-        action()
-        return time.perf_counter() - began
+def best_times_s(action: Callable[[], object]) -> tuple[float, float]:
+    """Return the shortest of three runs: as the work of this process, which other processes do not change, and waited."""
 
-    return min(one() for _ in range(3))
+    def one() -> tuple[float, float]:
+        worked, began = time.process_time(), time.perf_counter()
+        action()
+        return time.process_time() - worked, time.perf_counter() - began
+
+    runs = [one() for _ in range(3)]
+    return min(work for work, _ in runs), min(wait for _, wait in runs)
 
 
 def is_half_a_character(text: str) -> bool:
@@ -67,7 +70,9 @@ def test_a_hostile_query_is_answered_without_an_error_and_in_time(sample: Any, n
         return
     assert not answer.is_error, answer.text
     assert answer.structured["totalMatches"] >= len(answer.structured["results"])
-    assert best_time_s(lambda: sample.call("search_anime", query=query)) < LONGEST_S
+    work_s, wait_s = best_times_s(lambda: sample.call("search_anime", query=query))
+    assert work_s < LONGEST_S
+    assert wait_s < 10 * LONGEST_S  # and it does not sleep instead
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

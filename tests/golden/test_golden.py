@@ -1,7 +1,7 @@
 """What users and assistants see to the letter: tool list, error table, help. `PINAKES_UPDATE_GOLDEN=1` rewrites them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +69,16 @@ def test_every_code_has_one_meaning() -> None:
     assert all(kind.exit_code for kind in kinds)
 
 
-def help_of(command: click.Command, path: str) -> list[str]:
-    """Return the help of a command and of those within it."""
-    context = click.Context(command, info_name=path, terminal_width=80, max_content_width=80)
-    texts = [f"$ {path} --help\n{command.get_help(context)}\n"]
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            within = command.get_command(context, name)
-            assert within is not None
-            texts += help_of(within, f"{path} {name}")
-    return texts
+def help_of(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[str]:
+    """Yield the help of a command and of those within it, as they are shown on a terminal of 80 columns."""
+    context = click.Context(
+        command, parent, info_name=name, terminal_width=80, max_content_width=80, **command.context_settings
+    )
+    yield f"$ {context.command_path} --help\n{command.get_help(context)}\n"
+    for inner in command.list_commands(context) if isinstance(command, click.Group) else ():
+        within = command.get_command(context, inner)
+        assert within is not None
+        yield from help_of(within, inner, context)
 
 
 def test_the_help_of_every_command_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:

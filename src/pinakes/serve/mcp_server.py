@@ -10,7 +10,7 @@ from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from pinakes import __version__
-from pinakes.errors import NotFoundError
+from pinakes.errors import ExpectedError, NotFoundError
 from pinakes.gate.gate import Answer, Gate
 from pinakes.model.principal import Principal
 from pinakes.tools.spec import ToolSpec
@@ -26,8 +26,8 @@ def build_server(gate: Callable[[], Gate], principal: Principal) -> Server[Any]:
     """Return a server that answers for one principal; `gate` may still be loading when the server starts."""
 
     async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        ready = await anyio.to_thread.run_sync(gate)
-        return types.ListToolsResult(tools=[_tool(tool) for tool in ready.list_tools(principal)])
+        tools = await anyio.to_thread.run_sync(_list, gate, principal)
+        return types.ListToolsResult(tools=[_tool(tool) for tool in tools])
 
     async def call_tool(_context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         return await anyio.to_thread.run_sync(_call, gate, principal, params.name, params.arguments or {})
@@ -35,7 +35,7 @@ def build_server(gate: Callable[[], Gate], principal: Principal) -> Server[Any]:
     def input_schema(name: str) -> Mapping[str, Any] | None:
         try:
             return gate().get_tool(principal, name).input_schema
-        except NotFoundError:
+        except ExpectedError:
             return None
 
     return Server(
@@ -49,11 +49,20 @@ def build_server(gate: Callable[[], Gate], principal: Principal) -> Server[Any]:
     )
 
 
+def _list(gate: Callable[[], Gate], principal: Principal) -> list[ToolSpec]:
+    try:
+        return gate().list_tools(principal)
+    except ExpectedError as error:  # the library could not be opened
+        raise MCPError(code=types.INTERNAL_ERROR, message=error.message) from error
+
+
 def _call(gate: Callable[[], Gate], principal: Principal, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     try:
         return _result(gate().call(principal, name, arguments))
     except NotFoundError as error:
         raise MCPError(code=types.INVALID_PARAMS, message=error.message) from error
+    except ExpectedError as error:  # the library could not be opened
+        raise MCPError(code=types.INTERNAL_ERROR, message=error.message) from error
     except Exception as error:
         logger.exception("tool %s failed", name)
         raise MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details") from error

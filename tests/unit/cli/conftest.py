@@ -33,8 +33,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         capsys.readouterr()
         try:
-            main(arguments)
-            code = 0
+            code = int(main(arguments) or 0)
         except SystemExit as end:
             code = int(end.code or 0)
         told = capsys.readouterr()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pinakes.cli.clients import CLIENTS, build_entry, merged_config, write_config
-from pinakes.cli.main import main
 from pinakes.errors import InputError
 
 pytestmark = pytest.mark.row("A13")
@@ -57,26 +56,28 @@ def test_a_configuration_that_cannot_be_made_out_is_left_alone(tmp_path: Path, c
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_configuration_can_be_shown_without_being_written(
-    client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    client: str, plain_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
 ) -> None:
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    main(["install", client, "anime", "--print"])
-    shown = json.loads(capsys.readouterr().out)
-    assert shown[CLIENTS[client].section]["pinakes"]["env"]["PINAKES_HOME"] == str(tmp_path)
+    shown = run(["install", client, "anime", "--print"]).json
+    assert shown[CLIENTS[client].section]["pinakes"]["env"]["PINAKES_HOME"] == str(plain_home)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_entry_of_ours_is_overwritten_only_when_agreed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
+    plain_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any]
 ) -> None:
     path = tmp_path / "config.json"
-    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
     install = ["install", "claude-desktop", "--config", str(path)]
     assert run(install).code == 0
     first = path.read_text()
     path.write_text(first.replace('"serve"', '"old"'))
-    assert run(install, typed="n\n").code == 130
+    declined = run(install, typed="n\n")
+    assert declined.code != 0
+    assert "nothing was written" in declined.err
     assert '"old"' in path.read_text()
     assert run([*install, "--yes"]).code == 0
     assert path.read_text() == first

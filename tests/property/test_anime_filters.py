@@ -1,0 +1,103 @@
+"""Filters of the search tool, in every combination, against looking at every record."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
+from pinakes.text.query import analyse_query
+
+pytestmark = [pytest.mark.row("A1"), pytest.mark.model]
+
+TYPES = ["TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN"]
+STATUSES = ["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
+TAGS = ["drama", "Comedy", "sci-fi", "SPACE", "school", "shounen", "mecha", "romance", "psychological", "no such tag"]
+QUERIES = ["space", "a quiet village", "robots at war", "進撃", "love", "the", "?!", "cowboy bebop", "zzzz"]
+YEARS = st.one_of(st.none(), st.integers(1960, 2027))
+
+FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.lists(st.sampled_from(TYPES), max_size=3),
+        "status": st.lists(st.sampled_from(STATUSES), max_size=2),
+        "yearMin": YEARS,
+        "yearMax": YEARS,
+        "tags": st.lists(st.sampled_from(TAGS), max_size=3),
+    },
+).filter(lambda wanted: (wanted.get("yearMin") or 0) <= (wanted.get("yearMax") or 9999))
+
+
+def meets(record: Record, filters: dict[str, Any]) -> bool:
+    """Tell by looking at it whether a record passes the filters."""
+    tags = {tag.value.lower() for tag in record.get("tags") or ()}
+    year = record.get("year")
+    low, high = filters.get("yearMin"), filters.get("yearMax")
+    return (
+        (not filters.get("type") or record.get("type") in filters["type"])
+        and (not filters.get("status") or record.get("status") in filters["status"])
+        and (low is None or (year is not None and year >= low))
+        and (high is None or (year is not None and year <= high))
+        and all(tag.lower() in tags for tag in filters.get("tags") or ())
+    )
+
+
+@pytest.fixture(scope="module")
+def records(sample: Any) -> dict[str, Record]:
+    reader = sample.app.open_catalogue("anime").shelf.reader()
+    keys = reader.scan(scope=WHOLE, limit=10_000)
+    return {str(record.id): record for record in reader.fetch(keys, scope=WHOLE).values()}
+
+
+@pytest.fixture(scope="module")
+def matching(sample: Any) -> dict[str, set[str]]:
+    """The ids that each query finds by words, without filters."""
+    catalogue = sample.app.open_catalogue("anime")
+    reader = catalogue.shelf.reader()
+    found = {}
+    for query in QUERIES:
+        ranking = reader.lexical(analyse_query(query, synonyms=catalogue.spec.synonyms), scope=WHOLE, limit=10_000)
+        found[query] = {str(one) for one in reader.ids([hit.key for hit in ranking.best])}
+    return found
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.sampled_from(QUERIES), filters=FILTERS)
+def test_a_hybrid_search_returns_only_what_passes_and_counts_at_least_what_words_find(
+    sample: Any, records: dict[str, Record], matching: dict[str, set[str]], query: str, filters: dict[str, Any]
+) -> None:
+    found = sample.structured("search_anime", query=query, filters=filters, limit=50)
+    passing = {record_id for record_id, record in records.items() if meets(record, filters)}
+    ids = [hit["id"] for hit in found["results"]]
+    assert set(ids) <= passing
+    assert len(ids) == len(set(ids)) == min(50, found["totalMatches"])
+    assert len(matching[query] & passing) <= found["totalMatches"] <= len(passing)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.sampled_from(QUERIES), filters=FILTERS)
+def test_by_words_alone_ids_and_totals_are_those_of_looking_at_every_record(
+    plain: Any, records: dict[str, Record], matching: dict[str, set[str]], query: str, filters: dict[str, Any]
+) -> None:
+    found = plain.structured("search_anime", query=query, filters=filters, limit=50)
+    wanted = {record_id for record_id in matching[query] if meets(records[record_id], filters)}
+    ids = {hit["id"] for hit in found["results"]}
+    titles_alone = {one for one in ids - wanted if meets(records[one], filters)}
+    assert ids - wanted == titles_alone  # a title like the whole query counts without sharing a word with it
+    assert found["totalMatches"] == len(wanted) + len(titles_alone)
+    assert len(ids) == min(50, found["totalMatches"])
+    if len(wanted) <= 50 - len(titles_alone):
+        assert ids - titles_alone == wanted
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(query=st.sampled_from(QUERIES), filters=FILTERS, limit=st.integers(1, 49))
+def test_a_shorter_page_is_the_beginning_of_a_longer_one(
+    sample: Any, query: str, filters: dict[str, Any], limit: int
+) -> None:
+    short = sample.structured("search_anime", query=query, filters=filters, limit=limit)
+    long = sample.structured("search_anime", query=query, filters=filters, limit=50)
+    assert short["results"] == long["results"][:limit]
+    assert short["totalMatches"] == long["totalMatches"]
