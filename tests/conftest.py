@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from pinakes.app import App
+from pinakes.build import add_sample
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.weights import pull_model
@@ -363,7 +364,7 @@ def sample_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     home = tmp_path_factory.mktemp("library")
     (home / "models").symlink_to(models_folder, target_is_directory=True)
     app = App(Settings(home=home))
-    report = app.add_sample("anime", progress=lambda _report: None)
+    report = add_sample(app, "anime", progress=lambda _report: None)
     assert report.rejected == 0
     app.close()
     return home
@@ -381,7 +382,7 @@ def plain_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with the sample catalogue without vectors: built in a moment, and needs no model."""
     home = tmp_path_factory.mktemp("plain")
     app = App(Settings(home=home))
-    app.add_sample("anime", progress=lambda _report: None, embed=False)
+    add_sample(app, "anime", progress=lambda _report: None, embed=False)
     app.close()
     return home
 

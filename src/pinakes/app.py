@@ -1,7 +1,6 @@
 """The composition root: settings → library → open catalogues → gate. Everything but transports is put together here."""
 
 import importlib
-import importlib.resources
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,26 +10,18 @@ from typing import cast
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin
 from pinakes.embed.adapters import build_embedder
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, NotFoundError
+from pinakes.errors import NotFoundError
 from pinakes.gate.gate import Gate
-from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import IngestReport, Progress, ingest
 from pinakes.library import Library
-from pinakes.packs.builder import build_pack
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.rerank import Reranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolSpec
 
-PACK_FOLDER = "pack"
-SAMPLE_FILE = "sample.jsonl"
-SAMPLE_CATALOGUES = ("anime",)
-RERANK_MODULE = "pinakes.search.rerank"
+RERANK_MODULE = "pinakes.search.remote_reranker"
 
 
 class App:
@@ -89,35 +80,6 @@ class App:
                 by_spec.setdefault(one.spec_name, []).append(one.name)
         return {spec_name: shared for spec_name, shared in by_spec.items() if len(shared) > 1}
 
-    def add(
-        self, source: RowSource, *, spec_name: str, name: str, progress: Progress, embed: bool = True
-    ) -> IngestReport:
-        """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
-        builtin = get_builtin(spec_name)
-        mapping = _row_mapping(spec_name)
-        place = self.library.reserve(name, spec_name)
-        embedder = self.embedder if embed and builtin.spec.embed else None
-        shelf = EmbeddedShelf.create(place.folder, builtin.spec, model=embedder.model if embedder else None)
-        try:
-            with shelf.exclusive():
-                report = ingest(
-                    source, spec=builtin.spec, mapping=mapping, writer=shelf, embedder=embedder, progress=progress
-                )
-                build_pack(shelf.reader(), builtin.declaration, place.folder / PACK_FOLDER, name=name)
-                self.library.complete(place)
-        except ExpectedError:
-            if not shelf.store.count():
-                self.library.abandon(place)
-            raise
-        finally:
-            shelf.close()
-        return report
-
-    def add_sample(self, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
-        """Install the sample data of a built-in catalogue."""
-        with importlib.resources.as_file(get_builtin(name).folder.joinpath(SAMPLE_FILE)) as path:
-            return self.add(JsonRows(path), spec_name=name, name=name, progress=progress, embed=embed)
-
     def _opened(self, name: str, shelf: EmbeddedShelf) -> OpenCatalogue:
         return OpenCatalogue(
             name=name,
@@ -128,7 +90,7 @@ class App:
         )
 
 
-def _part(spec_name: str, part: str) -> ModuleType:
+def catalogue_part(spec_name: str, part: str) -> ModuleType:
     """Load a module of a built-in catalogue's package."""
     try:
         return importlib.import_module(f"{BUILTIN_PACKAGE}.{spec_name}.{part}")
@@ -138,13 +100,8 @@ def _part(spec_name: str, part: str) -> ModuleType:
         ) from error
 
 
-def _row_mapping(spec_name: str) -> RowMapping:
-    rows = _part(spec_name, "rows")
-    return RowMapping(record_of=rows.record_of, identities_of=rows.identities_of, is_metadata=rows.is_metadata)
-
-
 def _tools(spec_name: str, catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    tools: list[ToolSpec] = _part(spec_name, "tools").tools(catalogues)
+    tools: list[ToolSpec] = catalogue_part(spec_name, "tools").tools(catalogues)
     return tools
 
 

@@ -143,7 +143,7 @@ class Stock:
             "find": dict(view.find(view.ids(keys), scope=scope)),
             "lexical": view.lexical(analyse_query("robot story title", synonyms={}), scope=scope, limit=100),
             "nearest": [
-                [(hit.key, round(hit.score, 5)) for hit in ranking.best]
+                [hit.key for hit in ranking.best]
                 for ranking in view.nearest(np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100)
             ],
             "vectors": view.vectors(keys).tolist(),

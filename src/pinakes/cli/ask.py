@@ -7,7 +7,8 @@ import click
 from pinakes.app import App
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
 from pinakes.cli.filters import parse_conditions
-from pinakes.cli.show import json_option, print_json, print_table, record_json, shortened
+from pinakes.cli.json_output import json_option, print_json, record_json
+from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import Hit
 from pinakes.model.record import Record, RecordId

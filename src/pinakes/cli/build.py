@@ -9,8 +9,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from pinakes.app import SAMPLE_CATALOGUES, App
-from pinakes.cli.show import json_option, print_json, print_table
+from pinakes.app import App
+from pinakes.build import SAMPLE_CATALOGUES, add_catalogue, add_sample
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.tables import print_table
 from pinakes.embed.weights import pull_model
 from pinakes.errors import ExpectedError
 from pinakes.ingest.pipeline import IngestReport
@@ -50,8 +52,8 @@ def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as
     if not no_embed:
         require_model(app, quiet=as_json)
     with progress_bar(file.name, total=source.count_rows(), hidden=as_json) as report_progress:
-        report = app.add(
-            source, spec_name=spec_name, name=name or spec_name, progress=report_progress, embed=not no_embed
+        report = add_catalogue(
+            app, source, spec_name=spec_name, name=name or spec_name, progress=report_progress, embed=not no_embed
         )
     if as_json:
         print_json(asdict(report))
@@ -88,7 +90,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         if any(one.name == name for one in app.library.list_installed()):
             continue
         with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
-            report = app.add_sample(name, progress=report_progress, embed=with_model)
+            report = add_sample(app, name, progress=report_progress, embed=with_model)
         click.echo(f"{name}: {summary(report)}")
 
 

@@ -8,7 +8,7 @@ import click
 
 from pinakes.app import App
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
-from pinakes.cli.show import print_json
+from pinakes.cli.json_output import print_json
 from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate
 from pinakes.settings import load_settings

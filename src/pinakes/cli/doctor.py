@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from pinakes.app import PACK_FOLDER, App
-from pinakes.cli.show import json_option, print_json
+from pinakes.app import App
+from pinakes.build import PACK_FOLDER
+from pinakes.cli.json_output import json_option, print_json
 from pinakes.errors import ExpectedError
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import check_pack, load_manifest

@@ -7,7 +7,8 @@ import click
 
 from pinakes.app import App
 from pinakes.cli.build import progress_bar, require_model
-from pinakes.cli.show import json_option, print_json, print_table
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.tables import print_table
 from pinakes.measure.beir import load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
 from pinakes.measure.evaluate import evaluate

@@ -8,7 +8,7 @@ from pinakes.app import App
 from pinakes.cli.ask import print_recommendations
 from pinakes.cli.build import set_up
 from pinakes.cli.clients import build_entry
-from pinakes.cli.show import print_table, shortened
+from pinakes.cli.tables import print_table, shortened
 from pinakes.model.scope import WHOLE, Range, Scope
 from pinakes.recommend.recommender import Request
 from pinakes.settings import load_settings

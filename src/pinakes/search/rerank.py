@@ -1,20 +1,7 @@
-"""A cross-encoder endpoint that has another look at the best hits: Infinity, TEI or Cohere style `/rerank`.
+"""The reranking port: something that has another look at the best hits. Off unless one is configured."""
 
-Off unless configured. It has a time box: when it does not answer in time, or answers nonsense, the order stays.
-"""
-
-import logging
-import math
 from collections.abc import Sequence
-from typing import Any, Protocol
-
-import httpx
-import orjson
-
-from pinakes.embed.deadline import DeadlineClient
-from pinakes.settings import RerankSettings
-
-logger = logging.getLogger(__name__)
+from typing import Protocol
 
 
 class Reranker(Protocol):
@@ -24,38 +11,3 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """Return one score a text, higher is better, or None when there is no answer in time."""
-
-
-class RemoteReranker:
-    """Implements `Reranker` over HTTP."""
-
-    def __init__(self, settings: RerankSettings) -> None:
-        self.depth = settings.depth
-        self._settings = settings
-        headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        self._client = DeadlineClient("", headers=headers)
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """Ask the endpoint; an answer in any of the three common forms is understood."""
-        body = {"model": self._settings.model, "query": query, "documents": list(texts), "texts": list(texts)}
-        try:
-            answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)
-            return _scores_in(orjson.loads(answer), len(texts))
-        except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
-            logger.warning("rerank skipped: %s", type(error).__name__)
-            return None
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-
-def _scores_in(answer: Any, count: int) -> list[float]:
-    """Read `{results: [{index, relevance_score}]}` or `[{index, score}]`."""
-    results = answer["results"] if isinstance(answer, dict) else answer
-    scores: dict[int, float] = {}
-    for result in results:
-        scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
-    if sorted(scores) != list(range(count)) or not all(math.isfinite(score) for score in scores.values()):
-        raise ValueError("the reranker did not score every text")
-    return [scores[place] for place in range(count)]

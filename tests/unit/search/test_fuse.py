@@ -92,7 +92,7 @@ def test_without_a_query_vector_the_blend_is_the_lexical_score_over_the_best() -
 
 def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
     spec = SearchSpec(smoothing_depth=10)
-    candidates = found(words={key: float(50 - key) for key in range(50)}, near={key: 0.5 for key in range(50)})
+    candidates = found(words={key: float(50 - key) for key in range(50)}, near=dict.fromkeys(range(50), 0.5))
     scores = blend(candidates, QUERY, spec)
     order = np.argsort(-scores, kind="stable")
     assert scores[order[:10]].min() >= scores[order[10:]].max()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pinakes.model.scope import WHOLE
-from pinakes.search.rerank import RemoteReranker
+from pinakes.search.remote_reranker import RemoteReranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import RerankSettings
 
