@@ -261,7 +261,7 @@ class EmbeddingServer(LoopbackServer):
 
 
 class RerankServer(LoopbackServer):
-    """A cross-encoder endpoint. `reply` makes the answer's value from the request's texts; bytes are sent as they are."""
+    """A cross-encoder endpoint. `reply` makes the answer from the request's texts; bytes are sent as they are."""
 
     def __init__(self) -> None:
         self.reply: Callable[[list[str]], Any] = lambda texts: {"results": []}

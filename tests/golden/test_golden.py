@@ -1,4 +1,7 @@
-"""What users and assistants see to the letter: tool list, error table, help. `PINAKES_UPDATE_GOLDEN=1` rewrites them."""
+"""What users and assistants see, to the letter: tool list, error table, help.
+
+`PINAKES_UPDATE_GOLDEN=1` rewrites the files.
+"""
 
 import json
 from collections.abc import Callable, Iterator

@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
 from pinakes.model.hits import Hit, Ranking, Scored, SearchMode, SearchPage, TitleMatch
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import Scope
+from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 TITLES_TRIED = 3
 MAX_TITLE_QUERY_CHARS = 120
 RERANK_CHARS = 1_000
+VECTOR_ARMS = 4
 NAMES_TRIED = 20
 HAS_LATIN = re.compile("[a-z0-9]")
 
@@ -50,6 +52,8 @@ class Searcher:
     reranker: Reranker | None = None
     override: SearchSpec | None = None
     """How to search, where it is not to be as the catalogue's spec says."""
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(VECTOR_ARMS, "vector-arm"))
+    """Where the vector arm runs beside the lexical one; both spend their time outside the interpreter."""
 
     @property
     def spec(self) -> CatalogueSpec:
@@ -93,12 +97,11 @@ class Searcher:
     ) -> tuple[Candidates, int]:
         """Run the arms; return the candidates and how many records match any arm."""
         depth = self.way.depth
+        vector_arm = self.pool.submit(_nearest, reader, meaning, scope, depth)
         lexical = reader.lexical(query, scope=scope, limit=depth)
         titles = _alike_titles(reader, text, scope) or _names_with(reader, self.spec, text, lexical, scope)
-        nearest: Sequence[Scored] = ()
-        if meaning.vector is not None:
-            nearest = reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0].best
-        more = _words_beyond_depth(reader, query, lexical, candidate_keys(titles, nearest), scope)
+        nearest = vector_arm.result()
+        more = _words_beyond_depth(reader, query, lexical, candidate_keys(titles, nearest))
         keys = candidate_keys(lexical.best, titles, nearest)
         candidates = line_up(
             keys,
@@ -128,6 +131,12 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
         return QueryVector(vector=None, problem=error.message)
 
 
+def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int) -> tuple[Scored, ...]:
+    if meaning.vector is None:
+        return ()
+    return reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0].best
+
+
 def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
     """Return titles so like the whole query that it may be meant as one."""
     if len(text) > MAX_TITLE_QUERY_CHARS:
@@ -155,14 +164,14 @@ def _names_with(
 
 
 def _words_beyond_depth(
-    reader: ShelfReader, query: TextQuery, lexical: Ranking, keys: tuple[Key, ...], scope: Scope
+    reader: ShelfReader, query: TextQuery, lexical: Ranking, keys: tuple[Key, ...]
 ) -> tuple[Scored, ...]:
-    """Return the lexical scores of records that other arms found and the lexical ranking was cut before."""
+    """Return the lexical scores of records in scope that other arms found and the lexical ranking was cut before."""
     if lexical.total <= len(lexical.best):
         return ()
     ranked = {one.key for one in lexical.best}
     others = [key for key in keys if key not in ranked]
-    return reader.lexical(query, scope=scope, limit=len(others), among=others).best if others else ()
+    return reader.lexical(query, scope=WHOLE, limit=len(others), among=others).best if others else ()
 
 
 def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:

@@ -84,7 +84,10 @@ def test_excluded_titles_are_left_out_however_they_are_spelt(stories: Any) -> No
 def test_exclusions_make_room_for_others_rather_than_shortening_the_answer(
     shelved: Any, anime: Callable[..., Record]
 ) -> None:
-    names = [f"{word} story" for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda"]]
+    names = [
+        f"{word} story"
+        for word in ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda"]
+    ]
     shelved.put(*(anime(name, synopsis="same words") for name in names))
     answer = recommend(shelved, names[0], exclude=tuple(names[1:4]), limit=5)
     assert len(answer.items) == 5

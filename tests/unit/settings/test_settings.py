@@ -96,7 +96,6 @@ def test_a_variable_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None
         load(tmp_path, PINAKES_EMBED_TIMEOUT_S="soon")
 
 
-@pytest.mark.xfail(strict=True, reason="settings.py passes over a section of the wrong kind without a word")
 @pytest.mark.parametrize("file", ["embedding = 7", 'rerank = "x"', "[log_level]\na = 1"])
 def test_a_section_that_is_a_value_and_a_value_that_is_a_section_are_refused(tmp_path: Path, file: str) -> None:
     with pytest.raises(InputError):

@@ -23,11 +23,11 @@ GATHER_BELOW = 0.25
 """A filter that keeps a smaller share than this has its rows gathered; above, everything is scanned and masked."""
 
 SKETCHES_ABOVE = 40_000
-"""With no more rows in scope than this, scanning all their codes is as quick: `benchmarks/README.md`."""
+"""With no more rows in scope than this all their codes are scanned, which loses nothing."""
 
 PRESELECTED_SHARE = 0.02
 PRESELECTED_AT_LEAST = 5_000
-"""How much of the rows in scope sketches preselect: 99 % of the true ten nearest are in it, of a million or of less."""
+"""How much of the scope sketches preselect: recall@10 .994 of a million, .986 of 88,000 (`make bench-large`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
