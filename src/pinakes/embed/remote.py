@@ -11,9 +11,9 @@ import httpx
 import numpy as np
 import orjson
 
-from pinakes.embed.deadline import DeadlineClient
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.net.deadline import DeadlineClient
 from pinakes.settings import EmbeddingSettings
 
 DOCUMENT_TIMEOUT_FACTOR = 30

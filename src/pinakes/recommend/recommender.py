@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import Vector
 from pinakes.recommend.franchise import Work, pick_diverse, work_of
-from pinakes.recommend.signals import Signals, blend, score_signals
+from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import wish_vocabulary
 from pinakes.shelf.port import Shelf, ShelfReader
@@ -59,15 +59,6 @@ class Request:
     limit: int = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A record that may be recommended."""
-
-    key: Key
-    score: float
-    signals: Signals
-
-
 @dataclass(frozen=True, kw_only=True)
 class Recommender:
     """Recommends from one catalogue."""
@@ -99,9 +90,16 @@ class Recommender:
         tastes, notes = self._nudged(reader.vectors(list(liked)), wishes, reader)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
         near = _neighbours(reader, tastes, left_out, scope.narrowed(*wishes.conditions), spec.neighbours)
-        ranked = _ranked(reader, near, list(liked), self.shelf.spec, spec)
+        keys = list(near)
+        signals = score_signals(reader, keys, list(near.values()), list(liked), self.shelf.spec)
+        scores = signals.blend(spec)
+        chosen = self._diverse(reader, _ranked(reader, keys, scores), request.limit, scope)
+        places = {key: place for place, key in enumerate(keys)}
         return Recommendations(
-            items=tuple(self._diverse(reader, ranked, request.limit, scope)),
+            items=tuple(
+                Recommendation(record=record, score=float(scores[places[key]]), signals=signals.row(places[key]))
+                for key, record in chosen.items()
+            ),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
             titles=(*choices, *references, *excluded),
             wishes=wishes,
@@ -130,24 +128,20 @@ class Recommender:
             return liked, [f"the wording of the preferences was not used: {error.message}"]
         return _moved(liked, towards, away), []
 
-    def _diverse(
-        self, reader: ShelfReader, ranked: Sequence[Candidate], limit: int, scope: Scope
-    ) -> Iterator[Recommendation]:
-        """Yield the best, with no more than one in five of the same franchise."""
+    def _diverse(self, reader: ShelfReader, ranked: Sequence[Key], limit: int, scope: Scope) -> dict[Key, Record]:
+        """Return the best, with no more than one in five of the same franchise; records are fetched as needed."""
         spec = self.shelf.spec
-        records: list[Record] = []
+        records: dict[Key, Record] = {}
 
         def iter_works() -> Iterator[Work]:
             for start in range(0, len(ranked), limit):
                 some = ranked[start : start + limit]
-                found = reader.fetch([one.key for one in some], scope=scope)
-                for one in some:
-                    records.append(found[one.key])
-                    yield work_of(found[one.key], spec)
+                records.update(reader.fetch(some, scope=scope))
+                yield from (work_of(records[key], spec) for key in some)
 
-        most = max(spec.recommend.per_franchise if spec.recommend else 1, math.ceil(limit / ONE_IN))
-        for place in pick_diverse(iter_works(), limit=limit, per_franchise=most):
-            yield Recommendation(record=records[place], score=ranked[place].score, signals=ranked[place].signals)
+        most = max(require_recommend(spec).per_franchise, math.ceil(limit / ONE_IN))
+        places = pick_diverse(iter_works(), limit=limit, per_franchise=most)
+        return {ranked[place]: records[ranked[place]] for place in places}
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
@@ -167,17 +161,13 @@ def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: 
     return best
 
 
-def _ranked(
-    reader: ShelfReader, near: Mapping[Key, float], liked: Sequence[Key], spec: CatalogueSpec, recommend: RecommendSpec
-) -> list[Candidate]:
-    """Return the candidates with their signals, best blend first, ties by id."""
-    keys = list(near)
-    scored = [
-        Candidate(key=key, score=blend(signals, recommend), signals=signals)
-        for key, signals in zip(keys, score_signals(reader, keys, list(near.values()), liked, spec), strict=True)
-    ]
-    ids = dict(zip(keys, reader.ids(keys), strict=True))
-    return sorted(scored, key=lambda one: (-one.score, ids[one.key]))
+def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Key]:
+    """Return the keys by falling score, ties by id."""
+    order = np.argsort(-scores, kind="stable").tolist()
+    if len(np.unique(scores)) < len(scores):
+        ids = reader.ids(keys)
+        order.sort(key=lambda place: (-scores[place], ids[place]))
+    return [keys[place] for place in order]
 
 
 def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> Vector:

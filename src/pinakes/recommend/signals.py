@@ -4,6 +4,7 @@ Meaning and tags count by the nearest of the liked titles, since a taste is seve
 and form count by the mean over them. Every function scores all candidates at once.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,30 +30,64 @@ class Signals:
     popularity: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalTable:
+    """The signals of all candidates, side by side."""
+
+    semantic: Floats
+    taxonomy: Floats
+    temporal: Floats
+    format: Floats
+    popularity: Floats | None = None
+
+    def blend(self, spec: RecommendSpec) -> Floats:
+        """Return for each candidate the weighted mean of its signals."""
+        weights = np.array([spec.semantic, spec.taxonomy, spec.temporal, spec.format])
+        signals = np.stack([self.semantic, self.taxonomy, self.temporal, self.format])
+        content: Floats = weights @ signals / (weights.sum() or 1.0)
+        if self.popularity is None:
+            return content
+        return (1 - spec.popularity) * content + spec.popularity * self.popularity
+
+    def row(self, place: int) -> Signals:
+        """Return the signals of one candidate."""
+        return Signals(
+            semantic=float(self.semantic[place]),
+            taxonomy=float(self.taxonomy[place]),
+            temporal=float(self.temporal[place]),
+            format=float(self.format[place]),
+            popularity=None if self.popularity is None else float(self.popularity[place]),
+        )
+
+
 def score_signals(
     reader: ShelfReader, candidates: Sequence[Key], cosines: Sequence[float], liked: Sequence[Key], spec: CatalogueSpec
-) -> list[Signals]:
+) -> SignalTable:
     """Return the signals of every candidate, from the shelf's columns."""
     recommend = spec.recommend or RecommendSpec()
-    tags = taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend))
     times = np.zeros(len(candidates))
     if recommend.temporal_field:
         field = recommend.temporal_field
         times = temporal(
             reader.numbers(field, candidates), reader.numbers(field, liked), sigma=recommend.temporal_sigma
         )
-    forms = _form(reader, candidates, liked, spec)
-    fame: Sequence[float | None] = [None] * len(candidates)
-    if recommend.popularity:
-        fame = popularity(reader.numbers(recommend.popularity_field, candidates)).tolist()
-    semantic = np.clip(cosines, 0.0, 1.0).tolist()
-    rows = zip(semantic, tags.tolist(), times.tolist(), forms.tolist(), fame, strict=True)
-    return [Signals(semantic=a, taxonomy=b, temporal=c, format=d, popularity=e) for a, b, c, d, e in rows]
+    return SignalTable(
+        semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
+        taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
+        temporal=times,
+        format=_form(reader, candidates, liked, spec),
+        popularity=popularity(reader.numbers(recommend.popularity_field, candidates)) if recommend.popularity else None,
+    )
 
 
 def taxonomy(candidates: Terms, liked: Terms) -> Floats:
     """Return for each candidate the greatest Jaccard similarity to the tags of a liked title."""
-    return np.array([max((_jaccard(one, other) for other in liked), default=0.0) for one in candidates], dtype=float)
+    scores = np.zeros(len(candidates))
+    for other in liked:
+        shared = np.array([len(one & other) for one in candidates], dtype=float)
+        sizes = np.array([len(one) for one in candidates], dtype=float) + len(other) - shared
+        scores = np.maximum(scores, np.where(shared > 0, shared / np.maximum(sizes, 1), 0.0))
+    return scores
 
 
 def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
@@ -67,8 +102,8 @@ def temporal(candidates: Floats, liked: Floats, *, sigma: float) -> Floats:
 
 def same_terms(candidates: Terms, liked: Terms) -> Floats:
     """Return for each candidate on how great a share of the liked titles it has the same value."""
-    shares = [sum(bool(one) and one == other for other in liked) / max(len(liked), 1) for one in candidates]
-    return np.array(shares, dtype=float)
+    counts = Counter(one for one in liked if one)
+    return np.array([counts[one] for one in candidates], dtype=float) / max(len(liked), 1)
 
 
 def near_numbers(candidates: Floats, liked: Floats) -> Floats:
@@ -89,23 +124,10 @@ def popularity(candidates: Floats) -> Floats:
     return logs / most if most > 0 else logs
 
 
-def blend(signals: Signals, spec: RecommendSpec) -> float:
-    """Return the weighted mean of the signals."""
-    weighted = [
-        (spec.semantic, signals.semantic),
-        (spec.taxonomy, signals.taxonomy),
-        (spec.temporal, signals.temporal),
-        (spec.format, signals.format),
-    ]
-    content_weight = sum(weight for weight, _ in weighted) or 1.0
-    content = sum(weight * signal for weight, signal in weighted) / content_weight
-    if signals.popularity is None:
-        return content
-    return (1 - spec.popularity) * content + spec.popularity * signals.popularity
-
-
 def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list[frozenset[str]]:
     columns = [reader.terms(field, keys) for field in spec.taxonomy_fields]
+    if len(columns) == 1:
+        return columns[0]
     return [frozenset().union(*row) for row in zip(*columns, strict=True)] if columns else [frozenset()] * len(keys)
 
 
@@ -119,8 +141,3 @@ def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], 
         for field in fields
     ]
     return np.mean(scores, axis=0) if scores else np.zeros(len(candidates))
-
-
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared) if shared else 0.0

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import orjson
 
-from pinakes.embed.deadline import DeadlineClient
+from pinakes.net.deadline import DeadlineClient
 from pinakes.settings import RerankSettings
 
 logger = logging.getLogger(__name__)

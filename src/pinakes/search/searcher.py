@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,6 +28,9 @@ TITLES_TRIED = 3
 MAX_TITLE_QUERY_CHARS = 120
 RERANK_CHARS = 1_000
 VECTOR_ARMS = 4
+
+ARMS_APART_ABOVE = 200_000
+"""In a smaller catalogue, handing an arm to another thread takes longer than the arm."""
 NAMES_TRIED = 20
 HAS_LATIN = re.compile("[a-z0-9]")
 
@@ -53,7 +56,7 @@ class Searcher:
     override: SearchSpec | None = None
     """How to search, where it is not to be as the catalogue's spec says."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(VECTOR_ARMS, "vector-arm"))
-    """Where the vector arm runs beside the lexical one; both spend their time outside the interpreter."""
+    """Where the vector arm of a large catalogue runs, beside the lexical one."""
 
     @property
     def spec(self) -> CatalogueSpec:
@@ -97,7 +100,8 @@ class Searcher:
     ) -> tuple[Candidates, int]:
         """Run the arms; return the candidates and how many records match any arm."""
         depth = self.way.depth
-        vector_arm = self.pool.submit(_nearest, reader, meaning, scope, depth)
+        beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
+        vector_arm = beside(_nearest, reader, meaning, scope, depth)
         lexical = reader.lexical(query, scope=scope, limit=depth)
         titles = _alike_titles(reader, text, scope) or _names_with(reader, self.spec, text, lexical, scope)
         nearest = vector_arm.result()
@@ -129,6 +133,13 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
     except ExpectedError as error:
         logger.warning("vector search is off: %s", error.message)
         return QueryVector(vector=None, problem=error.message)
+
+
+def _done(call: Callable[..., tuple[Scored, ...]], *arguments: object) -> "Future[tuple[Scored, ...]]":
+    """Call at once, in this thread, in the form of a pool's `submit`."""
+    future: Future[tuple[Scored, ...]] = Future()
+    future.set_result(call(*arguments))
+    return future
 
 
 def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int) -> tuple[Scored, ...]:
