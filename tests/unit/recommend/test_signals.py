@@ -11,7 +11,7 @@ import pytest
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
-from pinakes.recommend.signals import Signals, blend, popularity, score_signals, taxonomy, temporal
+from pinakes.recommend.signals import Signals, SignalTable, popularity, score_signals, taxonomy, temporal
 
 pytestmark = pytest.mark.row("A6")
 
@@ -30,7 +30,7 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
     reader = shelved.shelf.reader()
     keys = reader.find([candidate.id, *(one.id for one in liked)], scope=WHOLE)
     others = [keys[one.id] for one in liked]
-    return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec)[0]
+    return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec).row(0)
 
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
@@ -113,14 +113,23 @@ def test_popularity_grows_with_the_logarithm_up_to_the_most_popular() -> None:
     assert popularity(np.array([0.0, NAN])).tolist() == [0.0, 0.0]
 
 
+def blended(spec: RecommendSpec, *signals: float, popularity: float | None = None) -> float:
+    """Return the blend of one candidate's four signals, and its popularity."""
+    columns = [np.array([signal]) for signal in signals]
+    fame = None if popularity is None else np.array([popularity])
+    table = SignalTable(
+        semantic=columns[0], taxonomy=columns[1], temporal=columns[2], format=columns[3], popularity=fame
+    )
+    return float(table.blend(spec)[0])
+
+
 def test_the_blend_is_the_weighted_sum_of_the_four_signals(spec: RecommendSpec) -> None:
-    signals = Signals(semantic=0.8, taxonomy=0.5, temporal=1.0, format=0.2)
-    assert blend(signals, spec) == pytest.approx(0.5 * 0.8 + 0.2 * 0.5 + 0.15 * 1.0 + 0.15 * 0.2)
-    assert blend(Signals(semantic=1, taxonomy=1, temporal=1, format=1), spec) == pytest.approx(1.0)
+    expected = 0.5 * 0.8 + 0.2 * 0.5 + 0.15 * 1.0 + 0.15 * 0.2
+    assert blended(spec, 0.8, 0.5, 1.0, 0.2) == pytest.approx(expected)
+    assert blended(spec, 1, 1, 1, 1) == pytest.approx(1.0)
 
 
 def test_popularity_takes_its_share_only_where_the_spec_has_it(spec: RecommendSpec) -> None:
-    content = Signals(semantic=0.4, taxonomy=0.4, temporal=0.4, format=0.4)
     with_popularity = replace(spec, popularity=0.5)
-    assert blend(replace(content, popularity=1.0), with_popularity) == pytest.approx(0.7)
-    assert blend(content, spec) == pytest.approx(0.4)
+    assert blended(with_popularity, 0.4, 0.4, 0.4, 0.4, popularity=1.0) == pytest.approx(0.7)
+    assert blended(spec, 0.4, 0.4, 0.4, 0.4) == pytest.approx(0.4)
