@@ -41,31 +41,35 @@ class VectorTable:
 
     def nearest(self, query: Vector, *, mask: Mask | None, limit: int) -> tuple[Rows, Scores]:
         """Return the rows of the mask nearest to the query, best first, with their cosines; ties by row."""
-        rows, blurred = self._scan(query, mask)
-        rows = rows[_top(blurred, limit + SPARE)]
-        cosines = row_dots(self.exact[rows], query)
-        order = np.lexsort((rows, -cosines))[:limit]
-        return rows[order], cosines[order]
+        rows = self._in_scope(query, mask)
+        blurred = self._blurred(query, rows)
+        best = _top(blurred, limit + SPARE)
+        if rows is not None:
+            best = rows[best]
+        cosines = row_dots(self.exact[best], query)
+        order = np.lexsort((best, -cosines))[:limit]
+        return best[order], cosines[order]
 
-    def _scan(self, query: Vector, mask: Mask | None) -> tuple[Rows, Scores]:
-        """Return candidate rows with their cosines as the codes see them, up to a constant factor."""
+    def _in_scope(self, query: Vector, mask: Mask | None) -> Rows | None:
+        """Return the rows to look at, those that sketches preselect in a large table; None means all."""
+        if not self.scales.all():
+            has_vector = self.scales > 0
+            mask = has_vector if mask is None else mask & has_vector
         rows = None if mask is None else np.flatnonzero(mask)
         in_scope = len(self.codes) if rows is None else len(rows)
-        if self.sketches is not None and in_scope > SKETCHES_ABOVE:
-            count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
-            rows = self.sketches.preselect(query, among=rows, count=count)
+        if self.sketches is None or in_scope <= SKETCHES_ABOVE:
+            return rows
+        count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
+        return self.sketches.preselect(query, among=rows, count=count)
+
+    def _blurred(self, query: Vector, rows: Rows | None) -> Scores:
+        """Return the cosines as the codes see them, up to a constant factor."""
         code = quantise(query[None, :])[0][0]
         if rows is None:
-            rows = np.arange(len(self.codes))
-        scales = self.scales[rows]
-        return _with_vector(rows, self._dots(code, rows) * scales, scales)
-
-    def _dots(self, code: Codes, rows: Rows) -> Scores:
-        if len(rows) == len(self.codes):
-            return code_dots(code, self.codes)
+            return code_dots(code, self.codes) * self.scales
         if len(rows) < GATHER_BELOW * len(self.codes):
-            return code_dots(code, self.codes.take(rows, axis=0))
-        return code_dots(code, self.codes)[rows]
+            return code_dots(code, self.codes.take(rows, axis=0)) * self.scales[rows]
+        return (code_dots(code, self.codes) * self.scales)[rows]
 
 
 def build_vector_table(exact: Vector) -> VectorTable:
@@ -78,13 +82,6 @@ def build_vector_table(exact: Vector) -> VectorTable:
 def row_dots(rows: Vector, query: Vector) -> Scores:
     """Return the dot product of each row; unlike a matrix product, the same for equal rows wherever they stand."""
     return np.asarray((rows * query).sum(axis=1), dtype=np.float32)
-
-
-def _with_vector(rows: Rows, scores: Scores, scales: Scores) -> tuple[Rows, Scores]:
-    """Drop the rows that have no vector: their scale is 0."""
-    if scales.all():
-        return rows, scores
-    return rows[scales > 0], scores[scales > 0]
 
 
 def _top(scores: Scores, limit: int) -> Rows:
