@@ -9,6 +9,7 @@ from pinakes.model.vectors import Vector
 Codes = NDArray[np.int8]
 Scores = NDArray[np.float32]
 
+THREADS = 2
 BLOCK_ROWS = 65_536
 
 
@@ -22,12 +23,12 @@ def quantise(vectors: Vector) -> tuple[Codes, Scores]:
     return codes, scales
 
 
-def code_dots(code: Codes, codes: Codes) -> Scores:
-    """Return the dot product of one code with each of many."""
+def code_dots(some: Codes, codes: Codes) -> Scores:
+    """Return the dot products of some codes (a row each) with many (a column each)."""
     if not len(codes):
-        return np.empty(0, np.float32)
-    dots: Scores = np.asarray(simsimd.cdist(code[None, :], codes, metric="dot"), dtype=np.float32)[0]
-    return dots
+        return np.empty((len(some), 0), np.float32)
+    threads = 1 if len(some) == 1 else THREADS
+    return np.asarray(simsimd.cdist(some, codes, metric="dot", threads=threads), dtype=np.float32)
 
 
 def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:

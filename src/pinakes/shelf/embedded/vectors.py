@@ -41,35 +41,48 @@ class VectorTable:
 
     def nearest(self, query: Vector, *, mask: Mask | None, limit: int) -> tuple[Rows, Scores]:
         """Return the rows of the mask nearest to the query, best first, with their cosines; ties by row."""
-        rows = self._in_scope(query, mask)
-        blurred = self._blurred(query, rows)
+        return self.nearest_each(query[None, :], mask=mask, limit=limit)[0]
+
+    def nearest_each(self, queries: Vector, *, mask: Mask | None, limit: int) -> list[tuple[Rows, Scores]]:
+        """Return for each of several queries the rows nearest to it."""
+        rows = self._in_scope(mask)
+        in_scope = len(self.codes) if rows is None else len(rows)
+        if self.sketches is None or in_scope <= SKETCHES_ABOVE:
+            return [
+                self._best(query, rows, one, limit)
+                for query, one in zip(queries, self._blurred(queries, rows), strict=True)
+            ]
+        count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
+        found = []
+        for query in queries:
+            near = self.sketches.preselect(query, among=rows, count=count)
+            found.append(self._best(query, near, self._blurred(query[None, :], near)[0], limit))
+        return found
+
+    def _in_scope(self, mask: Mask | None) -> Rows | None:
+        """Return the rows of the mask that have a vector; None means all."""
+        if not self.scales.all():
+            has_vector = self.scales > 0
+            mask = has_vector if mask is None else mask & has_vector
+        return None if mask is None else np.flatnonzero(mask)
+
+    def _blurred(self, queries: Vector, rows: Rows | None) -> Scores:
+        """Return for each query the cosines as the codes see them, up to a constant factor."""
+        codes = quantise(queries)[0]
+        if rows is None:
+            return code_dots(codes, self.codes) * self.scales
+        if len(rows) < GATHER_BELOW * len(self.codes):
+            return code_dots(codes, self.codes.take(rows, axis=0)) * self.scales[rows]
+        return (code_dots(codes, self.codes) * self.scales)[:, rows]
+
+    def _best(self, query: Vector, rows: Rows | None, blurred: Scores, limit: int) -> tuple[Rows, Scores]:
+        """Score the best of what the codes see exactly."""
         best = _top(blurred, limit + SPARE)
         if rows is not None:
             best = rows[best]
         cosines = row_dots(self.exact[best], query)
         order = np.lexsort((best, -cosines))[:limit]
         return best[order], cosines[order]
-
-    def _in_scope(self, query: Vector, mask: Mask | None) -> Rows | None:
-        """Return the rows to look at, those that sketches preselect in a large table; None means all."""
-        if not self.scales.all():
-            has_vector = self.scales > 0
-            mask = has_vector if mask is None else mask & has_vector
-        rows = None if mask is None else np.flatnonzero(mask)
-        in_scope = len(self.codes) if rows is None else len(rows)
-        if self.sketches is None or in_scope <= SKETCHES_ABOVE:
-            return rows
-        count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
-        return self.sketches.preselect(query, among=rows, count=count)
-
-    def _blurred(self, query: Vector, rows: Rows | None) -> Scores:
-        """Return the cosines as the codes see them, up to a constant factor."""
-        code = quantise(query[None, :])[0][0]
-        if rows is None:
-            return code_dots(code, self.codes) * self.scales
-        if len(rows) < GATHER_BELOW * len(self.codes):
-            return code_dots(code, self.codes.take(rows, axis=0)) * self.scales[rows]
-        return (code_dots(code, self.codes) * self.scales)[rows]
 
 
 def build_vector_table(exact: Vector) -> VectorTable:
@@ -81,7 +94,8 @@ def build_vector_table(exact: Vector) -> VectorTable:
 
 def row_dots(rows: Vector, query: Vector) -> Scores:
     """Return the dot product of each row; unlike a matrix product, the same for equal rows wherever they stand."""
-    return np.asarray((rows * query).sum(axis=1), dtype=np.float32)
+    dots: Scores = np.einsum("ij,j->i", rows, query)
+    return dots
 
 
 def _top(scores: Scores, limit: int) -> Rows:

@@ -64,8 +64,15 @@ class EmbeddedView:
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
-        masks = self._masks(scope)
-        return [self._nearest_one(vector, masks, limit) for vector in vectors]
+        found: list[list[Scored]] = [[] for _ in vectors]
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            if segment.vectors is None:
+                continue
+            each = segment.vectors.nearest_each(vectors, mask=mask, limit=limit)
+            for scored, (rows, cosines) in zip(found, each, strict=True):
+                keys = segment.keys[rows].tolist()
+                scored += [Scored(Key(key), score) for key, score in zip(keys, cosines.tolist(), strict=True)]
+        return [_ranking(scored, limit) for scored in found]
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows."""
@@ -145,14 +152,8 @@ class EmbeddedView:
             masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
         return masks
 
-    def _nearest_one(self, vector: Vector, masks: Sequence[Mask | None], limit: int) -> Ranking:
-        best: list[Scored] = []
-        for segment, mask in zip(self._segments, masks, strict=True):
-            if segment.vectors is None:
-                continue
-            rows, cosines = segment.vectors.nearest(vector, mask=mask, limit=limit)
-            keys = segment.keys[rows].tolist()
-            best += [Scored(Key(key), score) for key, score in zip(keys, cosines.tolist(), strict=True)]
-        if len(self._segments) > 1:
-            best.sort(key=lambda one: (-one.score, one.key))
-        return Ranking(best=tuple(best[:limit]), total=len(best[:limit]))
+
+def _ranking(scored: list[Scored], limit: int) -> Ranking:
+    """Return the best of what the segments found."""
+    scored.sort(key=lambda one: (-one.score, one.key))
+    return Ranking(best=tuple(scored[:limit]), total=min(len(scored), limit))
