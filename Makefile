@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
+export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: serve test check format bench bench-peers bench-large eval lock clean
 

@@ -17,6 +17,10 @@ from pinakes.errors import ModelError
 from pinakes.model.vectors import ModelId, Vector
 
 MAX_TOKENS = 256
+
+MAX_QUERY_TOKENS = 128
+"""A query is cut earlier than a document: it is waited for, and what it asks is said by then."""
+
 BATCH_TEXTS = 32
 THREADS = 2
 
@@ -37,7 +41,7 @@ class MiniLM:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; this model wants no prefixes."""
-        row: Vector = self._session.run([text])[0]
+        row: Vector = self._session.run([text], max_tokens=MAX_QUERY_TOKENS)[0]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
@@ -68,10 +72,10 @@ class _Session:
             str(folder / "graph.onnx"), options, providers=["CPUExecutionProvider"]
         )
 
-    def run(self, texts: Sequence[str]) -> Vector:
+    def run(self, texts: Sequence[str], *, max_tokens: int = MAX_TOKENS) -> Vector:
         encoded = self._tokenizer.encode_batch(list(texts))
-        tokens = np.array([one.ids for one in encoded])
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
+        tokens = np.array([one.ids for one in encoded])[:, :max_tokens]
+        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)[:, :max_tokens]
         rows = self._words[tokens] + self._positions[: tokens.shape[1]]
         embedded: Vector = self._encoder.run(None, {"rows": rows, "mask": mask})[0]
         return embedded

@@ -82,7 +82,9 @@ class EmbeddedShelf:
         """Open the shelf in this folder, or refuse where there is none."""
         if not (folder / STORE_FILE).is_file():
             raise StorageError(f"{folder}: there is no catalogue here")
-        return cls(folder, spec)
+        shelf = cls(folder, spec)
+        shelf.store.require_tables()
+        return shelf
 
     def close(self) -> None:
         """Let go of files and connections."""

@@ -62,6 +62,11 @@ class Store:
                 db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
         return before is not None and model is not None and before != model
 
+    def require_tables(self) -> None:
+        """Refuse a file that is there but was never, or is no longer, a store."""
+        if self._db().pragma("user_version") == 0:
+            raise StorageError(f"{self.path}: the file is empty; build the catalogue again (pinakes add)")
+
     def close(self) -> None:
         """Close every connection."""
         with self._guard:
