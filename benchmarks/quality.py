@@ -2,8 +2,8 @@
 
 Retrieval is `pinakes eval` on each collection in ../shared/data/benchmarks. Recommendation, as its protocol goes: users
 with at least ten titles rated 8 or more (500 of them, drawn with seed 0) give five of those, drawn at random; the rest
-are to be found among the titles that could be joined to the catalogue by name. Recall@20 and nDCG@20, content only, with
-the popularity signal, and by popularity alone.
+are to be found among the titles that could be joined to the catalogue by name. Recall@20 and nDCG@20: content only,
+with the popularity signal, and by popularity alone.
 """
 
 import argparse

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
 logger = logging.getLogger(__name__)
 
+FoundT = TypeVar("FoundT")
+
 TITLES_TRIED = 3
 MAX_TITLE_QUERY_CHARS = 120
 RERANK_CHARS = 1_000
-VECTOR_ARMS = 4
+ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
 """In a smaller catalogue, handing an arm to another thread takes longer than the arm."""
@@ -55,8 +58,8 @@ class Searcher:
     reranker: Reranker | None = None
     override: SearchSpec | None = None
     """How to search, where it is not to be as the catalogue's spec says."""
-    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(VECTOR_ARMS, "vector-arm"))
-    """Where the vector arm of a large catalogue runs, beside the lexical one."""
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
+    """Where the vector arm of a large catalogue, and the look-up of titles, run beside the lexical arm."""
 
     @property
     def spec(self) -> CatalogueSpec:
@@ -102,8 +105,9 @@ class Searcher:
         depth = self.way.depth
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
         vector_arm = beside(_nearest, reader, meaning, scope, depth)
+        title_arm = beside(_alike_titles, reader, text, scope)
         lexical = reader.lexical(query, scope=scope, limit=depth)
-        titles = _alike_titles(reader, text, scope) or _names_with(reader, self.spec, text, lexical, scope)
+        titles = title_arm.result() or _names_with(reader, self.spec, text, lexical, scope)
         nearest = vector_arm.result()
         more = _words_beyond_depth(reader, query, lexical, candidate_keys(titles, nearest))
         keys = candidate_keys(lexical.best, titles, nearest)
@@ -135,9 +139,9 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
         return QueryVector(vector=None, problem=error.message)
 
 
-def _done(call: Callable[..., tuple[Scored, ...]], *arguments: object) -> "Future[tuple[Scored, ...]]":
+def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
     """Call at once, in this thread, in the form of a pool's `submit`."""
-    future: Future[tuple[Scored, ...]] = Future()
+    future: Future[FoundT] = Future()
     future.set_result(call(*arguments))
     return future
 

@@ -22,6 +22,10 @@ BITS_AT_LEAST = 384
 SAMPLE_ROWS = 50_000
 BLOCK_ROWS = 65_536
 
+THREADS = 2
+THREADS_ABOVE = 200_000
+"""A second thread halves the time of a large scan, and would only cost in a small one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketches:
@@ -66,5 +70,7 @@ def _differences(sketch: Bits, bits: Bits) -> Differences:
     """Return in how many bits one sketch differs from each of many."""
     if not len(bits):
         return np.empty(0, np.uint16)
-    distances: Differences = np.asarray(simsimd.cdist(sketch[None, :], bits, metric="hamming", dtype="bin8"))[0]
+    threads = THREADS if len(bits) > THREADS_ABOVE else 1
+    found = simsimd.cdist(sketch[None, :], bits, metric="hamming", dtype="bin8", threads=threads)
+    distances: Differences = np.asarray(found)[0]
     return distances.astype(np.uint16)
