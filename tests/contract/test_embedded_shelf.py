@@ -346,6 +346,5 @@ def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: A
 
 def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "records.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
-    shelf = EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
     with pytest.raises(StorageError, match=r"records\.sqlite"):
-        shelf.reader()
+        EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)

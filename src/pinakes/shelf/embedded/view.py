@@ -1,7 +1,8 @@
 """A view of the embedded shelf: the base segment, the tail of what changed since, and the text index as of then."""
 
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import Scope
+from pinakes.model.scope import Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import Segment
@@ -33,6 +34,8 @@ class EmbeddedView:
     model: ModelId | None
     change_no: int
     stale: str | None = None
+    _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
+    _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
@@ -144,9 +147,19 @@ class EmbeddedView:
         return (self.base, self.tail) if self.tail.columns.size else (self.base,)
 
     def _masks(self, scope: Scope) -> list[Mask | None]:
-        """Return the rows of each segment that are alive and in scope; None means all."""
+        """Return the rows of each segment that are alive and in scope; None means all.
+
+        The last ones are kept: the reads of one search, and often those of the next, have the same scope.
+        """
         conditions = scope.all_conditions()
         require_filterable(conditions, self.store.spec)
+        with self._mask_guard:
+            if conditions not in self._last_masks:
+                self._last_masks.clear()
+                self._last_masks[conditions] = self._masks_of(conditions)
+            return self._last_masks[conditions]
+
+    def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
         masks = [segment.columns.mask(conditions) for segment in self._segments]
         if self.base_alive is not None:
             masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
