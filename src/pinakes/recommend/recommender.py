@@ -97,7 +97,7 @@ class Recommender:
         places = {key: place for place, key in enumerate(keys)}
         return Recommendations(
             items=tuple(
-                Recommendation(record=record, score=float(scores[places[key]]), signals=signals.row(places[key]))
+                Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
                 for key, record in chosen.items()
             ),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),

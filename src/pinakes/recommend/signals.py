@@ -49,7 +49,7 @@ class SignalTable:
             return content
         return (1 - spec.popularity) * content + spec.popularity * self.popularity
 
-    def row(self, place: int) -> Signals:
+    def at(self, place: int) -> Signals:
         """Return the signals of one candidate."""
         return Signals(
             semantic=float(self.semantic[place]),

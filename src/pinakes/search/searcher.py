@@ -83,10 +83,12 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
     ) -> SearchPage:
         """Search with a query that is analysed and embedded already."""
-        candidates, total = self._find(reader, text, query, meaning, scope)
+        wanted = max(limit, self.reranker.depth if self.reranker else 0)
+        depth = wanted if meaning.vector is None else max(wanted, self.way.depth)  # one arm alone needs no spare
+        candidates, total = self._find(reader, text, query, meaning, scope=scope, depth=depth)
         fusion = FUSIONS[self.way.fusion]
         scores = fusion(candidates, meaning.vector, self.way)
-        best = _best_rows(candidates, scores, reader, max(limit, self.reranker.depth if self.reranker else 0))
+        best = _best_rows(candidates, scores, reader, wanted)
         records = reader.fetch([candidates.keys[row] for row in best], scope=scope)
         hits = [_hit(candidates, scores, row, records) for row in best if candidates.keys[row] in records]
         if self.reranker:
@@ -99,10 +101,9 @@ class Searcher:
         )
 
     def _find(
-        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, scope: Scope
+        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, depth: int
     ) -> tuple[Candidates, int]:
         """Run the arms; return the candidates and how many records match any arm."""
-        depth = self.way.depth
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
         vector_arm = beside(_nearest, reader, meaning, scope, depth)
         title_arm = beside(_alike_titles, reader, text, scope)

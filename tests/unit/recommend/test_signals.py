@@ -30,7 +30,7 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
     reader = shelved.shelf.reader()
     keys = reader.find([candidate.id, *(one.id for one in liked)], scope=WHOLE)
     others = [keys[one.id] for one in liked]
-    return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec).row(0)
+    return score_signals(reader, [keys[candidate.id]], [0.5], others, shelved.spec).at(0)
 
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
