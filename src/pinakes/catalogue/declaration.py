@@ -90,7 +90,7 @@ class DeclaredFusion(Declared):
     """How words and meaning become one ranking: a blend of scores, or reciprocal ranks."""
     rrf_k: int = Field(default=60, ge=1)
     """The constant of reciprocal rank fusion."""
-    depth: int = Field(default=200, ge=10, le=1000)
+    depth: int = Field(default=100, ge=10, le=1000)
     """How many records each of the two finds before they are merged."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
     """The share of meaning in a blend; words have the rest."""

@@ -117,7 +117,7 @@ class SearchSpec:
 
     fusion: Fusion = Fusion.BLEND
     rrf_k: int = 60
-    depth: int = 200
+    depth: int = 100
     vector_weight: float = 0.6
     feedback_records: int = 3
     feedback_weight: float = 0.5
