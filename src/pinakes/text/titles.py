@@ -14,13 +14,13 @@ from rapidfuzz import fuzz
 
 from pinakes.text.normalise import fold_name
 
-CANDIDATES = 100
+CANDIDATES = 50
 """How many names are compared letter by letter."""
 
-SHORTLIST = 300
+SHORTLIST = 150
 """How many names that share rare grams are looked up under the common grams too."""
 
-POSTINGS_READ = 8_000
+POSTINGS_READ = 4_000
 """How many postings are read at the most, the rarest grams' first; of the rarest gram all are."""
 
 GRAMS_READ = 12
