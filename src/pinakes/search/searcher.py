@@ -28,7 +28,10 @@ logger = logging.getLogger(__name__)
 FoundT = TypeVar("FoundT")
 
 TITLES_TRIED = 3
-MAX_TITLE_QUERY_CHARS = 120
+
+MAX_TITLE_WORDS = 6
+"""A longer query is a description, or a title of so many words that some are spelt right and found as words."""
+
 RERANK_CHARS = 1_000
 ARMS_AT_ONCE = 4
 
@@ -155,7 +158,7 @@ def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int
 
 def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
     """Return titles so like the whole query that it may be meant as one."""
-    if len(text) > MAX_TITLE_QUERY_CHARS:
+    if len(text.split()) > MAX_TITLE_WORDS:
         return []
     matches = reader.titles_like(text, scope=scope, limit=TITLES_TRIED)
     return [match for match in matches if match.likeness >= TITLE_FLOOR]
