@@ -74,7 +74,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         recommend=_recommend(declaration.recommend) if declaration.recommend else None,
         synonyms=_symmetric(declaration.synonyms),
         wishes=_wishes(declaration.wishes),
-        digest=hashlib.sha256(declaration.model_dump_json().encode()).hexdigest(),
+        digest=hashlib.sha256(declaration.model_dump_json(include={"fields", "kinds"}).encode()).hexdigest(),
     )
 
 

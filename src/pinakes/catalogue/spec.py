@@ -160,7 +160,7 @@ class WishSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueSpec:
-    """A catalogue's declaration, compiled. `digest` changes with anything that changes what is indexed."""
+    """A catalogue's declaration, compiled. `digest` changes with what is indexed, not with how it is searched."""
 
     name: str
     title: str
