@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
@@ -41,6 +42,14 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
             raise InputError(f"'{field.name}' {problem}")
 
 
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _problem(value: Value, field: FieldSpec) -> str | None:
     """Return what is wrong with a value, or None."""
     match field.type:
@@ -52,6 +61,8 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
             fits = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
         case FieldType.TAGS:
             fits = isinstance(value, tuple) and all(isinstance(item, Tag) for item in value)
+        case FieldType.DATE:
+            fits = isinstance(value, str) and _is_date(value)
         case FieldType.JSON:
             fits = True
         case FieldType.ENUM:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
@@ -43,3 +44,11 @@ def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, re
 def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: CatalogueSpec) -> None:
     with pytest.raises(InputError, match="no kind 'album'; kinds: record"):
         require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="album"), anime_spec)
+
+
+@pytest.mark.parametrize("added", ["yesterday", "2026-02-30", 20260101])
+def test_a_date_that_is_none_is_refused(added: object) -> None:
+    music = get_builtin("music").spec
+    track = Record(id=RecordId("t"), kind="track", fields={"name": "x", "added": added})
+    with pytest.raises(InputError, match="'added' is .*, not date"):
+        require_valid(track, music)
