@@ -50,5 +50,5 @@ def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: Catalogu
 def test_a_date_that_is_none_is_refused(added: object) -> None:
     music = get_builtin("music").spec
     track = Record(id=RecordId("t"), kind="track", fields={"name": "x", "added": added})
-    with pytest.raises(InputError, match="'added' is .*, not date"):
+    with pytest.raises(InputError, match=r"'added' is .*, not date"):
         require_valid(track, music)

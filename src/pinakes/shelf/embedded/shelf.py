@@ -43,10 +43,10 @@ TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 
-CATCH_UP_CHANGES = 2_000
-"""A reader catches up so many changes itself; with more it answers from what it has, and says so."""
-
 READER_LOCK_TIMEOUT_S = 0.05
+"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what it
+has, and says so."""
+
 WRITER_LOCK_TIMEOUT_S = 10.0
 
 StepT = TypeVar("StepT")
@@ -153,9 +153,6 @@ class EmbeddedShelf:
         view = self._find_view()
         if view is not None:
             return view
-        behind = self.store.change_no() - self._open_text().change_no()
-        if self._view is not None and behind > CATCH_UP_CHANGES:
-            return dataclasses.replace(self._view, stale=f"{behind} changes are being indexed")
         timeout_s = WRITER_LOCK_TIMEOUT_S if self._view is None else READER_LOCK_TIMEOUT_S
         try:
             with self._locked(timeout_s):
