@@ -15,8 +15,6 @@ pytestmark = [pytest.mark.model, pytest.mark.row("A3")]
 
 CASES: list[dict[str, str]] = json.loads((Path(__file__).parent / "fts_queries.json").read_text(encoding="utf-8"))
 LONGEST_S = 0.1
-PROSE = ("a quiet story of people who live by the sea and mend what the storms have broken " * 30)[:2_000]
-"""An ordinary query as long as any that is looked at: the model's greatest effort."""
 
 OBVIOUS = {
     "re:zero": "Re:Zero kara Hajimeru Isekai Seikatsu",
@@ -70,12 +68,7 @@ def test_a_hostile_query_is_answered_without_an_error_and_in_time(sample: Any, n
         return
     assert not answer.is_error, answer.text
     assert answer.structured["totalMatches"] >= len(answer.structured["results"])
-    if best_time_s(lambda: sample.call("search_anime", query=query)) < LONGEST_S:
-        return
-    # A busy machine is slow with everything: then no slower than plain prose of full length, asked turn by turn.
-    rounds = [[best_time_s(lambda q=q: sample.call("search_anime", query=q)) for q in (query, PROSE)] for _ in range(5)]
-    hostile_s, prose_s = (min(times) for times in zip(*rounds, strict=True))
-    assert hostile_s < max(LONGEST_S, 2 * prose_s)
+    assert best_time_s(lambda: sample.call("search_anime", query=query)) < LONGEST_S
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

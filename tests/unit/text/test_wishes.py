@@ -184,11 +184,11 @@ def test_there_is_never_more_than_one_condition_of_a_kind_on_a_field(sentence: s
 
 
 @pytest.mark.parametrize("unit", HARD_SENTENCES)
-def test_ten_thousand_characters_made_to_be_slow_are_understood_at_once(unit: str) -> None:
+def test_ten_thousand_characters_made_to_be_slow_are_understood_within_twenty_milliseconds(unit: str) -> None:
     sentence = (unit * 10_000)[:10_000]
-    assert best_time_s(sentence) < 0.1
+    assert best_time_s(sentence) < 0.020
 
 
-def test_ten_thousand_characters_of_prose_are_understood_at_once() -> None:
+def test_ten_thousand_characters_of_prose_are_understood_within_twenty_milliseconds() -> None:
     prose = "Something like Mushishi but darker, set in space, after 2015 and under 26 episodes; no harem or zorbly. "
-    assert best_time_s((prose * 100)[:10_000]) < 0.1
+    assert best_time_s((prose * 100)[:10_000]) < 0.020
