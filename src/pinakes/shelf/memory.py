@@ -5,7 +5,7 @@ It is the reference that the clever shelves are held against, so it prefers the 
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,10 +213,6 @@ class MemoryShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self._is_unchanged(put)}
-
-    def iter_ids(self) -> Iterator[RecordId]:
-        """Yield the id of every record."""
-        return iter(list(self._keys))
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out."""

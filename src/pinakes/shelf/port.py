@@ -11,7 +11,7 @@ Duties of every implementation, held by `tests/contract/`:
 - text is indexed as the tokens of `pinakes.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -137,9 +137,6 @@ class ShelfWriter(Protocol):
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
-
-    def iter_ids(self) -> Iterator[RecordId]:
-        """Yield the id of every record."""
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out (place, reason), in place of what was known of it."""

@@ -55,9 +55,14 @@ def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     return [token for field in fields for text in texts_of(record.get(field.name)) for token in index_tokens(text)]
 
 
+def term_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the fields that are compared by terms, the reserved ones first."""
+    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+
+
 def require_countable(field: str, spec: CatalogueSpec) -> None:
     """Refuse to count the values of a field that has no terms to count."""
-    countable = [KIND_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+    countable = [name for name in term_fields(spec) if name != AUDIENCE_FIELD]
     if field not in countable:
         raise InputError(f"the values of field '{field}' are not counted; counted: {', '.join(countable)}")
 

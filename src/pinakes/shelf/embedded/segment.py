@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD
 from pinakes.model.vectors import Vector
 from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
-from pinakes.shelf.terms import entries_of, number_of
+from pinakes.shelf.terms import entries_of, number_of, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -90,7 +89,7 @@ class _SegmentBuilder:
         self._id_ends = array("q")
         self._titles = TitleArraysBuilder()
         self._vectors = bytearray()
-        self._terms = {name: TermColumnBuilder() for name in _term_fields(spec)}
+        self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
         self._numbers = {field.name: array("d") for field in spec.column_fields if field.is_numeric}
 
     def add(self, row: SegmentRow) -> None:
@@ -208,7 +207,3 @@ def _arrays(segment: Segment) -> dict[str, Array]:
         if table.sketches is not None:
             arrays |= {f"sketch_{name}": getattr(table.sketches, name) for name in Sketches.__dataclass_fields__}
     return arrays
-
-
-def _term_fields(spec: CatalogueSpec) -> list[str]:
-    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]

@@ -122,10 +122,6 @@ class EmbeddedShelf:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
 
-    def iter_ids(self) -> Iterator[RecordId]:
-        """Yield the id of every record."""
-        return self.store.iter_ids()
-
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out."""
         self.store.replace_rejects(source, rejects)

@@ -18,7 +18,7 @@ from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.vectors import ModelId, Vector
+from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.port import Author, Change, Delete, Put
 
@@ -173,11 +173,6 @@ class Store:
         )
         return row is not None
 
-    def iter_ids(self) -> Iterator[RecordId]:
-        """Yield the id of every record."""
-        for (record_id,) in self._db().execute("SELECT id FROM records ORDER BY key").fetchall():
-            yield RecordId(str(record_id))
-
     def changed_since(self, change_no: int) -> list[Key]:
         """Return the keys touched after a change, in key order."""
         rows = self._db().execute("SELECT DISTINCT key FROM changes WHERE change_no > ? ORDER BY key", (change_no,))
@@ -198,13 +193,6 @@ class Store:
                 record=decode_record(RecordId(record_id), body, self.spec),
                 vector=None if vector is None else np.frombuffer(vector, dtype=np.float32),
             )
-
-    def iter_embeddings(self) -> Iterator[tuple[RecordId, Vector]]:
-        """Yield the vector of every record that has one, with its id."""
-        query = """SELECT id, vector FROM records JOIN embeddings ON embeddings.digest = records.digest
-                   AND model = (SELECT value FROM meta WHERE name = 'model') ORDER BY key"""
-        for record_id, vector in self._db().execute(query):
-            yield RecordId(record_id), np.frombuffer(vector, dtype=np.float32)
 
     def check(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""

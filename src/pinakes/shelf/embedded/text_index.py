@@ -17,9 +17,9 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldType
 from pinakes.errors import StorageError
 from pinakes.model.hits import Ranking, Scored
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
-from pinakes.shelf.terms import asked_term, entries_of, number_of, text_tokens
+from pinakes.shelf.terms import asked_term, entries_of, number_of, term_fields, text_tokens
 from pinakes.text.query import TextQuery
 
 ALL = "all"
@@ -180,7 +180,7 @@ class TextIndex:
         document.add_text(ALL, " ".join(texts.values()))
         for field in self.spec.boosted_fields:
             document.add_text(_boost_name(field.name), texts[field.name])
-        for name in _term_names(self.spec):
+        for name in term_fields(self.spec):
             for term in {term for term, _, _ in entries_of(record, name)}:
                 document.add_text(_filter_name(name), term)
         for field in self.spec.column_fields:
@@ -196,7 +196,7 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
     builder.add_unsigned_field(MARKER, indexed=True, fast=True)
     for name in (ALL, *(_boost_name(field.name) for field in spec.boosted_fields)):
         builder.add_text_field(name, tokenizer_name=TOKENIZER, index_option="freq")
-    for name in _term_names(spec):
+    for name in term_fields(spec):
         builder.add_text_field(_filter_name(name), tokenizer_name="raw", index_option="basic")
     for field in spec.column_fields:
         if field.is_numeric:
@@ -207,10 +207,6 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
 def _whitespace() -> tantivy.TextAnalyzer:
     """Return the tokenizer of the index, which has nothing left to do but to part tokens at spaces."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-
-
-def _term_names(spec: CatalogueSpec) -> list[str]:
-    return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
 
 
 def _boost_name(field: str) -> str:
