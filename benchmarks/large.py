@@ -214,8 +214,8 @@ def _recall(view: EmbeddedView, queries: Sequence[Prepared], scope: Scope) -> tu
     exact = _exact_nearest(view, vectors, mask)
     found = 0
     for row, one in zip(exact, vectors, strict=True):
-        best = view.nearest(one[None, :], scope=scope, limit=TOP)[0].best
-        found += len({hit.key for hit in best} & set(view.base.keys[row].tolist()))
+        best = view.nearest(one[None, :], scope=scope, limit=TOP)[0].keys.tolist()
+        found += len(set(best) & set(view.base.keys[row].tolist()))
     originals = [
         len({record_id.rsplit("-", 1)[0] for record_id in view.ids(view.base.keys[row].tolist())}) for row in exact
     ]

@@ -25,8 +25,9 @@ import zstandard
 
 from pinakes.app import App
 from pinakes.catalogue.loader import get_builtin
+from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import ingest
+from pinakes.ingest.pipeline import Target, ingest
 from pinakes.measure.metrics import estimate, ndcg, recall
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
@@ -104,10 +105,13 @@ def build_shelf(folder: Path, joined: dict[str, Record], popularity: dict[str, i
         record = anime_rows.record_of(row)
         return replace(record, fields={**record.fields, "popularity": popularity.get(record.id) or None})
 
-    mapping = RowMapping(record_of=record_of, is_metadata=lambda row: anime_rows.record_of(row).id not in kept)
+    mapping = RowMapping(
+        records_of=lambda row: (record_of(row),), is_metadata=lambda row: anime_rows.record_of(row).id not in kept
+    )
     app = App(load_settings())
     shelf = EmbeddedShelf.create(folder, get_builtin("anime").spec, model=app.embedder.model)
-    ingest(source, spec=shelf.spec, mapping=mapping, writer=shelf, embedder=app.embedder, progress=lambda _: None)
+    target = Target(spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=app.embedder)
+    ingest(source, target, progress=lambda _: None)
     return shelf
 
 

@@ -45,7 +45,7 @@ def compare_text_engines(anime: RealAnime, queries: Sequence[Query]) -> dict[str
 
 def _pinakes(anime: RealAnime) -> Search:
     reader = EmbeddedShelf.open(anime.folder, anime.spec).reader()
-    return lambda query: len(reader.lexical(query, scope=WHOLE, limit=TOP).best)
+    return lambda query: len(reader.lexical(query, scope=WHOLE, limit=TOP).keys)
 
 
 def _fts5(anime: RealAnime, db: Any) -> Search:

@@ -43,7 +43,7 @@ class PinakesEngine:
 
     def vector(self, vector: np.ndarray) -> Hits:
         reader = self._shelf.reader()
-        found = [one.key for one in reader.nearest(vector[None, :], scope=WHOLE, limit=TOP)[0].best]
+        found = reader.nearest(vector[None, :], scope=WHOLE, limit=TOP)[0].keys.tolist()
         records = reader.fetch(found, scope=WHOLE)
         return _hits(records[key] for key in found)
 

@@ -136,12 +136,15 @@ class Stock:
     def answers(self, view: ShelfReader, *, scope: Scope = WHOLE) -> dict[str, Any]:
         """Return what a view answers to one of every read."""
         keys = view.scan(scope=scope, limit=100)
+        asked = analyse_query("robot story title", synonyms={})
+        words = view.lexical(asked, scope=scope, limit=100)
         return {
             "scan": keys,
             "ids": view.ids(keys),
             "fetch": dict(view.fetch(keys, scope=scope)),
             "find": dict(view.find(view.ids(keys), scope=scope)),
-            "lexical": view.lexical(analyse_query("robot story title", synonyms={}), scope=scope, limit=100),
+            "lexical": (words.best, words.total),
+            "count_with_terms": view.count_with_terms(asked, keys),
             "nearest": [
                 [hit.key for hit in ranking.best]
                 for ranking in view.nearest(np.stack([self.vector("one"), self.vector("two")]), scope=scope, limit=100)

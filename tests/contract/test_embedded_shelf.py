@@ -323,14 +323,6 @@ def test_every_change_names_its_author_and_what_was_before(embedded_stock: Any) 
     assert {row[2:] for row in rows} == {("ada", "call-1")}
 
 
-def test_rejects_of_a_source_are_replaced_by_those_of_its_next_run(embedded_stock: Any) -> None:
-    shelf = embedded_stock.shelf
-    shelf.replace_rejects("a.csv", [("line 2", "no title"), ("line 9", "no id")])
-    shelf.replace_rejects("b.csv", [("line 1", "no id")])
-    shelf.replace_rejects("a.csv", [("line 9", "no id")])
-    assert shelf.rejects() == [("a.csv", "line 9", "no id"), ("b.csv", "line 1", "no id")]
-
-
 def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: Any) -> None:
     embedded_stock.shelf.store._db().pragma("user_version", 99)
     embedded_stock.shelf.close()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import Scored, TitleMatch
+from pinakes.model.hits import TitleMatch, build_ranking
 from pinakes.model.record import Key
 from pinakes.search.candidates import Candidates, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS, reciprocal_rank
@@ -27,10 +27,9 @@ def vector_of(key: int) -> np.ndarray:
 
 
 def lined_up(words: dict[int, float], titles: dict[int, float], near: set[int]) -> Candidates:
-    lexical = sorted((Scored(Key(key), score) for key, score in words.items()), key=lambda one: (-one.score, one.key))
+    lexical = build_ranking(list(words), list(words.values()), limit=len(words))
     alike = [TitleMatch(Key(key), likeness) for key, likeness in titles.items()]
-    cosines = [Scored(Key(key), float(vector_of(key) @ QUERY)) for key in near]
-    nearest = sorted(cosines, key=lambda one: (-one.score, one.key))
+    nearest = build_ranking(list(near), [float(vector_of(key) @ QUERY) for key in near], limit=len(near))
     keys = candidate_keys(lexical, alike, nearest)
     vectors = np.array([vector_of(key) for key in keys], dtype=np.float32).reshape(len(keys), 4)
     return line_up(keys, lexical=lexical, titles=alike, nearest=nearest, vectors=vectors, query=QUERY)
@@ -39,7 +38,7 @@ def lined_up(words: dict[int, float], titles: dict[int, float], near: set[int]) 
 def reordered(candidates: Candidates, order: np.ndarray) -> Candidates:
     """Return the same candidates in other rows."""
     return Candidates(
-        keys=tuple(candidates.keys[row] for row in order),
+        keys=candidates.keys[order],
         bm25=candidates.bm25[order],
         title=candidates.title[order],
         lexical=candidates.lexical[order],

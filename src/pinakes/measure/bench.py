@@ -62,8 +62,8 @@ def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[st
         reader = catalogue.shelf.reader()
         if question.meaning.vector is None:
             return None
-        found = reader.nearest(question.meaning.vector[None, :], scope=WHOLE, limit=10)[0].best
-        return reader.fetch([one.key for one in found], scope=WHOLE)
+        found = reader.nearest(question.meaning.vector[None, :], scope=WHOLE, limit=10)[0]
+        return reader.fetch(found.keys.tolist(), scope=WHOLE)
 
     kinds: dict[str, Callable[[Question], object]] = {
         "text": lambda question: search(question, by_words),

@@ -7,8 +7,9 @@ from pathlib import Path
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
 from pinakes.embed.port import Embedder
+from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import Progress, ingest
+from pinakes.ingest.pipeline import Progress, Target, ingest
 from pinakes.measure.beir import DECLARATION, Collection, document_of
 from pinakes.measure.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
 from pinakes.model.scope import WHOLE
@@ -34,14 +35,14 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
     spec = compile_text(DECLARATION, origin="beir")
     shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
     try:
-        ingest(
-            collection.corpus(),
+        target = Target(
             spec=spec,
-            mapping=RowMapping(record_of=document_of),
+            mapping=RowMapping(records_of=lambda row: (document_of(row),)),
             writer=shelf,
+            ledger=Ledger(),
             embedder=embedder,
-            progress=progress,
         )
+        ingest(collection.corpus(), target, progress=progress)
         reader = shelf.reader()
         vectors = {query: embed_query(embedder, reader, text) for query, text in collection.queries.items()}
         return {
@@ -64,7 +65,7 @@ def _ways(
         meaning = vectors[query].vector
         if meaning is None:
             return []
-        return list(reader.ids([one.key for one in reader.nearest(meaning[None, :], scope=WHOLE, limit=DEPTH)[0].best]))
+        return list(reader.ids(reader.nearest(meaning[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
 
     def fused(query: str, meaning: QueryVector, search: SearchSpec) -> list[str]:
         searcher = Searcher(shelf=shelf, override=search)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from pinakes.model.record import Key, Record
 
 
@@ -15,12 +18,28 @@ class Scored(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Ranking:
-    """The best of one ranking, best first, and how many records matched in all."""
+    """The best of one ranking, best first, as two arrays side by side, and how many records matched in all."""
 
-    best: tuple[Scored, ...]
+    keys: NDArray[np.int64]
+    scores: NDArray[np.float64]
     total: int
+
+    @property
+    def best(self) -> tuple[Scored, ...]:
+        """The same as pairs."""
+        return tuple(
+            Scored(Key(key), score) for key, score in zip(self.keys.tolist(), self.scores.tolist(), strict=True)
+        )
+
+
+def build_ranking(keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None) -> Ranking:
+    """Put what was found in order, ties by key; `total` is how many of it are kept unless it is given."""
+    all_keys = np.asarray(keys, dtype=np.int64)
+    all_scores = np.asarray(scores, dtype=np.float64)
+    order = np.lexsort((all_keys, -all_scores))[:limit]
+    return Ranking(keys=all_keys[order], scores=all_scores[order], total=len(order) if total is None else total)
 
 
 class TitleMatch(NamedTuple):

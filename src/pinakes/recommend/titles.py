@@ -55,8 +55,8 @@ def _likely(reader: ShelfReader, asked: str, scope: Scope) -> dict[Key, float]:
 def _with_all_words(reader: ShelfReader, spec: CatalogueSpec, asked: str, scope: Scope) -> dict[Key, float]:
     """Return the records one of whose names has all the typed words, in that order."""
     wanted = f" {fold_name(asked)} "
-    found = reader.lexical(analyse_query(asked, synonyms={}), scope=scope, limit=TRIED * 10).best
-    records = reader.fetch([one.key for one in found], scope=scope)
+    found = reader.lexical(analyse_query(asked, synonyms={}), scope=scope, limit=TRIED * 10)
+    records = reader.fetch(found.keys.tolist(), scope=scope)
     return {key: WORDS_LIKENESS for key, record in records.items() if _has_words(spec.names_of(record), wanted)}
 
 

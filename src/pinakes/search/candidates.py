@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.model.hits import MatchType, Scored, TitleMatch
-from pinakes.model.record import Key
+from pinakes.model.hits import MatchType, Ranking, TitleMatch
 from pinakes.model.vectors import Vector
 
 Floats = NDArray[np.float64]
+Keys = NDArray[np.int64]
 
 TITLE_FLOOR = 0.8
 """A title less like the query than this says nothing."""
@@ -27,7 +27,7 @@ class Candidates:
     zeros where there is no vector arm; `vectors` are the records' own.
     """
 
-    keys: tuple[Key, ...]
+    keys: Keys
     bm25: Floats
     title: Floats
     lexical: Floats
@@ -43,30 +43,29 @@ class Candidates:
         return MatchType.FTS if by_words else MatchType.VECTOR
 
 
-def candidate_keys(*rankings: Sequence[Scored] | Sequence[TitleMatch]) -> tuple[Key, ...]:
-    """Return the keys of all rankings, each once."""
-    return tuple(dict.fromkeys(one.key for ranking in rankings for one in ranking))
+def candidate_keys(lexical: Ranking, titles: Sequence[TitleMatch], nearest: Ranking) -> Keys:
+    """Return the keys that any arm found, each once, in order."""
+    of_titles = np.array([match.key for match in titles], dtype=np.int64)
+    return np.unique(np.concatenate((lexical.keys, of_titles, nearest.keys)))
 
 
 def line_up(
-    keys: tuple[Key, ...],
+    keys: Keys,
     *,
-    lexical: Sequence[Scored],
+    lexical: Ranking,
     titles: Sequence[TitleMatch],
-    nearest: Sequence[Scored],
+    nearest: Ranking,
     vectors: Vector,
     query: Vector | None,
 ) -> Candidates:
-    """Put what the arms found side by side."""
-    rows = {key: row for row, key in enumerate(keys)}
+    """Put what the arms found side by side; the keys are those of `candidate_keys`."""
     bm25 = np.zeros(len(keys))
-    for one in lexical:
-        bm25[rows[one.key]] = one.score
+    bm25[np.searchsorted(keys, lexical.keys)] = lexical.scores
     title = np.zeros(len(keys))
     for match in titles:
-        title[rows[match.key]] = (match.likeness - TITLE_ZERO) / (1 - TITLE_ZERO)
+        title[np.searchsorted(keys, match.key)] = (match.likeness - TITLE_ZERO) / (1 - TITLE_ZERO)
     in_vector_arm = np.zeros(len(keys), dtype=bool)
-    in_vector_arm[[rows[one.key] for one in nearest]] = True
+    in_vector_arm[np.searchsorted(keys, nearest.keys)] = True
     return Candidates(
         keys=keys,
         bm25=bm25,

@@ -21,7 +21,7 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
     total = np.zeros(len(candidates.keys))
     for arm, is_found in arms:
         found = np.flatnonzero(is_found)
-        ranked = found[np.lexsort((np.array(candidates.keys)[found], -arm[found]))]
+        ranked = found[np.lexsort((candidates.keys[found], -arm[found]))]
         total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
     best_possible = len(arms) / (spec.rrf_k + 1)
     return total / best_possible
@@ -29,7 +29,7 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
 
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
     """Score by words and meaning, moved towards the best answers, smoothed over neighbours."""
-    if query is None or not candidates.keys:
+    if query is None or not len(candidates.keys):
         return candidates.lexical
     first = _weighted(candidates, candidates.cosine, spec)
     moved = _towards_best(candidates, query, first, spec)

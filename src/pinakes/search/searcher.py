@@ -12,7 +12,7 @@ import numpy as np
 from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
-from pinakes.model.hits import Hit, Ranking, Scored, SearchMode, SearchPage, TitleMatch
+from pinakes.model.hits import Hit, Ranking, SearchMode, SearchPage, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import Vector
@@ -92,8 +92,8 @@ class Searcher:
         fusion = FUSIONS[self.way.fusion]
         scores = fusion(candidates, meaning.vector, self.way)
         best = _best_rows(candidates, scores, reader, wanted)
-        records = reader.fetch([candidates.keys[row] for row in best], scope=scope)
-        hits = [_hit(candidates, scores, row, records) for row in best if candidates.keys[row] in records]
+        found = reader.fetch(candidates.keys[best].tolist(), scope=scope)
+        hits = [_hit(candidates, scores, row, found) for row in best if candidates.keys[row] in found]
         if self.reranker:
             hits = _reranked(hits, self.reranker, text, self.spec)
         return SearchPage(
@@ -113,18 +113,18 @@ class Searcher:
         lexical = reader.lexical(query, scope=scope, limit=depth)
         titles = title_arm.result() or _names_with(reader, self.spec, text, lexical, scope)
         nearest = vector_arm.result()
-        more = _words_beyond_depth(reader, query, lexical, candidate_keys(titles, nearest))
-        keys = candidate_keys(lexical.best, titles, nearest)
+        keys = candidate_keys(lexical, titles, nearest)
         candidates = line_up(
             keys,
-            lexical=(*lexical.best, *more),
+            lexical=lexical,
             titles=titles,
             nearest=nearest,
-            vectors=reader.vectors(keys) if meaning.vector is not None else np.zeros((len(keys), 0), np.float32),
+            vectors=reader.vectors(keys.tolist())
+            if meaning.vector is not None
+            else np.zeros((len(keys), 0), np.float32),
             query=meaning.vector,
         )
-        without_words = int(np.count_nonzero(candidates.bm25 == 0))
-        return candidates, lexical.total + without_words
+        return candidates, lexical.total + _count_without_terms(reader, query, lexical, candidates)
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
@@ -150,10 +150,10 @@ def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
     return future
 
 
-def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int) -> tuple[Scored, ...]:
+def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int) -> Ranking:
     if meaning.vector is None:
-        return ()
-    return reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0].best
+        return build_ranking((), (), limit=0)
+    return reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0]
 
 
 def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
@@ -174,7 +174,7 @@ def _names_with(
     wanted = fold_name(text)
     if len(wanted) < 2 or HAS_LATIN.search(wanted):
         return []
-    records = reader.fetch([one.key for one in lexical.best[:NAMES_TRIED]], scope=scope)
+    records = reader.fetch(lexical.keys[:NAMES_TRIED].tolist(), scope=scope)
     return [
         TitleMatch(key, PART_LIKENESS)
         for key, record in records.items()
@@ -182,15 +182,12 @@ def _names_with(
     ]
 
 
-def _words_beyond_depth(
-    reader: ShelfReader, query: TextQuery, lexical: Ranking, keys: tuple[Key, ...]
-) -> tuple[Scored, ...]:
-    """Return the lexical scores of records in scope that other arms found and the lexical ranking was cut before."""
-    if lexical.total <= len(lexical.best):
-        return ()
-    ranked = {one.key for one in lexical.best}
-    others = [key for key in keys if key not in ranked]
-    return reader.lexical(query, scope=WHOLE, limit=len(others), among=others).best if others else ()
+def _count_without_terms(reader: ShelfReader, query: TextQuery, lexical: Ranking, candidates: Candidates) -> int:
+    """Return how many candidates have none of the query's terms, and so are not in the lexical arm's total."""
+    unranked = candidates.keys[candidates.bm25 == 0].tolist()
+    if lexical.total == len(lexical.keys) or not unranked:
+        return len(unranked)
+    return len(unranked) - reader.count_with_terms(query, unranked)
 
 
 def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
@@ -201,13 +198,13 @@ def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limi
     tied = len(np.unique(scores[order])) < len(order)
     rows: list[int] = order.tolist()
     if tied:
-        ids = dict(zip(rows, reader.ids([candidates.keys[row] for row in rows]), strict=True))
+        ids = dict(zip(rows, reader.ids(candidates.keys[rows].tolist()), strict=True))
         rows.sort(key=lambda row: (-scores[row], ids[row]))
     return rows[:limit]
 
 
 def _hit(candidates: Candidates, scores: Floats, row: int, records: Mapping[Key, Record]) -> Hit:
-    key = candidates.keys[row]
+    key = Key(int(candidates.keys[row]))
     return Hit(
         key=key,
         record=records[key],

@@ -13,7 +13,7 @@ from rapidfuzz import fuzz
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
-from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
+from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
@@ -82,17 +82,20 @@ class MemoryView:
         """Return the ids of keys that this view gave out."""
         return [self._records[key].id for key in keys]
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank by BM25 over the catch-all and the boosted fields; statistics are of the whole catalogue."""
         groups: list[tuple[float, Sequence[FieldSpec]]] = [(1.0, self.spec.searched_fields)]
         groups += [(field.boost, (field,)) for field in self.spec.boosted_fields]
         totals: Counter[Key] = Counter()
         for boost, fields in groups:
             totals.update({key: boost * score for key, score in self._bm25(query, fields).items()})
-        in_scope = set(self._in_scope(scope)) if among is None else set(self._in_scope(scope)) & set(among)
-        matching = [Scored(key, score) for key, score in totals.items() if key in in_scope]
-        matching.sort(key=lambda one: (-one.score, one.key))
-        return Ranking(best=tuple(matching[:limit]), total=len(matching))
+        in_scope = set(self._in_scope(scope))
+        matching = {key: score for key, score in totals.items() if key in in_scope}
+        return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+        return len(self._bm25(query, self.spec.searched_fields).keys() & set(keys))
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
@@ -163,9 +166,7 @@ class MemoryView:
         return scores
 
     def _nearest_one(self, vector: Vector, keys: Sequence[Key], limit: int) -> Ranking:
-        scored = [Scored(key, float(self._vectors[key] @ vector)) for key in keys]
-        scored.sort(key=lambda one: (-one.score, one.key))
-        return Ranking(best=tuple(scored[:limit]), total=min(limit, len(scored)))
+        return build_ranking(keys, [float(self._vectors[key] @ vector) for key in keys], limit=limit)
 
 
 class MemoryShelf:
@@ -178,7 +179,6 @@ class MemoryShelf:
         self._keys: dict[RecordId, Key] = {}
         self._digests: dict[Key, bytes] = {}
         self._embeddings: dict[bytes, Vector] = {}
-        self._rejects: dict[str, list[tuple[str, str]]] = {}
         self._change_no = 0
         self._last_key = 0
 
@@ -213,14 +213,6 @@ class MemoryShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self._is_unchanged(put)}
-
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember which rows of a source were left out."""
-        self._rejects[source] = list(rejects)
-
-    def rejects(self) -> list[tuple[str, str, str]]:
-        """Return the rows that were left out: source, place, reason."""
-        return sorted((source, *reject) for source, rejects in self._rejects.items() for reject in rejects)
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

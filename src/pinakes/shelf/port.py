@@ -12,6 +12,7 @@ Duties of every implementation, held by `tests/contract/`:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,8 +96,11 @@ class ShelfReader(Protocol):
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
         """Return the ids of keys that this view gave out."""
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
-        """Rank the records in scope that have any of the terms; `among` restricts it to these keys."""
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms."""
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records, keys that this view gave out, have any of the terms."""
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors (n × dimension, unit length)."""
@@ -138,12 +142,6 @@ class ShelfWriter(Protocol):
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
 
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
-
-    def rejects(self) -> list[tuple[str, str, str]]:
-        """Return the rows that were left out: source, place, reason."""
-
 
 class Shelf(Protocol):
     """A catalogue's records and indexes."""
@@ -160,3 +158,13 @@ class Shelf(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+class BuildableShelf(Shelf, Protocol):
+    """A shelf that a catalogue is built on."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep every other writer out, for a build of many batches."""
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no record on it."""

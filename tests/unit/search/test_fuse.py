@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import Scored, TitleMatch
+from pinakes.model.hits import TitleMatch, build_ranking
 from pinakes.model.record import Key
 from pinakes.search.candidates import Candidates, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS, blend, reciprocal_rank
@@ -24,11 +24,11 @@ def found(
     *, words: Mapping[int, float], near: Mapping[int, float], titles: Mapping[int, float] | None = None
 ) -> Candidates:
     """Line up what the arms found: BM25 scores, cosines, likenesses of titles, each by key."""
-    lexical = [Scored(Key(key), score) for key, score in words.items()]
-    nearest = [Scored(Key(key), cosine) for key, cosine in near.items()]
+    lexical = build_ranking(list(words), list(words.values()), limit=len(words))
+    nearest = build_ranking(list(near), list(near.values()), limit=len(near))
     alike = [TitleMatch(Key(key), likeness) for key, likeness in (titles or {}).items()]
     keys = candidate_keys(lexical, alike, nearest)
-    vectors = np.array([towards(near.get(key, 0.0)) for key in keys], dtype=np.float32).reshape(len(keys), 2)
+    vectors = np.array([towards(near.get(key, 0.0)) for key in keys.tolist()], dtype=np.float32).reshape(len(keys), 2)
     return line_up(keys, lexical=lexical, titles=alike, nearest=nearest, vectors=vectors, query=QUERY)
 
 

@@ -37,7 +37,7 @@ STORE_FILE = "records.sqlite"
 LOCK_FILE = "lock"
 INDEX_FOLDER = "index"
 POINTER_FILE = "CURRENT"
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 
 TAIL_ROWS = 1_000
 TAIL_SHARE = 0.05
@@ -121,14 +121,6 @@ class EmbeddedShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
-
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember which rows of a source were left out."""
-        self.store.replace_rejects(source, rejects)
-
-    def rejects(self) -> list[tuple[str, str, str]]:
-        """Return the rows that were left out: source, place, reason."""
-        return self.store.rejects()
 
     def _mending(self, step: Callable[[], StepT]) -> StepT:
         """Take a step that reads the index; where it is damaged, look again under the lock, then build it anew."""
@@ -245,6 +237,10 @@ class EmbeddedShelf:
         if self._text is None:
             self._text = TextIndex(self._index / "text", self.spec)
         return self._text
+
+    def is_empty(self) -> bool:
+        """Tell whether there is no record on it."""
+        return not self.store.count()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

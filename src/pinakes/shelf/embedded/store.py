@@ -6,7 +6,7 @@ that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ CREATE TABLE changes (
     change_no INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, id TEXT NOT NULL, op TEXT NOT NULL,
     before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL, at TEXT NOT NULL DEFAULT (datetime('now')));
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
-CREATE TABLE rejects (source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place));
 """
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
@@ -122,20 +121,6 @@ class Store:
             else:
                 found[record_id] = key
         return found
-
-    def rejects(self) -> list[tuple[str, str, str]]:
-        """Return what ingest refused: source, place, reason."""
-        return [
-            (str(source), str(place), str(reason))
-            for source, place, reason in self._db().execute("SELECT source, place, reason FROM rejects ORDER BY 1, 2")
-        ]
-
-    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember what was refused of a source (place, reason), in place of what was before."""
-        db = self._db()
-        with db:
-            db.execute("DELETE FROM rejects WHERE source = ?", (source,))
-            db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
 
     def apply(self, changes: Sequence[Change], author: Author) -> int:
         """Make the changes in one transaction; a put that changes nothing leaves no trace."""

@@ -5,6 +5,7 @@ filter leaves out are never considered, so a narrow filter costs less than none 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,12 @@ GATHER_BELOW = 0.25
 SKETCHES_ABOVE = 40_000
 """With no more rows in scope than this all their codes are scanned, which loses nothing."""
 
-PRESELECTED_SHARE = 0.01
+PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
 """How much of the scope sketches preselect: recall@10 .989 of a million, .986 of 88,000 (`make bench-large`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VectorTable:
     """One unit vector a row, thrice: `exact`, as `codes` with `scales`, as `sketches`. No vector: zeros, scale 0."""
 
@@ -61,10 +62,15 @@ class VectorTable:
 
     def _in_scope(self, mask: Mask | None) -> Rows | None:
         """Return the rows of the mask that have a vector; None means all."""
-        if not self.scales.all():
-            has_vector = self.scales > 0
-            mask = has_vector if mask is None else mask & has_vector
+        if self._has_vector is not None:
+            mask = self._has_vector if mask is None else mask & self._has_vector
         return None if mask is None else np.flatnonzero(mask)
+
+    @cached_property
+    def _has_vector(self) -> Mask | None:
+        """The rows that have a vector; None means all."""
+        has_vector: Mask = self.scales > 0
+        return None if has_vector.all() else has_vector
 
     def _blurred(self, queries: Vector, rows: Rows | None) -> Scores:
         """Return for each query the cosines as the codes see them, up to a constant factor."""

@@ -9,14 +9,16 @@ import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
-from pinakes.model.hits import FacetCount, Ranking, Scored, TitleMatch
+from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.embedded.codes import Scores
 from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
+from pinakes.shelf.embedded.vectors import Rows
 from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
@@ -59,23 +61,26 @@ class EmbeddedView:
             ids |= zip([keys[place] for place in here.tolist()], segment.ids_of(rows[here]), strict=True)
         return [ids[key] for key in keys]
 
-    def lexical(self, query: TextQuery, *, scope: Scope, limit: int, among: Sequence[Key] | None = None) -> Ranking:
+    def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms."""
         conditions = scope.all_conditions()
         require_filterable(conditions, self.store.spec)
-        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, among=among)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit)
+
+    def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
+        """Return how many of these records have any of the terms."""
+        return self.text.count_with_terms(query, keys, searcher=self.searcher)
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
-        found: list[list[Scored]] = [[] for _ in vectors]
+        found: list[list[tuple[Rows, Scores]]] = [[] for _ in vectors]
         for segment, mask in zip(self._segments, self._masks(scope), strict=True):
             if segment.vectors is None:
                 continue
             each = segment.vectors.nearest_each(vectors, mask=mask, limit=limit)
-            for scored, (rows, cosines) in zip(found, each, strict=True):
-                keys = segment.keys[rows].tolist()
-                scored += [Scored(Key(key), score) for key, score in zip(keys, cosines.tolist(), strict=True)]
-        return [_ranking(scored, limit) for scored in found]
+            for parts, (rows, cosines) in zip(found, each, strict=True):
+                parts.append((segment.keys[rows], cosines))
+        return [_merged(parts, limit) for parts in found]
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
         """Return the vectors of these keys as rows."""
@@ -166,7 +171,8 @@ class EmbeddedView:
         return masks
 
 
-def _ranking(scored: list[Scored], limit: int) -> Ranking:
+def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:
     """Return the best of what the segments found."""
-    scored.sort(key=lambda one: (-one.score, one.key))
-    return Ranking(best=tuple(scored[:limit]), total=min(len(scored), limit))
+    keys = np.concatenate([keys for keys, _ in parts]) if parts else np.empty(0, np.int64)
+    scores = np.concatenate([scores for _, scores in parts]) if parts else np.empty(0)
+    return build_ranking(keys, scores, limit=limit)

@@ -74,7 +74,7 @@ def test_rows_without_a_vector_are_never_found() -> None:
 def test_preselection_keeps_the_rows_that_differ_in_the_fewest_bits(table: VectorTable) -> None:
     sketches = build_sketches(table.exact)
     query = clustered(1, seed=3)[0]
-    bits = np.packbits(query[None, :] @ sketches.rotation > sketches.thresholds, axis=1)
+    bits = np.packbits(query[None, :] @ sketches.directions > sketches.thresholds, axis=1)
     differences = np.unpackbits(sketches.bits ^ bits, axis=1).sum(axis=1)
     kept = sketches.preselect(query, among=None, count=100)
     assert len(kept) >= 100
