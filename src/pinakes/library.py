@@ -1,13 +1,14 @@
 """The library: which catalogues are installed on this machine, and where.
 
 CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
-CATALOGUES/NAME/installed.json   whole; the file says which built-in catalogue's spec it uses
+CATALOGUES/NAME/installed.json   whole; says which spec it follows, on which kind of shelf, and where it came from
+CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a built-in one
 """
 
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -16,16 +17,25 @@ from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 
 INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
+DECLARATION_FILE = "catalogue.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A catalogue of the library: its name, the built-in spec it uses, and its folder."""
+    """A catalogue of the library: its name, the spec it follows, its folder, its kind of shelf, where it came from."""
 
     name: str
     spec_name: str
     folder: Path
+    shelf: str = "embedded"
+    sources: tuple[str, ...] = ()
+
+    @property
+    def own_declaration(self) -> Path | None:
+        """The file with its spec, or None where it follows a built-in one."""
+        path = self.folder / DECLARATION_FILE
+        return path if path.is_file() else None
 
 
 class Library:
@@ -47,26 +57,47 @@ class Library:
             raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, list(installed))}; installed: {names}")
         return installed[name]
 
-    def reserve(self, name: str, spec_name: str) -> Installed:
-        """Return the place for building a catalogue; refuse a name that another kind of catalogue has."""
+    def reserve(
+        self, name: str, spec_name: str, *, shelf: str = "embedded", declaration: str | None = None
+    ) -> Installed:
+        """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
+
+        A spec of the user's own is kept with the catalogue, in place of the one before.
+        """
         if not NAME.fullmatch(name):
             raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
-        folder = self.folder / name
-        for marker in (folder / INSTALLED_FILE, folder / BUILDING_FILE):
-            if marker.is_file():
-                there = _read(marker)
-                if there.spec_name != spec_name:
-                    raise InputError(f"'{name}' is a catalogue of '{there.spec_name}', not of '{spec_name}'")
-                return there
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / BUILDING_FILE, spec_name)
-        return Installed(name=name, spec_name=spec_name, folder=folder)
+        place = self._find_place(name) or Installed(
+            name=name, spec_name=spec_name, folder=self.folder / name, shelf=shelf
+        )
+        is_own = declaration is not None
+        is_new = not place.folder.is_dir()
+        if not is_new and (place.spec_name != spec_name or (place.own_declaration is not None) is not is_own):
+            raise InputError(
+                f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
+            )
+        if place.shelf != shelf:
+            raise InputError(f"'{name}' is on the {place.shelf} shelf, not on the {shelf} shelf; choose another --name")
+        place.folder.mkdir(parents=True, exist_ok=True)
+        if declaration is not None:
+            _replace(place.folder / DECLARATION_FILE, declaration.encode())
+        if is_new:
+            _write(place.folder / BUILDING_FILE, place)
+        return place
 
-    def complete(self, catalogue: Installed) -> None:
-        """Make a catalogue that was built visible."""
-        building = catalogue.folder / BUILDING_FILE
-        if building.is_file():
-            os.replace(building, catalogue.folder / INSTALLED_FILE)  # commit point: it is installed from here on
+    def complete(self, catalogue: Installed, *, source: str) -> None:
+        """Make a catalogue that was built visible, and remember the source that it was built from."""
+        known = replace(catalogue, sources=tuple(dict.fromkeys((*catalogue.sources, source))))
+        if (catalogue.folder / INSTALLED_FILE).is_file() and known == catalogue:
+            return
+        _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
+        (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
+
+    def _find_place(self, name: str) -> Installed | None:
+        folder = self.folder / name
+        marker = next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
+        if marker is None and folder.is_dir():
+            shutil.rmtree(folder)  # the remains of a build that was stopped before it began
+        return _read(marker) if marker else None
 
     def abandon(self, catalogue: Installed) -> None:
         """Remove what is left of a first build that came to nothing."""
@@ -76,15 +107,26 @@ class Library:
 
 def _read(marker: Path) -> Installed:
     try:
-        spec_name = str(orjson.loads(marker.read_bytes())["spec"])
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        known = orjson.loads(marker.read_bytes())
+        return Installed(
+            name=marker.parent.name,
+            spec_name=str(known["spec"]),
+            folder=marker.parent,
+            shelf=str(known.get("shelf", "embedded")),
+            sources=tuple(str(source) for source in known.get("sources", ())),
+        )
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
             f'{marker} is damaged; write {{"spec": "anime"}} (or the catalogue it follows) into it again'
         ) from error
-    return Installed(name=marker.parent.name, spec_name=spec_name, folder=marker.parent)
 
 
-def _write(marker: Path, spec_name: str) -> None:
-    fresh = marker.with_name(f"{marker.name}.new")
-    fresh.write_bytes(orjson.dumps({"spec": spec_name}))
-    os.replace(fresh, marker)
+def _write(marker: Path, catalogue: Installed) -> None:
+    known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
+    _replace(marker, orjson.dumps(known))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    os.replace(fresh, path)

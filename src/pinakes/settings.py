@@ -6,7 +6,7 @@ Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables.
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,10 @@ import platformdirs
 from pinakes.errors import InputError, did_you_mean
 
 CONFIG_FILE = "pinakes.toml"
+SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true"}
+"""The keys that stand outside any section, with an example of each."""
+FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+SHELF_KINDS = ("embedded", "lance")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 ENDPOINT_DEFAULTS = {
@@ -79,8 +83,16 @@ class Settings:
     """The section `[embedding]`."""
     rerank: RerankSettings = RerankSettings()
     """The section `[rerank]`."""
+    shelves: Mapping[str, str] = field(default_factory=dict)
+    """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
+    offline: bool = False
+    """Whether everything that would need the network is refused."""
     log_level: str = "INFO"
     """How much `pinakes serve` writes to standard error: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
+
+    def shelf_of(self, name: str) -> str:
+        """Return the kind of shelf that a catalogue of this name is built on."""
+        return self.shelves.get(name, SHELF_KINDS[0])
 
     @property
     def catalogues_folder(self) -> Path:
@@ -113,6 +125,7 @@ ENVIRONMENT = {
     "PINAKES_RERANK_TIMEOUT_S": ("rerank", "timeout_s"),
     "PINAKES_RERANK_DEPTH": ("rerank", "depth"),
     "LOG_LEVEL": ("", "log_level"),
+    "RAG_STRICT_OFFLINE": ("", "offline"),
 }
 """Environment variable → section and key; the same names work in the file."""
 
@@ -129,6 +142,8 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         home=home,
         embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
         rerank=_section(RerankSettings(), "rerank", values),
+        shelves=_shelves(values.get("shelves", {})),
+        offline=_flag("offline", values.get("", {}).get("offline", False)),
         log_level=_log_level(str(values.get("", {}).get("log_level", "INFO"))),
     )
 
@@ -141,12 +156,12 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
-    known = ["embedding", "rerank", "log_level"]
+    known = ["embedding", "rerank", "shelves", *SINGLE_KEYS]
     for key, value in document.items():
         if key not in known:
             raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-        if isinstance(value, dict) is (key == "log_level"):
-            form = f'{key} = "INFO"' if key == "log_level" else f"[{key}]"
+        if isinstance(value, dict) is (key in SINGLE_KEYS):
+            form = f"{key} = {SINGLE_KEYS[key]}" if key in SINGLE_KEYS else f"[{key}]"
             raise InputError(f"{path}: '{key}' is written {form}")
     sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
     sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
@@ -166,6 +181,21 @@ def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any
         except (TypeError, ValueError) as error:
             raise InputError(f"setting '{name}.{key}': {value!r} is not {wanted.__name__}") from error
     return replace(default, **changes)
+
+
+def _shelves(values: Mapping[str, Any]) -> dict[str, str]:
+    for name, kind in values.items():
+        if kind not in SHELF_KINDS:
+            raise InputError(f"setting 'shelves.{name}': no shelf '{kind}'; known: {', '.join(SHELF_KINDS)}")
+    return dict(values)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in FLAGS:
+        raise InputError(f"setting '{name}': {value!r} is not one of {', '.join(FLAGS)}")
+    return FLAGS[str(value).lower()]
 
 
 def _log_level(name: str) -> str:

@@ -79,7 +79,7 @@ def test_the_example_of_a_declaration_compiles(tmp_path):
     path = tmp_path / "catalogue.toml"
     path.write_text(example_of("add-a-catalogue.md"), encoding="utf-8")
 
-    spec = load_spec(path)
+    spec = load_spec(path).spec
 
     assert spec.name == "boardgames"
     assert [field.name for field in spec.name_fields] == ["title", "otherTitles"]

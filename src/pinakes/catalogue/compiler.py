@@ -74,8 +74,15 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         recommend=_recommend(declaration.recommend) if declaration.recommend else None,
         synonyms=_symmetric(declaration.synonyms),
         wishes=_wishes(declaration.wishes),
-        digest=hashlib.sha256(declaration.model_dump_json(include={"fields", "kinds"}).encode()).hexdigest(),
+        digest=_digest(declaration),
     )
+
+
+def _digest(declaration: Declaration) -> str:
+    """Return a digest of what is indexed. How rows are read into the fields is not a part of it."""
+    of_rows = {"fields": {"__all__": {"path", "split", "description"}}}
+    indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=of_rows)
+    return hashlib.sha256(indexed.encode()).hexdigest()
 
 
 def parse_template(template: str) -> tuple[TemplatePart, ...]:
@@ -100,6 +107,7 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
         facet=declared.facet,
         required=declared.required,
         source_path=declared.path or name,
+        split=declared.split,
         values=declared.values,
         kinds=declared.kinds,
         description=declared.description,
@@ -128,6 +136,8 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
         yield f"{place}: a field of type json cannot be filtered"
     if field.facet and field.type not in TERM_TYPES:
         yield f"{place}: a field of type {field.type} has no facets"
+    if field.split and field.type not in (FieldType.TEXTS, FieldType.TAGS):
+        yield f"{place}: 'split' is for text[] and tag[]"
     if field.type is FieldType.ENUM and not field.values:
         yield f"{place}: an enum lists its 'values'"
     if field.role and field.type not in ROLE_TYPES[field.role]:

@@ -47,7 +47,10 @@ class DeclaredField(Declared):
     required: bool = False
     """Whether a record without it is refused."""
     path: str = ""
-    """Where the value stands in a row, as in `stats.power`; empty: under the field's name."""
+    """Where the value stands in a row, as in `stats.power`, `authors[].name` or `firstname surname` (both, with a space
+    between); empty: under the field's name."""
+    split: str = ""
+    """What parts the values of a list that a row has as one text, as in `"; "`."""
     values: tuple[str, ...] = ()
     """The values of an enum; one that lists none is refused."""
     kinds: tuple[str, ...] = ()
@@ -210,15 +213,14 @@ class Declaration(Declared):
     """Word or phrase → others that are searched with it, both ways."""
 
 
-def load_declaration(path: Path) -> Declaration:
-    """Read and check the form of a `catalogue.toml`."""
+def read_declaration(path: Path) -> str:
+    """Return the text of a `catalogue.toml`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: not UTF-8 text") from error
-    return parse_declaration(text, origin=str(path))
 
 
 def parse_declaration(text: str, *, origin: str) -> Declaration:

@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pinakes.catalogue.compiler import compile_spec
-from pinakes.catalogue.declaration import load_declaration, parse_declaration
+from pinakes.catalogue.declaration import parse_declaration, read_declaration
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import NotFoundError, did_you_mean
 
@@ -16,11 +16,17 @@ SPEC_FILE = "catalogue.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltinCatalogue:
-    """A catalogue that ships with Pinakes: its compiled spec, the declaration's text, and its folder."""
+class LoadedSpec:
+    """A compiled spec, and the text of the declaration it came from."""
 
     spec: CatalogueSpec
     declaration: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltinCatalogue(LoadedSpec):
+    """A catalogue that ships with Pinakes, and its folder."""
+
     folder: Traversable
 
 
@@ -41,9 +47,10 @@ def get_builtin(name: str) -> BuiltinCatalogue:
     return BuiltinCatalogue(spec=compile_text(text, origin=f"{name}/{SPEC_FILE}"), declaration=text, folder=folder)
 
 
-def load_spec(path: Path) -> CatalogueSpec:
+def load_spec(path: Path) -> LoadedSpec:
     """Read, check and compile a `catalogue.toml`."""
-    return compile_spec(load_declaration(path), origin=str(path))
+    text = read_declaration(path)
+    return LoadedSpec(spec=compile_text(text, origin=str(path)), declaration=text)
 
 
 def compile_text(text: str, *, origin: str) -> CatalogueSpec:

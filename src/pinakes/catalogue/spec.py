@@ -70,6 +70,7 @@ class FieldSpec:
     facet: bool = False
     required: bool = False
     source_path: str = ""
+    split: str = ""
     values: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     description: str = ""

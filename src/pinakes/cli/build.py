@@ -9,16 +9,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from pinakes.app import App
-from pinakes.build import SAMPLE_CATALOGUES, add_catalogue, add_sample
+from pinakes.app import LEDGER_FILE, App
+from pinakes.build import SAMPLES, add_catalogue, add_sample, builtin_recipe, open_rows
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
 from pinakes.embed.weights import pull_model
 from pinakes.errors import ExpectedError
+from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.settings import load_settings
-from pinakes.sources.json_rows import JsonRows
 
 ETA = TimeRemainingColumn(compact=True)
 
@@ -48,12 +48,13 @@ def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as
     updated; records that are no longer in FILE stay.
     """
     app = App(load_settings())
-    source = JsonRows(file)
+    source = open_rows(spec_name, str(file))
+    recipe = builtin_recipe(spec_name)
     if not no_embed:
         require_model(app, quiet=as_json)
     with progress_bar(file.name, total=source.count_rows(), hidden=as_json) as report_progress:
         report = add_catalogue(
-            app, source, spec_name=spec_name, name=name or spec_name, progress=report_progress, embed=not no_embed
+            app, source, recipe=recipe, name=name or spec_name, progress=report_progress, embed=not no_embed
         )
     if as_json:
         print_json(asdict(report))
@@ -69,7 +70,7 @@ def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as
 def rejects_command(catalogue: str, as_json: bool) -> None:
     """List the rows that were left out of CATALOGUE when it was built, and why."""
     app = App(load_settings())
-    rows = app.open_catalogue(catalogue).shelf.writer().rejects()
+    rows = Ledger(app.library.get_installed(catalogue).folder / LEDGER_FILE).rejects()
     if as_json:
         print_json([{"source": source, "place": place, "reason": reason} for source, place, reason in rows])
     elif rows:
@@ -86,12 +87,12 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         except ExpectedError as error:
             click.echo(f"without the embedding model, search goes by words alone: {error.message}", err=True)
             with_model = False
-    for name in SAMPLE_CATALOGUES:
-        if any(one.name == name for one in app.library.list_installed()):
+    for sample in SAMPLES:
+        if any(one.name == sample.name for one in app.library.list_installed()):
             continue
-        with progress_bar(f"sample catalogue '{name}'", hidden=False) as report_progress:
-            report = add_sample(app, name, progress=report_progress, embed=with_model)
-        click.echo(f"{name}: {summary(report)}")
+        with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
+            report = add_sample(app, sample.name, progress=report_progress, embed=with_model)
+        click.echo(f"{sample.name}: {summary(report)}")
 
 
 def require_model(app: App, *, quiet: bool) -> None:
@@ -112,6 +113,7 @@ def summary(report: IngestReport) -> str:
     parts = [f"{report.rows} rows: {report.written} written", f"{report.unchanged} unchanged"]
     parts += [f"{report.duplicates} duplicates", f"{report.rejected} rejected"]
     parts += [f"{report.metadata} metadata"] if report.metadata else []
+    parts += [f"{report.removed} removed"] if report.removed else []
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 

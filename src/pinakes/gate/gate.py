@@ -1,6 +1,6 @@
-"""The gate: `call` and `list_tools` for a principal, whatever the transport.
+"""The gate: `call`, `read`, the lists and `complete` for a principal, whatever the transport.
 
-A foreseen failure is an answer with `is_error` and the error's code; anything else is a bug and propagates.
+A foreseen failure of a call is an answer with `is_error` and the error's code; anything else is a bug and propagates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,11 @@ from pydantic import BaseModel, ValidationError
 
 from pinakes.errors import ExpectedError, InputError, NotFoundError, did_you_mean
 from pinakes.model.principal import Principal
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
+
+COMPLETIONS = 20
+RESOURCES_A_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +32,20 @@ class Answer:
         return self.error_code is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePage:
+    """A part of the list of resources, and the cursor of the next part."""
+
+    entries: Sequence[ResourceEntry]
+    next_cursor: str | None
+
+
 class Gate:
     """Every call goes through here."""
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, tools: Sequence[ToolSpec], resources: Sequence[ResourceSpec] = ()) -> None:
         self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self._resources = sorted(resources, key=lambda resource: resource.prefix)
         if len(self._tools) != len(tools):
             raise ValueError("two tools have the same name")
 
@@ -55,6 +68,46 @@ class Gate:
         except ExpectedError as error:
             return Answer(structured=None, text=f"{error.code}: {error.message}", error_code=error.code)
         return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+
+    def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
+        """Return a part of the resources that the principal may read; the cursor comes from the part before."""
+        entries = [entry for resource in self._visible(principal) for entry in resource.entries(principal)]
+        start = _position(cursor)
+        end = start + RESOURCES_A_PAGE
+        return ResourcePage(entries=entries[start:end], next_cursor=str(end) if end < len(entries) else None)
+
+    def list_templates(self, principal: Principal) -> list[ResourceSpec]:
+        """Return the resources with a template that the principal may read."""
+        return [resource for resource in self._visible(principal) if resource.template]
+
+    def read(self, principal: Principal, uri: str) -> ResourceContent:
+        """Return what stands at an address; what may not be seen is as unknown as what does not exist."""
+        for resource in self._visible(principal):
+            if uri.startswith(resource.prefix):
+                content = resource.read(principal, uri.removeprefix(resource.prefix))
+                if content is not None:
+                    return content
+        raise NotFoundError(f"there is no resource '{uri[:200]}'")
+
+    def complete(
+        self, principal: Principal, template: str, variable: str, typed: str, others: Mapping[str, str]
+    ) -> list[str]:
+        """Return values for a variable of a template that begin like what was typed."""
+        for resource in self._visible(principal):
+            if resource.template == template and resource.complete:
+                return list(resource.complete(principal, variable, typed, dict(others)))[:COMPLETIONS]
+        raise NotFoundError(f"there is no resource template '{template[:200]}'")
+
+    def _visible(self, principal: Principal) -> list[ResourceSpec]:
+        return [resource for resource in self._resources if resource.action in principal.actions]
+
+
+def _position(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 9:
+        raise InputError("'cursor' is not one that a list of resources gave")
+    return int(cursor)
 
 
 def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:

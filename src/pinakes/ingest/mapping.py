@@ -1,13 +1,20 @@
 """How a catalogue's rows become records."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import orjson
+
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
-from pinakes.model.record import Record, Tag, Value
+from pinakes.ingest.paths import value_at
+from pinakes.ingest.values import is_nothing, read_value, text_of
+from pinakes.model.record import Record, RecordId, Tag, Value
+
+ID_DIGITS = 16
 
 
 def _by_id(record: Record) -> tuple[str, ...]:
@@ -20,9 +27,9 @@ def _never(_row: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMapping:
-    """What a catalogue's package says about its rows."""
+    """What a catalogue says about its rows: the records of a row, what no two records share, rows that are neither."""
 
-    record_of: Callable[[Mapping[str, Any]], Record]
+    records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
 
@@ -70,3 +77,25 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
         case _:
             fits = isinstance(value, str)
     return None if fits else f"is {value!r}, not {field.type}"
+
+
+def build_mapping(spec: CatalogueSpec) -> RowMapping:
+    """Return the mapping that a spec alone describes: each field from its path, one record a row."""
+
+    def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+        values = {field.name: read_value(value_at(row, field.source_path), field) for field in spec.fields.values()}
+        fields = {name: value for name, value in values.items() if value is not None}
+        return (Record(id=_id_of(row, spec, fields), fields=fields, kind=spec.kinds[0]),)
+
+    return RowMapping(records_of=records_of)
+
+
+def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
+    """Return the id that the row has; where it has none, one made of what it says."""
+    stated = value_at(row, spec.id_path) if spec.id_path else None
+    if not is_nothing(stated):
+        return RecordId(text_of(stated))
+    if spec.id_path:
+        raise InputError(f"'{spec.id_path}', the record's id, is missing")
+    said = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
+    return RecordId(hashlib.sha256(said).hexdigest()[:ID_DIGITS])

@@ -5,17 +5,18 @@ resumed by running it again: what is there already is recognised and costs nothi
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
+from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import Vector
-from pinakes.shelf.port import LOCAL, Author, Embedding, Put, ShelfWriter
+from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, Put, ShelfWriter
 from pinakes.sources.port import RowSource, SourceRow
 
 BATCH_RECORDS = 256
@@ -23,7 +24,11 @@ BATCH_RECORDS = 256
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What became of the rows: each is in exactly one of written, unchanged, duplicates, rejected, metadata."""
+    """What became of the rows.
+
+    Each row is read into records, or is metadata, or rejected. Each record is written, unchanged or a duplicate; a row
+    of a duplicate is listed with the rejected ones. Most sources have one record a row.
+    """
 
     rows: int = 0
     written: int = 0
@@ -31,6 +36,7 @@ class IngestReport:
     duplicates: int = 0
     rejected: int = 0
     metadata: int = 0
+    removed: int = 0
     embedded: int = 0
     rejects: list[tuple[str, str]] = field(default_factory=list)
 
@@ -42,29 +48,25 @@ class IngestReport:
 Progress = Callable[[IngestReport], None]
 
 
-def ingest(
-    source: RowSource,
-    *,
-    spec: CatalogueSpec,
-    mapping: RowMapping,
-    writer: ShelfWriter,
-    embedder: Embedder | None,
-    progress: Progress,
-    author: Author = LOCAL,
-) -> IngestReport:
-    """Write every row of the source that makes a record, and publish."""
-    report = IngestReport()
-    batches = _Batches(spec=spec, writer=writer, embedder=embedder, author=author)
-    records = _records(source.iter_rows(), spec, mapping, report)
-    try:
-        while batch := list(islice(records, BATCH_RECORDS)):
-            batches.write(batch, report)
-            progress(report)
-    finally:
-        writer.replace_rejects(source.name, report.rejects)
-    writer.publish()
-    progress(report)
-    return report
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What rows are written to: the shelf and its notes, as the catalogue's spec and mapping say."""
+
+    spec: CatalogueSpec
+    mapping: RowMapping
+    writer: ShelfWriter
+    ledger: Ledger
+    embedder: Embedder | None = None
+    author: Author = LOCAL
+
+
+def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
+    """Bring the shelf up to the source: write what is new or changed, remove what is gone, and publish.
+
+    A source that has everything is read from its beginning, and what it no longer has is removed. One that answers a
+    question is read on from where it was interrupted, and only adds.
+    """
+    return _Run(source, target, progress).run()
 
 
 def digest_of(text: str) -> bytes:
@@ -72,78 +74,136 @@ def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="replace")).digest()
 
 
-def _records(
-    rows: Iterable[SourceRow], spec: CatalogueSpec, mapping: RowMapping, report: IngestReport
-) -> Iterator[Record]:
-    """Yield the record of each row that makes one; count the others."""
-    seen: dict[str, str] = {}
-    for row in rows:
-        report.rows += 1
-        if mapping.is_metadata(row.values):
-            report.metadata += 1
-            continue
+class _Run:
+    """One reading of a source."""
+
+    def __init__(self, source: RowSource, target: Target, progress: Progress) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._report = IngestReport()
+        self._batches = _Batches(target)
+        self._before = target.ledger.origins(source.name)
+        self._unseen = set(self._before)
+        self._identities: dict[str, str] = {}
+
+    def run(self) -> IngestReport:
+        ledger, name = self._target.ledger, self._source.name
+        start = 0 if self._source.is_whole else ledger.position(name)
+        self._report.rows = start
+        records = self._records(start)
         try:
-            record = _record(row, spec, mapping)
+            while batch := list(islice(records, BATCH_RECORDS)):
+                self._batches.write([record for record, _ in batch], self._report)
+                origins = {record.id: origin for record, origin in batch if self._before.get(record.id) != origin}
+                ledger.note_origins(name, origins)
+                if not self._source.is_whole:
+                    ledger.note_position(name, self._report.rows - 1)  # the row being read may have more records
+                self._progress(self._report)
+        finally:
+            if not start:
+                ledger.replace_rejects(name, self._report.rejects)
+        ledger.note_position(name, 0)
+        self._remove_gone()
+        self._target.writer.publish()
+        self._progress(self._report)
+        return self._report
+
+    def _remove_gone(self) -> None:
+        """Delete the records whose rows the source no longer has."""
+        if not self._source.is_whole or not self._unseen:
+            return
+        if not self._report.rows:
+            raise InputError(
+                f"{self._source.name}: it has no rows, and the catalogue had some of it; nothing is removed"
+            )
+        gone = sorted(self._unseen)
+        for start in range(0, len(gone), BATCH_RECORDS):
+            some = gone[start : start + BATCH_RECORDS]
+            self._target.writer.apply([Delete(one) for one in some], author=self._target.author)
+            self._target.ledger.forget_origins(self._source.name, some)
+        self._report.removed = len(gone)
+
+    def _records(self, start: int) -> Iterator[tuple[Record, Origin]]:
+        """Yield the records of each row that makes some; count the others."""
+        ids_by_row: dict[Origin, list[RecordId]] = {}
+        for record_id, origin in self._before.items():
+            if origin.digest:
+                ids_by_row.setdefault(origin, []).append(record_id)
+        for row in self._source.iter_rows(start=start):
+            self._report.rows += 1
+            origin = Origin(row.place, row.digest)
+            if origin in ids_by_row:
+                self._report.unchanged += len(ids_by_row[origin])
+                self._unseen.difference_update(ids_by_row[origin])
+            elif self._target.mapping.is_metadata(row.values):
+                self._report.metadata += 1
+            else:
+                yield from ((record, origin) for record in self._records_of(row))
+
+    def _records_of(self, row: SourceRow) -> Iterator[Record]:
+        try:
+            records = self._checked_records(row)
         except InputError as error:
-            report.rejected += 1
-            report.reject(row.place, error.message)
-            continue
-        identities = mapping.identities_of(record)
-        first = next((seen[one] for one in identities if one in seen), None)
-        if first is not None:
-            report.duplicates += 1
-            report.reject(row.place, f"the same as {first}")
-            continue
-        seen.update(dict.fromkeys(identities, row.place))
-        yield record
+            self._report.rejected += 1
+            self._report.reject(row.place, error.message)
+            return
+        for record in records:
+            identities = self._target.mapping.identities_of(record)
+            first = next((self._identities[one] for one in identities if one in self._identities), None)
+            if first is not None:
+                self._report.duplicates += 1
+                self._report.reject(row.place, f"the same as {first}")
+                continue
+            self._identities.update(dict.fromkeys(identities, row.place))
+            self._unseen.discard(record.id)
+            yield record
+
+    def _checked_records(self, row: SourceRow) -> list[Record]:
+        if row.problem:
+            raise InputError(row.problem)
+        records = list(self._target.mapping.records_of(row.values))
+        for record in records:
+            require_valid(record, self._target.spec)
+        return records
 
 
-def _record(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) -> Record:
-    if row.problem:
-        raise InputError(row.problem)
-    record = mapping.record_of(row.values)
-    require_valid(record, spec)
-    return record
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Batches:
     """Writes batches of records to a shelf."""
 
-    spec: CatalogueSpec
-    writer: ShelfWriter
-    embedder: Embedder | None
-    author: Author
+    def __init__(self, target: Target) -> None:
+        self._target = target
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> None:
         """Write what is new or changed, with the vectors of texts not seen before."""
-        texts = {digest_of(text): text for record in batch if (text := self._text(record))}
-        puts = [Put(record=record, embedding=self._embedding(record)) for record in batch]
-        unchanged = self.writer.unchanged(puts)
+        texts = {record.id: self._text(record) for record in batch}
+        puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
+        unchanged = self._target.writer.unchanged(puts)
         fresh = [put for put in puts if put.record.id not in unchanged]
-        vectors = self._embed({put.embedding.digest: texts[put.embedding.digest] for put in fresh if put.embedding})
+        vectors = self._embed({put.embedding.digest: texts[put.record.id] for put in fresh if put.embedding})
         changes = [_with_vector(put, vectors) for put in fresh]
         if changes:
-            self.writer.apply(changes, author=self.author)  # commit point of a batch
+            self._target.writer.apply(changes, author=self._target.author)  # commit point of a batch
         report.written += len(changes)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
 
     def _text(self, record: Record) -> str:
         """Return what is embedded of a record; nothing where there is no embedder."""
-        return embedding_text(self.spec.embed, record) if self.embedder and self.spec.embed else ""
-
-    def _embedding(self, record: Record) -> Embedding | None:
-        text = self._text(record)
-        return Embedding(digest=digest_of(text)) if text else None
+        embed = self._target.spec.embed
+        return embedding_text(embed, record) if self._target.embedder and embed else ""
 
     def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
         """Return the vectors of those texts that the shelf does not have."""
-        missing = self.writer.missing_embeddings(texts)
+        missing = self._target.writer.missing_embeddings(texts)
         wanted = {digest: text for digest, text in texts.items() if digest in missing}
-        if not wanted or self.embedder is None:
+        if not wanted or self._target.embedder is None:
             return {}
-        return dict(zip(wanted, self.embedder.embed_documents(list(wanted.values())), strict=True))
+        return dict(zip(wanted, self._target.embedder.embed_documents(list(wanted.values())), strict=True))
+
+
+def _embedding(text: str) -> Embedding | None:
+    return Embedding(digest=digest_of(text)) if text else None
 
 
 def _with_vector(put: Put, vectors: Mapping[bytes, Vector]) -> Put:

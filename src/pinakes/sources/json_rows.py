@@ -5,6 +5,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -31,22 +32,25 @@ class JsonRows:
 
     @property
     def name(self) -> str:
-        """The file's name."""
-        return self._path.name
+        """The file's whole path."""
+        return str(self._path.resolve())
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; a list of JSON is known only once it is read."""
         with open_unpacked(self._path) as file:
             return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
-    def iter_rows(self) -> Iterator[SourceRow]:
+    @property
+    def is_whole(self) -> bool:
+        """A file has all its rows."""
+        return True
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; the form is told by the name, and by the first character where the name does not."""
         try:
             with open_unpacked(self._path) as file:
-                if _is_lines(self._path, file):
-                    yield from self._iter_lines(file)
-                else:
-                    yield from self._iter_list(file.read())
+                rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
+                yield from islice(rows, start, None)
         except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
             raise InputError(f"{self._path}: cannot be read: {error}") from error
 

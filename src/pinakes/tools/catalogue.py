@@ -1,6 +1,7 @@
 """An open catalogue, as tools get it: what it is, and the ways to ask it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.recommend.recommender import Recommender
@@ -17,3 +18,5 @@ class OpenCatalogue:
     shelf: Shelf
     searcher: Searcher
     recommender: Recommender
+    folder: Path | None = None
+    """Where it is in the library; None where it is not in one."""

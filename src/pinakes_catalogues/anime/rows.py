@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from pinakes.api import InputError, Record, RecordId, Tag
+from pinakes.api import InputError, Record, RecordId, RowMapping, Tag
 
 PROVIDERS = {
     "myanimelist.net/anime/": "mal",
@@ -58,6 +58,11 @@ def record_of(row: Mapping[str, Any]) -> Record:
     return Record(id=_id_of(sources, title), fields={name: value for name, value in fields.items() if value})
 
 
+def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+    """Return the one record of a row."""
+    return (record_of(row),)
+
+
 def identities_of(record: Record) -> tuple[str, ...]:
     """Return what no two records share: their pages at the providers."""
     return record.get("sources") or (record.id,)
@@ -66,6 +71,9 @@ def identities_of(record: Record) -> tuple[str, ...]:
 def is_metadata(row: Mapping[str, Any]) -> bool:
     """Tell whether a row is the file's own description rather than an anime."""
     return "title" not in row and ("$schema" in row or "license" in row)
+
+
+MAPPING = RowMapping(records_of=records_of, identities_of=identities_of, is_metadata=is_metadata)
 
 
 def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:

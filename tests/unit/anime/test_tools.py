@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pinakes.app import App
-from pinakes.build import add_catalogue
+from pinakes.build import add_catalogue, builtin_recipe
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
@@ -146,7 +146,12 @@ def test_tags_that_the_table_does_not_know_are_listed_under_other(tmp_path: Any,
     (tmp_path / "rows.jsonl").write_text(json.dumps(row))
     app = App(Settings(home=tmp_path / "home"))
     add_catalogue(
-        app, JsonRows(tmp_path / "rows.jsonl"), spec_name="anime", name="anime", progress=lambda _r: None, embed=False
+        app,
+        JsonRows(tmp_path / "rows.jsonl"),
+        recipe=builtin_recipe("anime"),
+        name="anime",
+        progress=lambda _r: None,
+        embed=False,
     )
     app.close()
     with open_library(Settings(home=tmp_path / "home")) as library:

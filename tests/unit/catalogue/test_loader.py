@@ -32,4 +32,4 @@ def test_a_spec_of_ones_own_is_read_from_a_file_and_equals_the_built_in_one(tmp_
     built_in = get_builtin("papers")
     path = tmp_path / "catalogue.toml"
     path.write_text(built_in.declaration, encoding="utf-8")
-    assert load_spec(path) == built_in.spec
+    assert load_spec(path).spec == built_in.spec

@@ -7,8 +7,8 @@ import pytest
 
 from pinakes.errors import UnavailableError
 from pinakes.ingest import pipeline
-from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import IngestReport, ingest
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.pipeline import IngestReport, Target, ingest
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.memory import MemoryShelf
@@ -17,9 +17,7 @@ from pinakes_catalogues.anime import rows as anime_rows
 
 pytestmark = pytest.mark.row("A10")
 
-MAPPING = RowMapping(
-    record_of=anime_rows.record_of, identities_of=anime_rows.identities_of, is_metadata=anime_rows.is_metadata
-)
+MAPPING = anime_rows.MAPPING
 BATCH = 4
 
 
@@ -37,7 +35,9 @@ class Rows:
         self.rows = rows
         self.breaks_after = breaks_after
 
-    def iter_rows(self) -> Iterator[SourceRow]:
+    is_whole = True
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         for number, values in enumerate(self.rows, start=1):
             if self.breaks_after is not None and number > self.breaks_after:
                 raise KeyboardInterrupt
@@ -52,18 +52,15 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def build(anime_spec: Any, embedder: Any) -> Callable[..., IngestReport]:
     """Build into one shelf in memory, which the function carries along."""
-    shelf = MemoryShelf(anime_spec, model=embedder.model)
+    shelf, ledger = MemoryShelf(anime_spec, model=embedder.model), Ledger()
 
     def run(source: Any, *, embed: bool = True, progress: Any = lambda _report: None) -> IngestReport:
-        return ingest(
-            source,
-            spec=anime_spec,
-            mapping=MAPPING,
-            writer=shelf,
-            embedder=embedder if embed else None,
-            progress=progress,
+        target = Target(
+            spec=anime_spec, mapping=MAPPING, writer=shelf, ledger=ledger, embedder=embedder if embed else None
         )
+        return ingest(source, target, progress=progress)
 
+    run.ledger = ledger  # type: ignore[attr-defined]
     run.shelf = shelf  # type: ignore[attr-defined]
     return run
 
@@ -102,12 +99,12 @@ def test_what_is_left_out_is_listed_with_its_place_and_reason(build: Any) -> Non
         ("line 3", "'title' is missing"),
         ("line 4", "'episodes' is 'many', not a whole number"),
     ]
-    assert build.shelf.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
+    assert build.ledger.rejects() == [("rows.jsonl", place, reason) for place, reason in report.rejects]
 
 
 def test_a_row_that_could_not_be_read_is_a_reject_and_the_others_go_on(build: Any) -> None:
     class Broken(Rows):
-        def iter_rows(self) -> Iterator[SourceRow]:
+        def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
             yield SourceRow(place="line 1", values={}, problem="not valid JSON")
             yield SourceRow(place="line 2", values=row(2))
 
@@ -181,9 +178,9 @@ def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(build
     rows = [{"title": ""}, *(row(number) for number in range(9))]
     with pytest.raises(KeyboardInterrupt):
         build(Rows(rows, breaks_after=6))
-    assert len(build.shelf.rejects()) == 1
+    assert len(build.ledger.rejects()) == 1
     build(Rows(rows[1:]))
-    assert build.shelf.rejects() == []
+    assert build.ledger.rejects() == []
 
 
 def test_without_an_embedder_records_are_written_without_vectors(build: Any, embedder: Any) -> None:

@@ -61,8 +61,8 @@ def test_a_file_of_several_zstd_frames_is_read_to_its_end(tmp_path: Path) -> Non
     assert len(read(tmp_path, "a.jsonl.zst", packed)) == 1_000
 
 
-def test_the_name_of_a_source_is_its_file_s(tmp_path: Path) -> None:
-    assert source(tmp_path, "a.jsonl", LINES).name == "a.jsonl"
+def test_the_name_of_a_source_is_its_file_s_whole_path(tmp_path: Path) -> None:
+    assert source(tmp_path, "a.jsonl", LINES).name == str(tmp_path.resolve() / "a.jsonl")
 
 
 def test_blank_lines_are_passed_over_but_counted_as_lines(tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""The ledger: what is known of a catalogue's sources: the row that each record came from, refusals, positions.
+
+It is kept beside the records and never in their transaction: a note is made after the records are written, so that a
+kill between the two only means that a row is looked at again.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from pinakes.errors import StorageError
+from pinakes.model.record import RecordId
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS origins (
+    source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (source, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rejects (
+    source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
+"""
+BUSY_TIMEOUT_MS = 5_000
+
+
+class Origin(NamedTuple):
+    """The row that a record came from, and the digest of what the row said; empty where its source has none."""
+
+    row: str
+    digest: str
+
+
+class Ledger:
+    """The notes of one catalogue, in a file or, without a path, in memory."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        try:
+            self._db = apsw.Connection(":memory:" if path is None else str(path))
+            self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            self._db.pragma("journal_mode", "wal")
+            self._db.execute(SCHEMA)
+        except apsw.Error as error:
+            raise StorageError(f"{path}: cannot be opened: {error}") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def origins(self, source: str) -> dict[RecordId, Origin]:
+        """Return the records that came from a source, each with its row."""
+        rows = self._db.execute("SELECT id, row, digest FROM origins WHERE source = ?", (source,))
+        return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
+
+    def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
+        """Remember where these records came from."""
+        with self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?)",
+                ((source, record_id, *origin) for record_id, origin in origins.items()),
+            )
+
+    def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
+        """Forget records that are gone."""
+        with self._db:
+            self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", ((source, one) for one in ids))
+
+    def rejects(self) -> list[tuple[str, str, str]]:
+        """Return the rows that were left out: source, place, reason."""
+        rows = self._db.execute("SELECT source, place, reason FROM rejects ORDER BY 1, 2")
+        return [(str(source), str(place), str(reason)) for source, place, reason in rows]
+
+    def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
+        with self._db:
+            self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
+            self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
+
+    def position(self, source: str) -> int:
+        """Return after how many rows an interrupted reading of a source goes on; 0: from its beginning."""
+        return int(self._db.execute("SELECT rows FROM positions WHERE source = ?", (source,)).get or 0)
+
+    def note_position(self, source: str, rows: int) -> None:
+        """Remember how many rows of a source are done; 0 when all are."""
+        with self._db:
+            self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
+            if rows:
+                self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))

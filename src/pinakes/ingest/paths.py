@@ -1,0 +1,28 @@
+"""Where a field's value stands in a row: `title`, `stats.power`, `authors[].name`, `firstname surname`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def value_at(row: Mapping[str, Any], path: str) -> Any:
+    """Return what stands at a path, None where nothing does.
+
+    A column of that very name comes first. `a b` joins the texts at both with a space; `list[].key` is a list of what
+    each item has, nested lists in one.
+    """
+    if path in row:
+        return row[path]
+    if " " in path:
+        parts = [str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")]
+        return " ".join(parts) or None
+    return _walk(row, path.split("."))
+
+
+def _walk(value: Any, steps: list[str]) -> Any:
+    for place, step in enumerate(steps):
+        name = step.removesuffix("[]")
+        value = value.get(name) if isinstance(value, Mapping) else None
+        if step.endswith("[]"):
+            found = [_walk(item, steps[place + 1 :]) for item in value or () if item is not None]
+            return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
+    return value

@@ -1,0 +1,49 @@
+"""Resources: what a client can read by address. Declared like tools; knows no transport.
+
+A catalogue's records are at `pinakes://CATALOGUE/ID`, which the generic tools declare. A built-in catalogue may add
+files of its own (`judokon://synonyms.json`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pinakes.model.principal import Action, Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceContent:
+    """What stands at an address: a text, or bytes."""
+
+    mime_type: str
+    text: str | None = None
+    blob: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceEntry:
+    """An address in a list of resources."""
+
+    uri: str
+    name: str
+    title: str = ""
+    mime_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """Addresses that begin alike. It cannot be declared without the action it needs."""
+
+    prefix: str
+    """What its addresses begin with, such as `judokon://`."""
+    action: Action
+    entries: Callable[[Principal], Sequence[ResourceEntry]]
+    """The addresses worth listing for a principal; not necessarily all that can be read."""
+    read: Callable[[Principal, str], ResourceContent | None]
+    """What stands at the rest of an address; None where nothing does that the principal may see."""
+    template: str = ""
+    """An RFC 6570 template for addresses that are not listed, such as `pinakes://{catalogue}/{+id}`."""
+    name: str = ""
+    """What the template is called."""
+    description: str = ""
+    complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
+    """Values for a variable of the template that begin like what was typed: (principal, variable, typed, others)."""

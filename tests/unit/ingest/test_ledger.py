@@ -1,0 +1,46 @@
+"""The ledger: where records came from, what was refused, how far a reading got."""
+
+from pathlib import Path
+
+import pytest
+
+from pinakes.errors import StorageError
+from pinakes.ingest.ledger import Ledger, Origin
+from pinakes.model.record import RecordId
+
+ONE, TWO = RecordId("one"), RecordId("two")
+
+
+def test_rejects_of_a_source_are_replaced_by_those_of_its_next_run() -> None:
+    ledger = Ledger()
+    ledger.replace_rejects("a.csv", [("line 2", "no title"), ("line 9", "no id")])
+    ledger.replace_rejects("b.csv", [("line 1", "no id")])
+    ledger.replace_rejects("a.csv", [("line 9", "no id")])
+    assert ledger.rejects() == [("a.csv", "line 9", "no id"), ("b.csv", "line 1", "no id")]
+
+
+def test_origins_are_kept_by_source_until_they_are_forgotten(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.note_origins("a.csv", {ONE: Origin("line 1", ""), TWO: Origin("line 2", "")})
+    ledger.note_origins("a.csv", {TWO: Origin("line 3", "d")})
+    ledger.note_origins("b.csv", {ONE: Origin("line 1", "")})
+    ledger.forget_origins("b.csv", [ONE])
+    ledger.close()
+    again = Ledger(tmp_path / "ledger.sqlite")
+    assert again.origins("a.csv") == {ONE: Origin("line 1", ""), TWO: Origin("line 3", "d")}
+    assert again.origins("b.csv") == {}
+    again.close()
+
+
+def test_a_position_is_kept_until_the_reading_is_done() -> None:
+    ledger = Ledger()
+    assert ledger.position("arxiv:x") == 0
+    ledger.note_position("arxiv:x", 300)
+    assert ledger.position("arxiv:x") == 300
+    ledger.note_position("arxiv:x", 0)
+    assert ledger.position("arxiv:x") == 0
+
+
+def test_a_ledger_that_cannot_be_opened_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be opened"):
+        Ledger(tmp_path / "no such folder" / "ledger.sqlite")
