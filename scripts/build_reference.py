@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -25,6 +25,8 @@ from pinakes.catalogue import declaration
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin, list_builtin_names
 from pinakes.cli.main import cli
 from pinakes.errors import ExpectedError
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import generic_tools
 from pinakes.tools.spec import ToolSpec
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
@@ -70,6 +72,8 @@ def lagging_pages(folder: Path) -> list[str]:
 def tools_page() -> str:
     """Return the page of every tool of every built-in catalogue that has tools."""
     parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
+    every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=get_builtin("anime").spec))]
+    parts += ["## Every catalogue", *(_tool_section(tool) for tool in generic_tools(every))]
     for name, tools in iter_catalogue_tools():
         parts.append(f"## Catalogue `{name}`")
         parts += [_tool_section(tool) for tool in tools]
@@ -164,7 +168,7 @@ def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
     for name in list_builtin_names():
         builtin = get_builtin(name)
         if builtin.folder.joinpath("tools.py").is_file():
-            stand_in = SimpleNamespace(name=name, spec=builtin.spec)
+            stand_in = SimpleNamespace(name="handbook" if name == "documents" else name, spec=builtin.spec, folder=None)
             yield name, importlib.import_module(f"{BUILTIN_PACKAGE}.{name}.tools").tools([stand_in])
 
 
@@ -225,7 +229,9 @@ def type_of(node: Schema, definitions: Schema, *, with_null: bool = True) -> str
         return f"list of {type_of(node.get('items', {}), definitions)}"
     if isinstance(node.get("additionalProperties"), dict):
         return f"NAME → {type_of(node['additionalProperties'], definitions)}"
-    return PLAIN_TYPES[node["type"]]
+    if isinstance(node.get("type"), list):
+        return " or ".join(PLAIN_TYPES[one] for one in node["type"] if with_null or one != "null")
+    return PLAIN_TYPES[node["type"]] if "type" in node else "anything"
 
 
 def limits_of(node: Schema) -> list[str]:
@@ -246,7 +252,7 @@ def _tool_section(tool: ToolSpec) -> str:
         [
             f"### `{tool.name}`",
             tool.description,
-            f"{tool.title}. Needs the action `{tool.action}`; counts as a {tool.cost}"
+            f"{tool.title + '. ' if tool.title else ''}Needs the action `{tool.action}`; counts as a {tool.cost}"
             + (" and changes nothing." if tool.read_only else "."),
             _table(("argument", "type", "default", "limits", "meaning"), _argument_rows(arguments)),
             _table(("result field", "type", "meaning"), _result_rows(result)),

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from pinakes.app import App
-from pinakes.build import add_sample
+from pinakes.build import SAMPLES, add_sample
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.weights import pull_model
@@ -385,6 +385,25 @@ def plain_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add_sample(app, "anime", progress=lambda _report: None, embed=False)
     app.close()
     return home
+
+
+@pytest.fixture(scope="session")
+def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with every sample catalogue, without vectors."""
+    home = tmp_path_factory.mktemp("whole")
+    app = App(Settings(home=home))
+    for one in SAMPLES:
+        report = add_sample(app, one.name, progress=lambda _report: None, embed=False)
+        assert (report.rejected, report.duplicates) == (0, 0)
+    app.close()
+    return home
+
+
+@pytest.fixture(scope="session")
+def whole(whole_home: Path) -> Iterator[Library]:
+    """The library with every sample catalogue, opened in this process."""
+    with opened(Settings(home=whole_home)) as library:
+        yield library
 
 
 @pytest.fixture(scope="session")

@@ -12,23 +12,24 @@ from typing import Protocol, cast
 
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.embed.adapters import build_embedder
+from pinakes.embed.adapters import build_embedder, is_on_this_machine
 from pinakes.embed.port import Embedder
-from pinakes.errors import NotFoundError
+from pinakes.errors import NotFoundError, StorageError
 from pinakes.gate.gate import Gate
 from pinakes.library import Installed, Library
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
+from pinakes.search.calibrate import Calibration, find_calibration
 from pinakes.search.rerank import Reranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_resources, generic_tools
-from pinakes.tools.spec import ToolSpec
 
 RERANK_MODULE = "pinakes.search.remote_reranker"
 LEDGER_FILE = "ledger.sqlite"
+CALIBRATION_FILE = "calibration.json"
 
 
 class ToolChoice(StrEnum):
@@ -50,12 +51,14 @@ class App:
     @cached_property
     def embedder(self) -> Embedder:
         """The embedder that the settings name."""
-        return build_embedder(self.settings.embedding, self.settings.models_folder)
+        settings = self.settings
+        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
 
     @cached_property
     def reranker(self) -> Reranker | None:
         """The reranker, where one is configured."""
-        if not self.settings.rerank.url:
+        url = self.settings.rerank.url
+        if not url or (self.settings.offline and not is_on_this_machine(url)):
             return None
         return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
 
@@ -94,31 +97,33 @@ class App:
         if not wanted:
             raise NotFoundError("the library is empty; run: pinakes init")
         opened = [self.open_catalogue(one.name) for one in wanted]
-        by_spec: dict[str, list[OpenCatalogue]] = {}
-        for one, catalogue in zip(wanted, opened, strict=True):
-            if one.own_declaration is None:
-                by_spec.setdefault(one.spec_name, []).append(catalogue)
-        own_tools: list[ToolSpec] = []
-        resources = generic_resources(opened)
-        for spec_name, catalogues in by_spec.items():
-            part = find_catalogue_part(spec_name, "tools")
-            if part is not None:
-                own_tools += part.tools(catalogues)
-                resources += part.resources(catalogues) if hasattr(part, "resources") else []
-        has_own_tools = {catalogue.name for some in by_spec.values() for catalogue in some} if own_tools else set()
-        needs_generic = len(opened) > 1 or any(catalogue.name not in has_own_tools for catalogue in opened)
-        shown = [] if tools is ToolChoice.GENERIC else own_tools
-        if tools in (ToolChoice.GENERIC, ToolChoice.ALL) or (tools is ToolChoice.AUTO and needs_generic):
-            shown = [*shown, *generic_tools(opened)]
-        return Gate(shown, resources)
+        parts = self._tool_parts(wanted)
+        own = [tool for part, some in parts for tool in part.tools(some)]
+        resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
+        has_more = len(opened) > 1 or not own
+        with_generic = tools in (ToolChoice.GENERIC, ToolChoice.ALL) or (tools is ToolChoice.AUTO and has_more)
+        shown = [] if tools is ToolChoice.GENERIC else own
+        return Gate(
+            [*shown, *generic_tools(opened)] if with_generic else shown, [*resources, *generic_resources(opened)]
+        )
 
     def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return the catalogues that follow the same spec, so that its tools can serve only the first of them."""
-        by_spec: dict[str, list[str]] = {}
-        for one in self.library.list_installed():
-            if not names or one.name in names:
-                by_spec.setdefault(one.spec_name, []).append(one.name)
-        return {spec_name: shared for spec_name, shared in by_spec.items() if len(shared) > 1}
+        """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
+        wanted = [one for one in self.library.list_installed() if not names or one.name in names]
+        return {
+            some[0].spec.name: [catalogue.name for catalogue in some]
+            for part, some in self._tool_parts(wanted)
+            if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
+        }
+
+    def _tool_parts(self, wanted: Sequence[Installed]) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
+        """Return the built-in tools modules that these catalogues call for, each with its catalogues."""
+        by_spec: dict[str, list[OpenCatalogue]] = {}
+        for one in wanted:
+            if one.own_declaration is None:
+                by_spec.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
+        found = [(find_catalogue_part(spec_name, "tools"), some) for spec_name, some in by_spec.items()]
+        return [(part, some) for part, some in found if part is not None]
 
     def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
         return OpenCatalogue(
@@ -127,8 +132,14 @@ class App:
             shelf=shelf,
             searcher=Searcher(shelf=shelf, embedder=self.embedder, reranker=self.reranker),
             recommender=Recommender(shelf=shelf, embedder=self.embedder, this_year=_this_year),
+            calibration=self._calibration(installed, shelf),
             folder=installed.folder,
         )
+
+    def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:
+        """Return the calibration of a catalogue, unless it is of another model than the vectors are by now."""
+        calibration = find_calibration(installed.folder / CALIBRATION_FILE)
+        return calibration if calibration and calibration.model == shelf.reader().model else None
 
 
 class _ShelfType(Protocol):
@@ -145,6 +156,8 @@ SHELVES = {
 
 
 def _shelf_type(kind: str) -> _ShelfType:
+    if kind not in SHELVES:
+        raise StorageError(f"there is no shelf of the kind '{kind}'; known: {', '.join(SHELVES)}")
     module, name = SHELVES[kind]
     return cast(_ShelfType, getattr(importlib.import_module(module), name))
 

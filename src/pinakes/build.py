@@ -1,22 +1,37 @@
 """Building catalogues: a source in, a catalogue in the library and its pack out."""
 
 import importlib.resources
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from pinakes.app import LEDGER_FILE, App, find_catalogue_part
-from pinakes.catalogue.loader import LoadedSpec, get_builtin
-from pinakes.errors import ExpectedError
+from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App, find_catalogue_part
+from pinakes.catalogue.infer import Inferred, infer_declaration
+from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
+from pinakes.catalogue.profile import profile_columns
+from pinakes.embed.port import Embedder
+from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.pipeline import IngestReport, Progress, Target, ingest
+from pinakes.library import Installed
+from pinakes.model.record import Record
 from pinakes.packs.builder import build_pack
+from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
+from pinakes.shelf.port import Shelf
 from pinakes.sources.opener import open_source
 from pinakes.sources.port import RowSource
+from pinakes.sources.sqlite_rows import SqliteRows
 
 PACK_FOLDER = "pack"
+SAMPLE_HEAD = 2000
+SAMPLE_SPREAD = 500
+SAMPLE_READ = 200_000
+"""How many rows are read to infer a spec: those at the beginning, those spread over the rest, and where that ends."""
+SHOWN_RECORDS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +46,15 @@ class Sample:
 SAMPLES = (
     Sample(name="anime", spec_name="anime", path="sample.jsonl"),
     Sample(name="papers", spec_name="papers", path="sample.jsonl"),
+    Sample(name="judoka", spec_name="judoka", path="sample"),
+    Sample(name="handbook", spec_name="documents", path="sample/handbook"),
+    Sample(name="dnd", spec_name="documents", path="sample/dnd"),
+    Sample(name="personal", spec_name="documents", path="sample/personal"),
 )
+
+
+def _keep_none(_location: str, _folder: Path) -> None:
+    """Keep no files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +64,8 @@ class Recipe:
     loaded: LoadedSpec
     mapping: RowMapping
     is_own: bool = False
+    keep_files: Callable[[str, Path], None] = _keep_none
+    """Keeps in the catalogue's folder what its tools need of the files at a location."""
 
     @property
     def spec_name(self) -> str:
@@ -52,8 +77,9 @@ def builtin_recipe(spec_name: str) -> Recipe:
     """Return the recipe of a built-in catalogue; one without rows of its own is mapped as its spec says."""
     builtin = get_builtin(spec_name)
     rows = find_catalogue_part(spec_name, "rows")
-    mapping = build_mapping(builtin.spec) if rows is None else rows.MAPPING
-    return Recipe(loaded=builtin, mapping=mapping)
+    if rows is None:
+        return Recipe(loaded=builtin, mapping=build_mapping(builtin.spec))
+    return Recipe(loaded=builtin, mapping=rows.MAPPING, keep_files=getattr(rows, "keep_files", _keep_none))
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
@@ -87,7 +113,9 @@ def add_catalogue(
                 spec=loaded.spec, mapping=recipe.mapping, writer=shelf.writer(), ledger=ledger, embedder=embedder
             )
             report = ingest(source, target, progress=progress)
-            build_pack(shelf.reader(), loaded.declaration, place.folder / PACK_FOLDER, name=name)
+            if report.written or report.removed or not _is_derived(place, embedder):
+                _derive(shelf, loaded, place, embedder)
+            recipe.keep_files(source.name, place.folder)
             app.library.complete(place, source=source.name)
     except ExpectedError:
         if shelf.is_empty():
@@ -98,11 +126,93 @@ def add_catalogue(
     return report
 
 
-def open_rows(spec_name: str, location: str) -> RowSource:
+def _is_derived(place: Installed, embedder: Embedder | None) -> bool:
+    """Tell whether what depends on the records is there, and whole."""
+    try:
+        calibration = find_calibration(place.folder / CALIBRATION_FILE)
+    except StorageError:
+        return False
+    is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
+    return is_calibrated and (place.folder / PACK_FOLDER).is_dir()
+
+
+def _derive(shelf: Shelf, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
+    """Make what depends on the records: the pack, and what a cosine means in this catalogue."""
+    reader = shelf.reader()
+    build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
+    calibration = calibrate(reader, loaded.spec, embedder) if embedder else None
+    if calibration is not None:
+        save_calibration(calibration, place.folder / CALIBRATION_FILE)
+
+
+def find_own_recipe(app: App, name: str) -> Recipe | None:
+    """Return the recipe of an installed catalogue that has a spec of its own, None where there is no such catalogue."""
+    installed = next((one for one in app.library.list_installed() if one.name == name), None)
+    if installed is None:
+        return None
+    if installed.own_declaration is None:
+        raise InputError(
+            f"'{name}' is a catalogue of the built-in '{installed.spec_name}'; choose another --name, or give "
+            f"--as {installed.spec_name} where the rows have its layout"
+        )
+    return own_recipe(app.spec_of(installed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A spec that was inferred from a source's rows, and the first of the records that it makes of them."""
+
+    inferred: Inferred
+    loaded: LoadedSpec
+    records: tuple[Record, ...]
+
+
+def propose(source: RowSource, *, name: str) -> Proposal:
+    """Infer a spec for a catalogue of this name from some of the source's rows."""
+    rows = sample_rows(source)
+    id_column = source.id_column if isinstance(source, SqliteRows) else None
+    try:
+        inferred = infer_declaration(profile_columns(rows), name=name, id_column=id_column)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}") from error
+    loaded = LoadedSpec(
+        spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
+    )
+    records_of = build_mapping(loaded.spec).records_of
+    records = tuple(record for row in rows[:SHOWN_RECORDS] for record in records_of(row))
+    return Proposal(inferred=inferred, loaded=loaded, records=records)
+
+
+def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
+    """Return the rows that a spec is inferred from: the first ones, and an even spread of those after them.
+
+    A source that answers a question is not asked for more than the first.
+    """
+    read = SAMPLE_READ if source.is_whole else SAMPLE_HEAD
+    head: list[Mapping[str, Any]] = []
+    spread: list[Mapping[str, Any]] = []
+    problem, step = "", 1
+    for number, row in enumerate(islice(source.iter_rows(), read)):
+        if row.problem:
+            problem = problem or f"{row.place}: {row.problem}"
+        elif len(head) < SAMPLE_HEAD:
+            head.append(row.values)
+        elif number % step == 0:
+            spread.append(row.values)
+            if len(spread) == 2 * SAMPLE_SPREAD:
+                spread, step = spread[::2], 2 * step
+    if problem and not head:
+        raise InputError(f"{source.name}: no row can be read; {problem}")
+    return head + spread
+
+
+def open_rows(
+    spec_name: str | None, location: str, *, table: str | None = None, query: str | None = None, offline: bool = False
+) -> RowSource:
     """Return the source at a location; a built-in catalogue may read some locations in a way of its own."""
-    rows = find_catalogue_part(spec_name, "rows")
+    rows = find_catalogue_part(spec_name, "rows") if spec_name else None
     own = rows.open_rows(location) if rows is not None and hasattr(rows, "open_rows") else None
-    return own or open_source(location)
+    return own or open_source(location, table=table, query=query, offline=offline)
 
 
 def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:

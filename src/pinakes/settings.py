@@ -49,6 +49,8 @@ class EmbeddingSettings:
     """Put before every query. Not used by `local`."""
     document_prefix: str = ""
     """Put before every text that is stored. Not used by `local`."""
+    lower_case: bool = True
+    """Whether texts are sent in lower case, stored ones and queries alike. Not used by `local`."""
     timeout_s: float = 2.0
     """How many seconds a query's vector may take; a batch of texts may take 30 times as long. Not used by `local`."""
     batch_size: int = 32
@@ -115,6 +117,7 @@ ENVIRONMENT = {
     "PINAKES_EMBED_API_KEY": ("embedding", "api_key"),
     "PINAKES_EMBED_QUERY_PREFIX": ("embedding", "query_prefix"),
     "PINAKES_EMBED_DOCUMENT_PREFIX": ("embedding", "document_prefix"),
+    "PINAKES_EMBED_LOWER_CASE": ("embedding", "lower_case"),
     "PINAKES_EMBED_TIMEOUT_S": ("embedding", "timeout_s"),
     "PINAKES_EMBED_FOLDER": ("embedding", "folder"),
     "PINAKES_EMBED_PATH": ("embedding", "path"),
@@ -177,7 +180,7 @@ def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any
             raise InputError(f"unknown setting '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
         wanted = type(getattr(default, key))
         try:
-            changes[key] = wanted(value)
+            changes[key] = _flag(f"{name}.{key}", value) if wanted is bool else wanted(value)
         except (TypeError, ValueError) as error:
             raise InputError(f"setting '{name}.{key}': {value!r} is not {wanted.__name__}") from error
     return replace(default, **changes)

@@ -1,6 +1,13 @@
 """The shelf under test: every implementation of the port, with records made for every built-in catalogue."""
 
+import contextlib
 import hashlib
+import importlib
+import importlib.util
+import json
+import select
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +28,7 @@ from pinakes.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
 from pinakes.text.query import analyse_query
 
 MODEL = ModelId(name="test-model", dimension=16)
+ANSWER_TIMEOUT_S = 30
 
 
 def _memory(_folder: Path, spec: CatalogueSpec) -> Shelf:
@@ -31,7 +39,17 @@ def _embedded(folder: Path, spec: CatalogueSpec) -> Shelf:
     return EmbeddedShelf.create(folder, spec, model=MODEL)
 
 
-SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {"memory": _memory, "embedded": _embedded}
+def _lance(folder: Path, spec: CatalogueSpec) -> Shelf:
+    shelf_type = importlib.import_module("pinakes.shelf.lance.shelf").LanceShelf
+    shelf: Shelf = shelf_type.create(folder, spec, model=MODEL)
+    return shelf
+
+
+SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {
+    "memory": _memory,
+    "embedded": _embedded,
+    "lance": _lance,
+}
 """Every implementation of the port; a new one is added here and passes everything."""
 
 
@@ -181,7 +199,14 @@ def shelf_folder() -> Iterator[Path]:
         yield Path(folder) / "shelf"
 
 
-@pytest.fixture(params=list(SHELVES))
+WITHOUT_LANCEDB = pytest.mark.skipif(
+    importlib.util.find_spec("lancedb") is None, reason="LanceDB is not installed: pip install 'pinakes[lance]'"
+)
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=WITHOUT_LANCEDB if name == "lance" else ()) for name in SHELVES],
+)
 def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Path) -> Iterator[Stock]:
     """An empty shelf of every implementation."""
     shelf = SHELVES[request.param](shelf_folder, spec)
@@ -196,3 +221,56 @@ def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     shelf = _embedded(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()
+
+
+@pytest.fixture
+def lance_stock(shelf_folder: Path) -> Iterator[Stock]:
+    """An empty LanceDB shelf of one catalogue."""
+    spec = get_builtin("anime").spec
+    shelf = _lance(shelf_folder, spec)
+    yield Stock(shelf=shelf, spec=spec)
+    shelf.close()
+
+
+class Other:
+    """Another process, asked line by line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, line: str) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        return json.loads(self.read())
+
+    def has_spoken(self) -> bool:
+        assert self._process.poll() in (None, 0), "the other process failed"
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
+
+    def wait(self) -> int:
+        return self._process.wait(ANSWER_TIMEOUT_S)
+
+    def read(self) -> str:
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)
+        assert ready, "the other process did not answer"
+        return self._process.stdout.readline().strip()
+
+
+@contextlib.contextmanager
+def _other_process(script: str, folder: Path) -> Iterator[Other]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            yield Other(process)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def other_process() -> Callable[[str, Path], contextlib.AbstractContextManager[Other]]:
+    """Runs a script, with a folder as its argument, in a process of its own."""
+    return _other_process

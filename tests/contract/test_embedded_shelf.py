@@ -1,15 +1,9 @@
 """What the embedded shelf owes beyond the port: derived indexes, other processes, one writer at a time."""
 
-import contextlib
-import json
 import logging
-import select
 import shutil
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +17,6 @@ from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Author, Delete, Put
 from pinakes.text.query import TextQuery, analyse_query
-
-ANSWER_TIMEOUT_S = 30
 
 READING_PROCESS = """
 import json, pathlib, sys
@@ -64,41 +56,6 @@ for number in range(40):
     shelf.publish()
 print("done", flush=True)
 """
-
-
-class Other:
-    """Another process, asked line by line."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def ask(self, line: str) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
-        return json.loads(self.read())
-
-    def has_spoken(self) -> bool:
-        assert self._process.poll() in (None, 0), "the other process failed"
-        return bool(select.select([self._process.stdout], [], [], 0)[0])
-
-    def read(self) -> str:
-        assert self._process.stdout is not None
-        ready, _, _ = select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)
-        assert ready, "the other process did not answer"
-        return self._process.stdout.readline().strip()
-
-
-@contextlib.contextmanager
-def other_process(script: str, folder: Path) -> Iterator[Other]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
-        try:
-            yield Other(process)
-        finally:
-            process.kill()
 
 
 def query(text: str) -> TextQuery:
@@ -211,7 +168,9 @@ def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None
 # Other processes
 
 
-def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(embedded_stock: Any) -> None:
+def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(
+    embedded_stock: Any, other_process: Any
+) -> None:
     fill(embedded_stock, 2)
     with other_process(READING_PROCESS, embedded_stock.shelf.folder) as other:
         assert other.ask("robot") == [["r0", "r1"], 2, None]
@@ -221,7 +180,9 @@ def test_an_open_process_sees_a_put_and_a_delete_of_another_at_its_next_call(emb
         assert other.ask("robot") == [["r1"], 2, None]
 
 
-def test_an_open_process_indexes_by_itself_what_another_did_not_publish(embedded_stock: Any) -> None:
+def test_an_open_process_indexes_by_itself_what_another_did_not_publish(
+    embedded_stock: Any, other_process: Any
+) -> None:
     fill(embedded_stock, 2)
     with other_process(READING_PROCESS, embedded_stock.shelf.folder) as other:
         assert other.ask("samurai") == [[], 2, None]
@@ -230,7 +191,7 @@ def test_an_open_process_indexes_by_itself_what_another_did_not_publish(embedded
 
 
 def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lock(
-    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+    embedded_stock: Any, other_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shelf_module, "WRITER_LOCK_TIMEOUT_S", 0.2)
     folder = embedded_stock.shelf.folder
@@ -246,7 +207,9 @@ def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lo
     assert embedded_stock.shelf.reader().count(WHOLE) == 1
 
 
-def test_a_reader_that_cannot_catch_up_while_another_process_writes_says_it_is_stale(embedded_stock: Any) -> None:
+def test_a_reader_that_cannot_catch_up_while_another_process_writes_says_it_is_stale(
+    embedded_stock: Any, other_process: Any
+) -> None:
     fill(embedded_stock, 2)
     assert embedded_stock.shelf.reader().stale is None
     embedded_stock.shelf.apply([Put(record=embedded_stock.record("new"))])
@@ -267,7 +230,9 @@ def test_a_reader_catches_up_with_whatever_a_dead_writer_left_unpublished(embedd
     assert (view.stale, view.count(WHOLE)) == (None, 2_502)
 
 
-def test_every_view_taken_while_another_process_writes_is_of_one_moment(embedded_stock: Any) -> None:
+def test_every_view_taken_while_another_process_writes_is_of_one_moment(
+    embedded_stock: Any, other_process: Any
+) -> None:
     fill(embedded_stock, 2)
     seen = set()
     with other_process(WRITING_PROCESS, embedded_stock.shelf.folder) as other:

@@ -9,8 +9,9 @@ import pytest
 from pinakes.errors import InputError
 from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, RecordId
-from pinakes.model.scope import KIND_FIELD, WHOLE, AllOf, AnyOf, NoneOf, Range, Scope, Sight
+from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, NoneOf, Range, Scope, Sight
 from pinakes.shelf.port import Embedding, Put
+from pinakes.text.analyser import index_tokens
 from pinakes.text.query import analyse_query
 
 STAFF = Scope(sight=Sight(frozenset({"Staff"})))
@@ -123,6 +124,17 @@ def test_a_limit_of_nothing_gives_the_total_alone(stock: Any) -> None:
 def test_a_query_without_terms_finds_nothing(stock: Any) -> None:
     stock.put(stock.record("one", body="robot"))
     assert stock.lexical("  !? ") == []
+
+
+def test_a_scope_of_words_has_the_records_with_all_of_them_in_every_read(stock: Any) -> None:
+    stock.put(stock.record("one", body="a robot in a garden"), stock.record("two", body="a robot"))
+    stock.put(stock.record("three", body="the gardens of robots"), stock.record("four", body="a garden"))
+    scope = Scope(conditions=(AllOf(WORDS_FIELD, tuple(index_tokens("robot garden"))),))
+    assert sorted(stock.lexical("story robot", scope=scope)) == ["one", "three"]
+    assert sorted(stock.nearest("four", scope=scope)) == ["one", "three"]
+    assert stock.shelf.reader().count(scope) == 2
+    stock.put(stock.record("two", body="a robot garden"))
+    assert stock.shelf.reader().count(scope) == 3
 
 
 def test_records_with_any_of_the_terms_are_counted_among_the_given_ones_only(stock: Any) -> None:

@@ -96,9 +96,14 @@ class Builds:
         assert examined.returncode == 0
 
     @property
+    def stories(self) -> dict[str, int]:
+        """How often the text of each record was embedded; titles and probes of the calibration are left out."""
+        return {text: count for text, count in self.server.texts.items() if text.count(".") > 1}
+
+    @property
     def embedded_again(self) -> int:
         """How many texts were embedded more than once, counting each time."""
-        return sum(self.server.texts.values()) - len(self.server.texts)
+        return sum(self.stories.values()) - len(self.stories)
 
 
 @pytest.fixture
@@ -113,12 +118,12 @@ def test_a_build_killed_at_several_points_and_run_again_is_whole_and_embeds_each
     for kill in KILLS:
         killed = builds.add_until(kill - done, signal.SIGKILL)
         assert killed.returncode == -signal.SIGKILL
-        done = len(builds.server.texts) // BATCH_RECORDS * BATCH_RECORDS // EmbeddingSettings().batch_size
+        done = len(builds.stories) // BATCH_RECORDS * BATCH_RECORDS // EmbeddingSettings().batch_size
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr
     report = json.loads(finished.stdout)
     assert report["rows"] == ROWS == report["written"] + report["unchanged"]
-    assert len(builds.server.texts) == ROWS
+    assert len(builds.stories) == ROWS
     assert builds.embedded_again <= BATCH_RECORDS * len(KILLS)
     builds.require_whole(open_library)
 

@@ -21,6 +21,7 @@ from pinakes.serve.mcp_server import build_server
 
 FOLDER = Path(__file__).parent
 LARGEST_TOOL_LIST = 6_144
+LARGEST_WHOLE_LIST = 16_384
 
 
 @pytest.fixture
@@ -53,6 +54,17 @@ def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callab
     assert anyio.run(received_tools, server, "2026-07-28") == tools
     assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_TOOL_LIST
     require_golden("tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
+
+
+@pytest.mark.row("N9")
+def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
+    whole: Any, require_golden: Callable[[str, str], None]
+) -> None:
+    server = build_server(lambda: whole.gate, LOCAL_USER)
+    tools = anyio.run(received_tools, server, "2026-07-28")
+    assert [tool["name"] for tool in tools] == sorted(tool["name"] for tool in tools)
+    assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_WHOLE_LIST
+    require_golden("all-tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
 
 
 def test_the_error_table_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:

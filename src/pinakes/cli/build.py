@@ -1,6 +1,7 @@
 """`init`, `add`, `rejects`: making catalogues."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -9,18 +10,38 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from pinakes.app import LEDGER_FILE, App
-from pinakes.build import SAMPLES, add_catalogue, add_sample, builtin_recipe, open_rows
+from pinakes.app import LEDGER_FILE, SHELVES, App
+from pinakes.build import (
+    SAMPLES,
+    Proposal,
+    Recipe,
+    add_catalogue,
+    add_sample,
+    builtin_recipe,
+    find_own_recipe,
+    open_rows,
+    own_recipe,
+    propose,
+)
+from pinakes.catalogue.infer import catalogue_name
+from pinakes.catalogue.loader import load_spec
+from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
-from pinakes.cli.tables import print_table
+from pinakes.cli.tables import print_table, shortened
 from pinakes.embed.weights import pull_model
-from pinakes.errors import ExpectedError
+from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.settings import load_settings
+from pinakes.sources.port import RowSource
+from pinakes.sources.sqlite_rows import SqliteRows
+from pinakes.sources.unpacked import is_packed
 
 ETA = TimeRemainingColumn(compact=True)
+DOCUMENTS = "documents"
+SHOWN_LENGTH = 40
+SHOWN_LEFT_OUT = 10
 
 
 @click.command("init")
@@ -36,32 +57,137 @@ def init_command(no_model: bool) -> None:
 
 
 @click.command("add")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--as", "spec_name", required=True, help="The built-in catalogue whose layout the file has: anime.")
-@click.option("--name", help="What to call the catalogue; by default as the built-in one.")
+@click.argument("location")
+@click.option("--as", "spec_name", help="The built-in catalogue whose layout the rows have; a folder's is documents.")
+@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that says what they are.")
+@click.option("--name", help="What to call the catalogue; by default after the spec, or after the file.")
+@click.option("--table", help="The table of an SQLite file; by default its main one.")
+@click.option("--query", help="A SELECT whose rows are taken from an SQLite file.")
+@click.option("--shelf", "shelf_kind", type=click.Choice(list(SHELVES)), help="Where it is kept; by default embedded.")
+@click.option("--yes", is_flag=True, help="Build without asking whether the spec is right.")
 @click.option("--no-embed", is_flag=True, help="Build without vectors; search goes by words alone.")
 @json_option
-def add_command(file: Path, spec_name: str, name: str | None, no_embed: bool, as_json: bool) -> None:
-    """Build a catalogue from FILE (JSON or JSON Lines, also .zst and .gz), or bring it up to date.
+def add_command(
+    location: str,
+    spec_name: str | None,
+    spec_file: Path | None,
+    name: str | None,
+    table: str | None,
+    query: str | None,
+    shelf_kind: str | None,
+    yes: bool,
+    no_embed: bool,
+    as_json: bool,
+) -> None:
+    """Build a catalogue from LOCATION, or bring it up to date.
 
-    Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Rows are added and
-    updated; records that are no longer in FILE stay.
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), or a folder of documents. Without --as
+    and --spec, what the columns are is told from the rows, and shown before anything is built.
+
+    Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Run again on a file
+    that has changed, it writes what is new and removes what is gone.
     """
     app = App(load_settings())
-    source = open_rows(spec_name, str(file))
-    recipe = builtin_recipe(spec_name)
+    if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
+        spec_name, name = DOCUMENTS, name or name_of(location)
+    recipe = _given_recipe(spec_name, spec_file)
+    source = open_rows(spec_name, location, table=table, query=query, offline=app.settings.offline)
+    chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
+    recipe = recipe or find_own_recipe(app, chosen)
+    recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not (yes or as_json))
+    if recipe is None:
+        click.echo(f"nothing was built; to change the spec: pinakes spec infer {location} --output catalogue.toml")
+        return
     if not no_embed:
         require_model(app, quiet=as_json)
-    with progress_bar(file.name, total=source.count_rows(), hidden=as_json) as report_progress:
+    with progress_bar(Path(location).name, total=source.count_rows(), hidden=as_json) as report_progress:
         report = add_catalogue(
-            app, source, recipe=recipe, name=name or spec_name, progress=report_progress, embed=not no_embed
+            app,
+            source,
+            recipe=recipe,
+            name=chosen,
+            progress=report_progress,
+            embed=not no_embed,
+            shelf_kind=shelf_kind,
         )
+    _print_report(chosen, report, as_json=as_json)
+
+
+def name_of(location: str, *, table: str | None = None) -> str:
+    """Return the name of a catalogue that is made of a location."""
+    path = Path(location.rstrip("/"))
+    whole = path.with_suffix("") if is_packed(path) else path
+    return catalogue_name(f"{whole.stem} {table}" if table else whole.stem)
+
+
+def print_proposal(proposal: Proposal, source: RowSource) -> None:
+    """Show what was understood of a table: its fields, what was left out, and the first records."""
+    inferred = proposal.inferred
+    print_table(
+        ("field", "type", "for", "because"),
+        [(field.name, field.type, field.uses, field.reason) for field in inferred.fields],
+    )
+    for note in (*inferred.notes, *_left_out(inferred.left_out), *_other_tables(source)):
+        click.echo(note)
+    _print_records(proposal)
+
+
+def _given_recipe(spec_name: str | None, spec_file: Path | None) -> Recipe | None:
+    """Return the recipe that the options name."""
+    if spec_name and spec_file:
+        raise InputError("a built-in layout (--as) or a spec of your own (--spec), not both")
+    if spec_file:
+        return own_recipe(load_spec(spec_file))
+    return builtin_recipe(spec_name) if spec_name else None
+
+
+def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> Recipe | None:
+    """Return the recipe inferred from the rows; None where the user, shown it, does not want it."""
+    if ask and not sys.stdin.isatty():
+        raise InputError(
+            "there is nobody to ask whether the spec told from the rows is right; give --yes to build with it, "
+            "or see it first: pinakes spec infer"
+        )
+    proposal = propose(source, name=name)
+    if show:
+        print_proposal(proposal, source)
+    if ask and not click.confirm("Build it?", default=True):
+        return None
+    return own_recipe(proposal.loaded)
+
+
+def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield what is said about columns without a field; of very many, the first."""
+    for column, reason in columns[:SHOWN_LEFT_OUT]:
+        yield f"left out: '{column}': {reason}"
+    if len(columns) > SHOWN_LEFT_OUT:
+        yield f"left out: {len(columns) - SHOWN_LEFT_OUT} more columns"
+
+
+def _other_tables(source: RowSource) -> Iterator[str]:
+    if isinstance(source, SqliteRows) and source.other_tables:
+        yield f"also in the file: {', '.join(source.other_tables)}; choose with --table"
+
+
+def _print_records(proposal: Proposal) -> None:
+    """Show the first records as they are understood, side by side."""
+    records = proposal.records
+    rows: list[tuple[str, ...]] = [("id", *(record.id for record in records))]
+    for field in proposal.inferred.fields:
+        values = [", ".join(texts_of(record.get(field.name))) for record in records]
+        rows.append((field.name, *(shortened(value, SHOWN_LENGTH) for value in values)))
+    print_table(("", *(f"record {number}" for number in range(1, len(records) + 1))), rows, title="\nas understood")
+
+
+def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
     if as_json:
-        print_json(asdict(report))
-    else:
-        click.echo(summary(report))
-        if report.rejects:
-            click.echo(f"what was left out: pinakes rejects {name or spec_name}")
+        print_json({"catalogue": name, **asdict(report)})
+        return
+    click.echo(summary(report))
+    if report.rejects:
+        click.echo(f"what was left out: pinakes rejects {name}")
+    click.echo(f'search it: pinakes search {name} "..."')
+    click.echo(f"serve it:  pinakes serve {name}")
 
 
 @click.command("rejects")
@@ -105,7 +231,7 @@ def require_model(app: App, *, quiet: bool) -> None:
     if app.embedder.check():
         if not quiet:
             click.echo("getting the embedding model (80 MB, once)")
-        pull_model(settings.models_folder, show_progress=not quiet)
+        pull_model(settings.models_folder, show_progress=not quiet, offline=settings.offline)
 
 
 def summary(report: IngestReport) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
+from pinakes.app import App, ToolChoice
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.json_output import print_json
 from pinakes.embed.port import Embedder
@@ -20,8 +20,18 @@ STDIO_MODULE = "pinakes.serve.stdio"
 
 @click.command("serve")
 @click.argument("catalogues", nargs=-1)
-def serve_command(catalogues: tuple[str, ...]) -> None:
-    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output."""
+@click.option(
+    "--tools",
+    type=click.Choice([choice.value for choice in ToolChoice]),
+    default=ToolChoice.AUTO.value,
+    show_default=True,
+    help="The catalogues' own tools (seed), search, fetch, similar and browse over all (generic), or both (all).",
+)
+def serve_command(catalogues: tuple[str, ...], tools: str) -> None:
+    """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
+
+    The generic tools are there when there is more than one catalogue, or one without tools of its own.
+    """
     gc.disable()  # until everything is loaded: nothing of it is garbage, and looking takes a tenth of the start
     settings = load_settings()
     app = App(settings)
@@ -31,11 +41,12 @@ def serve_command(catalogues: tuple[str, ...]) -> None:
         raise NotFoundError("the library is empty; run: pinakes init")
     for spec_name, names in app.sharing_tools(catalogues).items():
         click.echo(
-            f"pinakes: the {spec_name} tools ask '{names[0]}' only; not served: {', '.join(names[1:])}", err=True
+            f"pinakes: the {spec_name} tools ask '{names[0]}' only; ask {', '.join(names[1:])} by search and fetch",
+            err=True,
         )
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
     with ThreadPoolExecutor(max_workers=1) as loader:
-        gate = loader.submit(_load, app, catalogues)
+        gate = loader.submit(_load, app, catalogues, ToolChoice(tools))
         stdio = importlib.import_module(STDIO_MODULE)
         stdio.serve_stdio(gate.result, log_level=settings.log_level)
     app.close()
@@ -69,12 +80,9 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
     click.echo(f"written: {path}; restart {client} to use it")
 
 
-def _load(app: App, names: tuple[str, ...]) -> Gate:
+def _load(app: App, names: tuple[str, ...], tools: ToolChoice) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
-    gate = app.build_gate(names)
-    for one in app.library.list_installed():
-        if not names or one.name in names:
-            app.open_catalogue(one.name).shelf.reader()
+    gate = app.build_gate(names, tools=tools)
     if problem := _warm_up(app.embedder):
         click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()

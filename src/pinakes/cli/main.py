@@ -17,7 +17,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 COMMANDS = {
     "init": ("pinakes.cli.build", "Set up a library: the sample catalogue and the embedding model."),
     "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
+    "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
+    "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
+    "export": ("pinakes.cli.export", "Write a catalogue of papers to an SQLite table, with its vectors."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue."),
     "recommend": ("pinakes.cli.ask", "Recommend what is like the given titles."),
@@ -28,6 +31,7 @@ COMMANDS = {
     "tour": ("pinakes.cli.tour", "Set up, and see it at work: a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),
     "doctor": ("pinakes.cli.doctor", "Check the library, and say what to do about what is wrong."),
+    "rag": ("pinakes.cli.rag", "Query, check and prepare the passages that query_rag answers from."),
     "eval": ("pinakes.cli.measure", "Measure retrieval quality on a BEIR folder."),
     "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
 }

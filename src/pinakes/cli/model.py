@@ -27,7 +27,10 @@ def model_command() -> None:
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 def pull_command(source: Path | None, force: bool) -> None:
     """Get the local model (80 MB, once)."""
-    folder = pull_model(load_settings().models_folder, source=source, force=force, show_progress=True)
+    settings = load_settings()
+    folder = pull_model(
+        settings.models_folder, source=source, force=force, show_progress=True, offline=settings.offline
+    )
     click.echo(f"{MODEL_NAME} is ready in {folder}")
 
 

@@ -1,14 +1,17 @@
 """Which adapter serves which setting. Adapters are heavy to import, so the chosen one is loaded at its first use."""
 
 import importlib
+import ipaddress
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import NoReturn, cast
+from urllib.parse import urlsplit
 
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder
+from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.settings import EmbeddingSettings
 
@@ -17,13 +20,50 @@ REMOTE_MODULE = "pinakes.embed.remote"
 LOCAL_MODEL = ModelId(name=MODEL_NAME, dimension=384)
 
 
-def build_embedder(settings: EmbeddingSettings, models: Path) -> Embedder:
-    """Return the embedder that the settings name."""
+def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
+    """Return the embedder that the settings name; offline, one on another machine is never asked."""
     if settings.kind == "local":
         folder = Path(settings.folder).expanduser() if settings.folder else model_folder(models)
         return LocalEmbedder(folder)
+    if offline and not is_on_this_machine(settings.url):
+        return RefusedEmbedder(settings)
     remote = importlib.import_module(REMOTE_MODULE).RemoteEmbedder(settings)
     return GuardedEmbedder(cast(Embedder, remote))
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Tell whether an address is of this very machine, so that asking it needs no network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+class RefusedEmbedder:
+    """Implements `Embedder` where the one that is configured must not be asked: search goes by words, and says why."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.model = ModelId(name=settings.model, dimension=settings.dimension)
+        self._problem = (
+            f"{settings.kind} at {settings.url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            "an embedder on this machine, or the local model, is right"
+        )
+
+    def check(self) -> str | None:
+        """Return why it is not asked."""
+        return self._problem
+
+    def embed_query(self, _text: str) -> Vector:
+        """Refuse."""
+        self._refuse()
+
+    def embed_documents(self, _texts: Sequence[str]) -> Vector:
+        """Refuse."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnavailableError(self._problem)
 
 
 class LocalEmbedder:

@@ -47,20 +47,27 @@ class RemoteEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query."""
-        row: Vector = self._embed([self._settings.query_prefix + text], timeout_s=self._settings.timeout_s)[0]
+        asked = self._settings.query_prefix + self._normalised(text)
+        row: Vector = self._embed([asked], timeout_s=self._settings.timeout_s)[0]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row a text, asked for in batches."""
         prefix, size = self._settings.document_prefix, self._settings.batch_size
         timeout_s = self._settings.timeout_s * DOCUMENT_TIMEOUT_FACTOR
-        batches = [[prefix + text for text in texts[start : start + size]] for start in range(0, len(texts), size)]
+        sent = [prefix + self._normalised(text) for text in texts]
+        batches = [sent[start : start + size] for start in range(0, len(sent), size)]
         rows = [self._embed(batch, timeout_s=timeout_s) for batch in batches]
         return np.concatenate(rows) if rows else np.empty((0, self.model.dimension), np.float32)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+    def _normalised(self, text: str) -> str:
+        """Return a text as it is sent: the same form whether it is stored or asked for."""
+        collapsed = " ".join(text.split())
+        return collapsed.lower() if self._settings.lower_case else collapsed
 
     def _embed(self, texts: list[str], *, timeout_s: float) -> Vector:
         body = {"model": self._settings.model, "input": texts, "encoding_format": "float"}

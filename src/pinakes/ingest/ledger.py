@@ -17,8 +17,11 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
     source TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (source, id)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS origins_by_id ON origins (id);
 CREATE TABLE IF NOT EXISTS rejects (
     source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000
@@ -60,20 +63,52 @@ class Ledger:
                 ((source, record_id, *origin) for record_id, origin in origins.items()),
             )
 
+    def find_holder(self, identities: Iterable[str]) -> RecordId | None:
+        """Return a record that has one of these identities, which no two records share."""
+        for identity in identities:
+            holder = self._db.execute("SELECT id FROM identities WHERE identity = ?", (identity,)).get
+            if holder is not None:
+                return RecordId(str(holder))
+        return None
+
+    def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
+        """Remember what these records are known by, in place of what was known of them."""
+        with self._db:
+            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in identities))
+            self._db.executemany(
+                "INSERT OR REPLACE INTO identities VALUES (?, ?)",
+                ((identity, record_id) for record_id, some in identities.items() for identity in some),
+            )
+
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
-        """Forget records that are gone."""
+        """Forget that these records came from a source."""
         with self._db:
             self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", ((source, one) for one in ids))
+
+    def forget_identities(self, ids: Iterable[RecordId]) -> None:
+        """Forget what records that are gone were known by."""
+        with self._db:
+            self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in ids))
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return the rows that were left out: source, place, reason."""
         rows = self._db.execute("SELECT source, place, reason FROM rejects ORDER BY 1, 2")
         return [(str(source), str(place), str(reason)) for source, place, reason in rows]
 
+    def held_elsewhere(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
+        """Return those records that another source has as well."""
+        query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
+        return {one for one in ids if self._db.execute(query, (one, source)).get is not None}
+
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
         with self._db:
             self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
+        self.add_rejects(source, rejects)
+
+    def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
+        """Remember further rows of a source that were left out."""
+        with self._db:
             self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
 
     def position(self, source: str) -> int:

@@ -11,8 +11,9 @@ import orjson
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.ingest.paths import value_at
-from pinakes.ingest.values import is_nothing, read_value, text_of
+from pinakes.ingest.values import read_value
 from pinakes.model.record import Record, RecordId, Tag, Value
+from pinakes.text.cells import is_nothing, text_of
 
 ID_DIGITS = 16
 
@@ -32,6 +33,8 @@ class RowMapping:
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
+    version: int = 1
+    """To be raised when the same row is to make other records: rows that did not change are then read again."""
 
 
 def require_valid(record: Record, spec: CatalogueSpec) -> None:

@@ -23,6 +23,7 @@ def _walk(value: Any, steps: list[str]) -> Any:
         name = step.removesuffix("[]")
         value = value.get(name) if isinstance(value, Mapping) else None
         if step.endswith("[]"):
-            found = [_walk(item, steps[place + 1 :]) for item in value or () if item is not None]
+            items = value if isinstance(value, list | tuple) else [value]
+            found = [_walk(item, steps[place + 1 :]) for item in items if item is not None]
             return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
     return value

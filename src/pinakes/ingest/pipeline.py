@@ -7,7 +7,6 @@ resumed by running it again: what is there already is recognised and costs nothi
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
@@ -86,45 +85,63 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
+        self._reading = _digest_of_reading(target)
 
     def run(self) -> IngestReport:
         ledger, name = self._target.ledger, self._source.name
         start = 0 if self._source.is_whole else ledger.position(name)
         self._report.rows = start
-        records = self._records(start)
         try:
-            while batch := list(islice(records, BATCH_RECORDS)):
+            for batch in self._iter_batches(start):
                 self._batches.write([record for record, _ in batch], self._report)
-                origins = {record.id: origin for record, origin in batch if self._before.get(record.id) != origin}
-                ledger.note_origins(name, origins)
+                self._note(batch)
                 if not self._source.is_whole:
-                    ledger.note_position(name, self._report.rows - 1)  # the row being read may have more records
+                    ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
         finally:
-            if not start:
-                ledger.replace_rejects(name, self._report.rejects)
+            note_rejects = ledger.add_rejects if start else ledger.replace_rejects
+            note_rejects(name, self._report.rejects)
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
         self._progress(self._report)
         return self._report
 
+    def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
+        """Remember of records that are written now where they came from, and what they are known by."""
+        ledger, mapping = self._target.ledger, self._target.mapping
+        moved = [(record, origin) for record, origin in batch if self._before.get(record.id) != origin]
+        ledger.note_origins(self._source.name, {record.id: origin for record, origin in moved})
+        known_by = {record.id: mapping.identities_of(record) for record, _ in moved}
+        ledger.note_identities({one: some for one, some in known_by.items() if some != (one,)})
+
     def _remove_gone(self) -> None:
         """Delete the records whose rows the source no longer has."""
         if not self._source.is_whole or not self._unseen:
             return
-        if not self._report.rows:
-            raise InputError(
-                f"{self._source.name}: it has no rows, and the catalogue had some of it; nothing is removed"
-            )
-        gone = sorted(self._unseen)
+        name, ledger = self._source.name, self._target.ledger
+        if not self._report.written and not self._report.unchanged:
+            raise InputError(f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed")
+        gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]
             self._target.writer.apply([Delete(one) for one in some], author=self._target.author)
-            self._target.ledger.forget_origins(self._source.name, some)
+            ledger.forget_identities(some)
+        ledger.forget_origins(name, self._unseen)
         self._report.removed = len(gone)
 
-    def _records(self, start: int) -> Iterator[tuple[Record, Origin]]:
+    def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
+        """Yield records in batches that never part the records of one row, so that a row noted as done is whole."""
+        batch: list[tuple[Record, Origin]] = []
+        for records in self._iter_rows(start):
+            batch += records
+            if len(batch) >= BATCH_RECORDS:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _iter_rows(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield the records of each row that makes some; count the others."""
         ids_by_row: dict[Origin, list[RecordId]] = {}
         for record_id, origin in self._before.items():
@@ -132,14 +149,19 @@ class _Run:
                 ids_by_row.setdefault(origin, []).append(record_id)
         for row in self._source.iter_rows(start=start):
             self._report.rows += 1
-            origin = Origin(row.place, row.digest)
+            origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
             if origin in ids_by_row:
-                self._report.unchanged += len(ids_by_row[origin])
-                self._unseen.difference_update(ids_by_row[origin])
+                self._pass_over(row, ids_by_row[origin])
             elif self._target.mapping.is_metadata(row.values):
                 self._report.metadata += 1
             else:
-                yield from ((record, origin) for record in self._records_of(row))
+                yield [(record, origin) for record in self._records_of(row)]
+
+    def _pass_over(self, row: SourceRow, ids: Sequence[RecordId]) -> None:
+        """Count the records of a row that says what it said before."""
+        self._report.unchanged += len(ids)
+        self._unseen.difference_update(ids)
+        self._identities.update(dict.fromkeys(ids, row.place))
 
     def _records_of(self, row: SourceRow) -> Iterator[Record]:
         try:
@@ -150,14 +172,23 @@ class _Run:
             return
         for record in records:
             identities = self._target.mapping.identities_of(record)
-            first = next((self._identities[one] for one in identities if one in self._identities), None)
+            first = self._find_first(record, identities)
             if first is not None:
                 self._report.duplicates += 1
                 self._report.reject(row.place, f"the same as {first}")
                 continue
-            self._identities.update(dict.fromkeys(identities, row.place))
+            self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
             yield record
+
+    def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
+        """Return what a record is the same as: a row of this reading, or a record of another source."""
+        row = next((self._identities[one] for one in (*identities, record.id) if one in self._identities), None)
+        if row is not None or tuple(identities) == (record.id,):
+            return row
+        holder = self._target.ledger.find_holder(identities)
+        is_gone = self._source.is_whole and holder in self._unseen  # the source has given its row another id
+        return None if holder in (None, record.id) or is_gone else str(holder)
 
     def _checked_records(self, row: SourceRow) -> list[Record]:
         if row.problem:
@@ -166,6 +197,13 @@ class _Run:
         for record in records:
             require_valid(record, self._target.spec)
         return records
+
+
+def _digest_of_reading(target: Target) -> str:
+    """Return a digest of how rows are read: a row that is read in another way is not the same row as before."""
+    spec = target.spec
+    said = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
 class _Batches:

@@ -10,7 +10,8 @@ from typing import Any
 
 from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId
-from pinakes.sources.json_rows import JsonRows, open_unpacked
+from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.unpacked import open_unpacked
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 

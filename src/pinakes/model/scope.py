@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 KIND_FIELD = "_kind"
 AUDIENCE_FIELD = "_audience"
+WORDS_FIELD = "_words"
+"""A reserved field: the tokens of all searched text. Its values in conditions are tokens, as `text.analyser` gives."""
 PUBLIC = "*"
 """The audience of a record that names none: everybody."""
 

@@ -35,6 +35,11 @@ class Candidates:
     in_vector_arm: NDArray[np.bool_]
     vectors: Vector
 
+    @property
+    def has_cosines(self) -> bool:
+        """Tell whether the vector arm ran."""
+        return bool(self.vectors.shape[1])
+
     def match_type(self, row: int) -> MatchType:
         """Tell which arms found a record."""
         by_words = self.lexical[row] > 0

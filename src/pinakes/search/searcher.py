@@ -213,7 +213,7 @@ def _hit(candidates: Candidates, scores: Floats, row: int, records: Mapping[Key,
         reasons={
             "bm25": float(candidates.bm25[row]),
             "title": float(candidates.title[row]),
-            "cosine": float(candidates.cosine[row]),
+            **({"cosine": float(candidates.cosine[row])} if candidates.has_cosines else {}),
             "fused": float(scores[row]),
         },
     )

@@ -15,7 +15,7 @@ from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Change, Put
 from pinakes.shelf.terms import asked_term, entries_of, number_of, require_countable, require_filterable, text_tokens
@@ -33,7 +33,10 @@ def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
         above = condition.at_least is None or number >= condition.at_least
         below = condition.at_most is None or number <= condition.at_most
         return not math.isnan(number) and above and below
-    here = {term for term, _, _ in entries_of(record, condition.field)}
+    if condition.field == WORDS_FIELD:
+        here = set(text_tokens(record, spec.searched_fields))
+    else:
+        here = {term for term, _, _ in entries_of(record, condition.field)}
     wanted = {asked_term(condition.field, value) for value in condition.values}
     match condition:
         case AnyOf():

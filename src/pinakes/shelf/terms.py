@@ -7,7 +7,7 @@ from datetime import date
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
 from pinakes.errors import InputError
 from pinakes.model.record import Record, Tag
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, Condition, Range
+from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, Condition, Range
 from pinakes.text.analyser import index_tokens
 from pinakes.text.normalise import fold
 
@@ -21,8 +21,8 @@ def term_of(value: str) -> str:
 
 
 def asked_term(field: str, value: str) -> str:
-    """Return the term that a condition's value asks for; audiences are compared to the letter."""
-    return value if field == AUDIENCE_FIELD else term_of(value)
+    """Return the term that a condition's value asks for; audiences and tokens are compared to the letter."""
+    return value if field in (AUDIENCE_FIELD, WORDS_FIELD) else term_of(value)
 
 
 def entries_of(record: Record, field: str) -> list[Entry]:
@@ -70,7 +70,7 @@ def require_countable(field: str, spec: CatalogueSpec) -> None:
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
     """Refuse a condition on a field that has no column, or of a form that the field's type does not take."""
     for condition in conditions:
-        if condition.field in (KIND_FIELD, AUDIENCE_FIELD):
+        if condition.field in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
             continue
         field = spec.fields.get(condition.field)
         if field is None or not field.needs_column:

@@ -1,21 +1,17 @@
 """Rows from JSON and JSON Lines files, plain or compressed (`.zst`, `.gz`)."""
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import orjson
-import zstandard
 
 from pinakes.errors import InputError
 from pinakes.sources.port import SourceRow
+from pinakes.sources.unpacked import open_unpacked, require_file
 
-PACKED_BYTES = 1 << 14
 ROW_LISTS = ("data", "rows", "items", "records")
 """Where a JSON object keeps its rows."""
 
@@ -24,11 +20,7 @@ class JsonRows:
     """Implements `RowSource` for a file of JSON (a list, or an object with a list) or JSON Lines."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        if not path.is_file():
-            raise InputError(
-                f"{path}: a file is wanted, not a folder" if path.is_dir() else f"{path}: there is no such file"
-            )
+        self._path = require_file(path)
 
     @property
     def name(self) -> str:
@@ -47,12 +39,9 @@ class JsonRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; the form is told by the name, and by the first character where the name does not."""
-        try:
-            with open_unpacked(self._path) as file:
-                rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
-                yield from islice(rows, start, None)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-            raise InputError(f"{self._path}: cannot be read: {error}") from error
+        with open_unpacked(self._path) as file:
+            rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
+            yield from islice(rows, start, None)
 
     def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
         for number, line in enumerate(file, start=1):
@@ -95,57 +84,8 @@ def _rows_in(document: Any) -> list[Any] | None:
 
 
 def _is_lines(path: Path, file: io.BufferedReader) -> bool:
-    suffixes = path.suffixes[-2:]
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if ".jsonl" in suffixes or ".ndjson" in suffixes:
         return True
     head = file.peek(4096).lstrip()
     return head.startswith(b"{") and b"}\n{" in head
-
-
-@contextmanager
-def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, unpacked; whatever goes wrong while it is read is the file's fault."""
-    try:
-        with path.open("rb") as raw:
-            yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix)), buffer_size=1 << 20)
-    except (OSError, EOFError, zstandard.ZstdError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-
-
-class _ZstdFile(io.RawIOBase):
-    """The content of a zstd file; unlike the library's own reader it does not take a file cut short for a whole one."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw = raw
-        self._frame: Any = None
-        self._packed = b""
-        self._unpacked = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
-        while not self._unpacked:
-            packed = self._packed or self._raw.read(PACKED_BYTES)
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError("it ends in the middle of its data")
-                return 0
-            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            self._unpacked = memoryview(self._frame.decompress(packed))
-            self._packed = self._frame.unused_data
-            self._frame = None if self._frame.eof else self._frame
-        count = min(len(buffer), len(self._unpacked))
-        buffer[:count] = self._unpacked[:count]
-        self._unpacked = self._unpacked[count:]
-        return count
-
-
-def _unpacked(raw: BinaryIO, suffix: str) -> Any:
-    if suffix == ".zst":
-        return _ZstdFile(raw)
-    if suffix == ".gz":
-        return gzip.GzipFile(fileobj=raw)
-    return raw

@@ -1,10 +1,14 @@
 """An open catalogue, as tools get it: what it is, and the ways to ask it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.hits import Hit
 from pinakes.recommend.recommender import Recommender
+from pinakes.search.calibrate import Calibration
+from pinakes.search.grade import Grade, grade
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.port import Shelf
 
@@ -18,5 +22,15 @@ class OpenCatalogue:
     shelf: Shelf
     searcher: Searcher
     recommender: Recommender
+    calibration: Calibration | None = None
+    """What a cosine means here; None where it was never measured, or has no vectors."""
     folder: Path | None = None
     """Where it is in the library; None where it is not in one."""
+
+    def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
+        """Tell how well each hit of a search answers the query."""
+        return grade(hits, query, reader=self.shelf.reader(), spec=self.spec, calibration=self.calibration)
+
+    def label(self, query: str, hit: Hit) -> str | None:
+        """Return a hit's label, None where it does not answer the query."""
+        return self.grade(query, [hit])[0].label

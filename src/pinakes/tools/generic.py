@@ -1,17 +1,554 @@
-"""The generic tools over every catalogue that is served."""
+"""The generic tools: `search`, `fetch`, `similar` and `browse` over every catalogue that is served.
 
+`search` and `fetch` also fit the shape that connectors of research assistants expect: results with id, title and url;
+a record with id, title, text, url and metadata.
+"""
+
+import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import unquote
 
+import numpy as np
+import orjson
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from pinakes.catalogue.codec import encode_record
+from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.model.hits import Hit, SearchMode
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.record import Record
+from pinakes.model.scope import AnyOf, Scope
+from pinakes.search.candidates import TITLE_FLOOR
+from pinakes.text.likeness import like_words
+from pinakes.text.normalise import fold_name
+from pinakes.text.query import analyse_query
+from pinakes.tools.addresses import SCHEME, address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.resource import ResourceSpec
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.filters import filter_schema, parse_filters
+from pinakes.tools.resource import ResourceContent, ResourceSpec
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+
+VALUES_SCHEME = "pinakes-values://"
+SNIPPET_CHARS = 240
+CURSOR = re.compile(r"[1-9]\d{0,3}")
+FURTHEST = 200
+"""How deep results can be paged through."""
+
+COMPLETED = 50
+VALUES_SHOWN = 10
+MERGED_HEAD = 10
+BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+"""A list whose items the tool list does not spell out: their shape is plain from any answer."""
+LISTED_IN_TEXT = 20
+
+
+class GenericParams(ToolParams):
+    """Arguments with names as they are."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class GenericResult(ToolResult):
+    """An answer with names as they are."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class SearchParams(GenericParams):
+    """The arguments of `search`."""
+
+    query: str = Field(min_length=1)
+    catalogue: str | None = None
+    filters: dict[str, Any] | None = None
+    limit: int = Field(default=10, ge=1, le=50)
+    cursor: str | None = None
+
+
+class FetchParams(GenericParams):
+    """The arguments of `fetch`."""
+
+    id: str = Field(min_length=3, max_length=1_000)
+
+
+class SimilarParams(GenericParams):
+    """The arguments of `similar`."""
+
+    id: str = Field(min_length=3, max_length=1_000)
+    catalogue: str | None = None
+    limit: int = Field(default=8, ge=1, le=50)
+
+
+class BrowseParams(GenericParams):
+    """The arguments of `browse`."""
+
+    catalogue: str | None = None
+    field: str | None = None
+    search: str | None = None
+    limit: int = Field(default=30, ge=1, le=200)
+
+
+class Found(GenericResult):
+    """One result."""
+
+    id: str
+    title: str
+    url: str
+    catalogue: str
+    score: float
+    relevance: str | None
+    text: str
+
+
+class SearchResult(GenericResult):
+    """The answer of `search`."""
+
+    results: list[Found]
+    total: int
+    has_more: bool
+    cursor: str | None
+    notes: list[str]
+
+
+class FetchResult(GenericResult):
+    """The answer of `fetch`."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+
+
+class SimilarResult(GenericResult):
+    """The answer of `similar`."""
+
+    results: Annotated[list[Found], BARE_LIST]
+
+
+class BrowsedValue(GenericResult):
+    """A value, and how many records have it."""
+
+    value: str
+    count: int
+
+
+class BrowsedField(GenericResult):
+    """A field of a catalogue, with its values where they can be counted."""
+
+    field: str
+    type: str
+    values: list[BrowsedValue]
+
+
+class BrowsedCatalogue(GenericResult):
+    """A catalogue and its fields."""
+
+    name: str
+    title: str
+    records: int
+    fields: list[BrowsedField]
+
+
+class BrowseResult(GenericResult):
+    """The answer of `browse`."""
+
+    catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A hit of one catalogue, on its way into a list of several."""
+
+    catalogue: OpenCatalogue
+    hit: Hit
+    strength: float
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """What one catalogue found, how much there is in all, and what is to be said of it."""
+
+    items: list[Merged]
+    total: int
+    note: str | None
+
+
+def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
+    """Merge the lists of several catalogues by how well each record answers, so that each has what it deserves.
+
+    Of each catalogue the first few are put in the order of their strength; after that its own order holds, and none is
+    taken to be stronger than the one before. So a longer list begins as a shorter one does, and pages fit together.
+    """
+    ranked: list[tuple[float, str, int, Merged]] = []
+    for items in lists:
+        head = sorted(items[:MERGED_HEAD], key=lambda item: (-item.strength, item.hit.record.id))
+        least = 1.0
+        for place, item in enumerate([*head, *items[MERGED_HEAD:]]):
+            least = min(least, item.strength)
+            ranked.append((-least, item.catalogue.name, place, item))
+    return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
+
+
+class GenericTools:
+    """The tools over these catalogues."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+        self._pool = ThreadPoolExecutor(max(1, min(4, len(catalogues))), "catalogue")
+
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Search one catalogue in its own order, or all of them, merged by how well each record answers."""
+        start = _offset(params.cursor)
+        end = start + params.limit
+        filters = params.filters or {}
+        chosen, notes = self._chosen(params.catalogue, filters)
+        ask = partial(self._page, principal=principal, query=params.query, filters=filters, depth=end + 1)
+        pages = list(self._pool.map(ask, chosen))
+        merged = merge([page.items for page in pages]) if len(chosen) > 1 else pages[0].items
+        has_more = len(merged) > end and end < FURTHEST
+        return SearchResult(
+            results=[_found(item) for item in merged[start:end]],
+            total=sum(page.total for page in pages),
+            has_more=has_more,
+            cursor=str(end) if has_more else None,
+            notes=[*notes, *(page.note for page in pages if page.note)],
+        )
+
+    def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
+        """Return a record whole."""
+        catalogue, record = self._record(principal, params.id)
+        return FetchResult(
+            id=address_of(catalogue.name, record.id),
+            title=catalogue.spec.title_of(record),
+            text=_text_of(record, catalogue.spec),
+            url=uri_of(catalogue.name, record.id),
+            metadata=_plain(record),
+        )
+
+    def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
+        """Return the records nearest in meaning to one, in its own catalogue or another."""
+        home, record = self._record(principal, params.id)
+        target = self._get(params.catalogue) if params.catalogue else home
+        own_key = home.shelf.reader().find([record.id], scope=Scope(sight=principal.sight))[record.id]
+        vectors = home.shelf.reader().vectors([own_key])
+        reader, scope = target.shelf.reader(), Scope(sight=principal.sight)
+        if reader.model is None or reader.model != home.shelf.reader().model or not np.any(vectors):
+            raise InputError(f"'{params.id}' cannot be compared with '{target.name}': one of them has no such vectors")
+        (ranking,) = reader.nearest(vectors, scope=scope, limit=params.limit + 1)
+        records = reader.fetch(ranking.keys.tolist(), scope=scope)
+        near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
+        kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
+        return SimilarResult(
+            results=[_shape(target, other, score=score, label=None) for other, score in kept[: params.limit]]
+        )
+
+    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
+        """List the catalogues with their fields, or the values of one field."""
+        if params.field and not params.catalogue and len(self._catalogues) > 1:
+            raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
+        chosen = [self._get(params.catalogue)] if params.catalogue else list(self._catalogues.values())
+        return BrowseResult(catalogues=[_browsed(catalogue, principal, params) for catalogue in chosen])
+
+    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the record at the rest of an address, as JSON."""
+        place = parse_address(SCHEME + rest)
+        if place is None or place[0] not in self._catalogues:
+            return None
+        record = self._find(principal, *place) or self._titled(principal, *place)
+        if record is None:
+            return None
+        return ResourceContent(mime_type="application/json", text=orjson.dumps(_plain(record)).decode())
+
+    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete a catalogue's name, or a title; a record can be read by either its id or its title."""
+        if variable == "catalogue":
+            return [name for name in self._catalogues if name.startswith(typed)]
+        catalogue = self._catalogues.get(others.get("catalogue", ""))
+        if catalogue is None or variable != "id" or not typed.strip():
+            return []
+        reader, scope = catalogue.shelf.reader(), Scope(sight=principal.sight)
+        alike = reader.titles_like(typed, scope=scope, limit=COMPLETED)
+        words = reader.lexical(analyse_query(typed, synonyms={}), scope=scope, limit=COMPLETED).keys.tolist()
+        records = reader.fetch([*(match.key for match in alike), *words], scope=scope)
+        titles = {key: catalogue.spec.title_of(record) for key, record in records.items()}
+        begun = [title for title in titles.values() if fold_name(title).startswith(fold_name(typed))]
+        likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= TITLE_FLOOR]
+        return list(dict.fromkeys([*begun, *likely, *(titles[key] for key in words if key in titles)]))
+
+    def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the records that have a value of a field, as JSON: `CATALOGUE/FIELD/VALUE`."""
+        name, _, place = rest.partition("/")
+        field, _, value = (unquote(part) for part in place.partition("/"))
+        catalogue = self._catalogues.get(name)
+        if catalogue is None or not _is_countable(catalogue.spec, field):
+            return None
+        reader = catalogue.shelf.reader()
+        scope = Scope(conditions=(AnyOf(field, (value,)),), sight=principal.sight)
+        records = reader.fetch(reader.scan(scope=scope, limit=FURTHEST), scope=scope).values()
+        shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
+        return ResourceContent(
+            mime_type="application/json", text=orjson.dumps({"total": reader.count(scope), "records": shown}).decode()
+        )
+
+    def complete_value(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete a catalogue's name, a field whose values can be counted, or one of its values."""
+        catalogue = self._catalogues.get(others.get("catalogue", ""))
+        if variable == "catalogue" or catalogue is None:
+            return self.complete(principal, variable, typed, others)
+        if variable == "field":
+            return [
+                one for one in catalogue.spec.fields if _is_countable(catalogue.spec, one) and one.startswith(typed)
+            ]
+        field = others.get("field", "")
+        if not _is_countable(catalogue.spec, field):
+            return []
+        facets = catalogue.shelf.reader().facets(field, scope=Scope(sight=principal.sight))
+        return [facet.value for facet in facets if facet.value.lower().startswith(typed.lower())]
+
+    def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[list[OpenCatalogue], list[str]]:
+        """Return the catalogues to search, the named one or all that can be filtered so, and what is to be said."""
+        if name is not None:
+            return [self._get(name)], []
+        problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
+        left_out = [one for one, problem in problems.items() if problem is not None]
+        if len(left_out) == len(problems):
+            raise InputError(f"no catalogue can be filtered so; {problems[left_out[0]]}")
+        notes = [f"not searched, since it cannot be filtered so: {', '.join(left_out)}"] if left_out else []
+        return [one for name, one in self._catalogues.items() if name not in left_out], notes
+
+    def _page(
+        self, catalogue: OpenCatalogue, *, principal: Principal, query: str, filters: dict[str, Any], depth: int
+    ) -> "_Page":
+        scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), sight=principal.sight)
+        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD))
+        grades = catalogue.grade(query, page.hits)
+        items = [
+            Merged(catalogue=catalogue, hit=hit, strength=grade.strength, label=grade.label)
+            for hit, grade in zip(page.hits, grades, strict=True)
+        ]
+        by_words = page.mode is SearchMode.FTS_ONLY
+        note = f"{catalogue.name}: searched by words alone ({page.degraded})" if by_words else None
+        return _Page(items=items, total=page.total_matches, note=note)
+
+    def _record(self, principal: Principal, address: str) -> tuple[OpenCatalogue, Record]:
+        place = parse_address(address)
+        if place is None and len(self._catalogues) == 1:
+            (only,) = self._catalogues
+            place = parse_address(address_of(only, address))  # type: ignore[arg-type]
+        if place is None:
+            raise InputError(f"'id' is CATALOGUE/ID, as search gives it; not {address[:80]!r}")
+        record = self._find(principal, *place)
+        if record is None:
+            raise NotFoundError(f"there is no record '{address[:200]}'")
+        return self._catalogues[place[0]], record
+
+    def _find(self, principal: Principal, catalogue: str, record_id: Any) -> Record | None:
+        reader, scope = self._get(catalogue).shelf.reader(), Scope(sight=principal.sight)
+        key = reader.find([record_id], scope=scope).get(record_id)
+        return reader.fetch([key], scope=scope).get(key) if key is not None else None
+
+    def _titled(self, principal: Principal, catalogue: str, title: str) -> Record | None:
+        """Return the record with this very title."""
+        opened, scope = self._get(catalogue), Scope(sight=principal.sight)
+        reader = opened.shelf.reader()
+        keys = [match.key for match in reader.titles_like(title, scope=scope, limit=VALUES_SHOWN)]
+        records = reader.fetch(keys, scope=scope).values()
+        return next((one for one in records if fold_name(opened.spec.title_of(one)) == fold_name(title)), None)
+
+    def _get(self, name: str) -> OpenCatalogue:
+        if name not in self._catalogues:
+            known = list(self._catalogues)
+            raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
+        return self._catalogues[name]
 
 
 def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools that serve every catalogue."""
-    return []
+    tools = GenericTools(catalogues)
+    names = [catalogue.name for catalogue in catalogues]
+    filters, definitions = filter_schema([catalogue.spec for catalogue in catalogues])
+    return [
+        ToolSpec(
+            name="search",
+            description="Search one catalogue or all, by meaning and words.",
+            params=SearchParams,
+            result=SearchResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            run=tools.search,
+            text=_search_text,
+            properties={"catalogue": {"enum": names}, "filters": filters},
+            definitions=definitions,
+        ),
+        ToolSpec(
+            name="fetch",
+            description="One record whole, by the id that search gives.",
+            params=FetchParams,
+            result=FetchResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            run=tools.fetch,
+            text=lambda result: result.text,
+        ),
+        ToolSpec(
+            name="similar",
+            description="Records like the one with this id.",
+            params=SimilarParams,
+            result=SimilarResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            run=tools.similar,
+            text=lambda result: _lines(result.results),
+        ),
+        ToolSpec(
+            name="browse",
+            description="What there is: catalogues, their fields, and values with counts.",
+            params=BrowseParams,
+            result=BrowseResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            run=tools.browse,
+            text=_browse_text,
+        ),
+    ]
 
 
 def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     """Declare the records of every catalogue as resources."""
-    return []
+    tools = GenericTools(catalogues)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: [],
+            read=tools.read,
+            template=SCHEME + "{catalogue}/{+id}",
+            name="record",
+            description="A record of a catalogue, as JSON.",
+            complete=tools.complete,
+        ),
+        ResourceSpec(
+            prefix=VALUES_SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: [],
+            read=tools.read_values,
+            template=VALUES_SCHEME + "{catalogue}/{field}/{value}",
+            name="records with a value",
+            description="The records of a catalogue that have this tag or value, as JSON.",
+            complete=tools.complete_value,
+        ),
+    ]
+
+
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not CURSOR.fullmatch(cursor) or int(cursor) > FURTHEST:
+        raise InputError("'cursor' is not one that search gave")
+    return int(cursor)
+
+
+def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
+    """Return why a catalogue cannot be filtered so, None where it can."""
+    try:
+        parse_filters(filters, spec)
+    except InputError as error:
+        return error.message
+    return None
+
+
+def _found(item: Merged) -> Found:
+    return _shape(item.catalogue, item.hit.record, score=item.strength, label=item.label)
+
+
+def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None) -> Found:
+    return Found(
+        id=address_of(catalogue.name, record.id),
+        title=catalogue.spec.title_of(record),
+        url=uri_of(catalogue.name, record.id),
+        catalogue=catalogue.name,
+        score=round(score, 4),
+        relevance=label,
+        text=_snippet(record, catalogue.spec),
+    )
+
+
+def _snippet(record: Record, spec: CatalogueSpec) -> str:
+    body = spec.field_with_role(Role.BODY)
+    text = " ".join(str(record.get(body.name) or "").split()) if body else ""
+    return text if len(text) <= SNIPPET_CHARS else f"{text[:SNIPPET_CHARS].rsplit(' ', 1)[0]} …"
+
+
+def _text_of(record: Record, spec: CatalogueSpec) -> str:
+    """Return a record to read: a line a field."""
+    named = [(field.name, ", ".join(texts_of(record.get(field.name)))) for field in spec.fields.values()]
+    return "\n".join(f"{name}: {text}" for name, text in named if text)
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(encode_record(record))
+    return {"id": record.id, "kind": record.kind, **document["fields"]}
+
+
+def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
+    spec, reader = catalogue.spec, catalogue.shelf.reader()
+    scope = Scope(sight=principal.sight)
+    fields = list(spec.fields.values())
+    if params.field is not None:
+        fields = [field for field in fields if field.name == params.field]
+        if not fields:
+            raise InputError(
+                f"'{catalogue.name}' has no field '{params.field[:80]}'{did_you_mean(params.field, list(spec.fields))}"
+            )
+    shown = params.limit if params.field else VALUES_SHOWN
+    return BrowsedCatalogue(
+        name=catalogue.name,
+        title=spec.title,
+        records=reader.count(scope),
+        fields=[
+            BrowsedField(
+                field=field.name,
+                type=field.type,
+                values=_values(catalogue, field.name, scope, params.search)[:shown] if field.facet else [],
+            )
+            for field in fields
+            if field.facet or field.filter is not None or params.field
+        ],
+    )
+
+
+def _is_countable(spec: CatalogueSpec, field: str) -> bool:
+    return field in spec.fields and spec.fields[field].facet
+
+
+def _values(catalogue: OpenCatalogue, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:
+    facets = catalogue.shelf.reader().facets(field, scope=scope)
+    if search:
+        wanted = set(like_words(search, {facet.value for facet in facets}))
+        facets = [facet for facet in facets if facet.value in wanted]
+    return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
+
+
+def _lines(results: Sequence[Found]) -> str:
+    lines = [f"{number}. {one.title} [{one.id}]" for number, one in enumerate(results[:LISTED_IN_TEXT], start=1)]
+    return "\n".join(lines) or "nothing"
+
+
+def _search_text(result: SearchResult) -> str:
+    return "\n".join([f"{result.total} matches", _lines(result.results), *result.notes])
+
+
+def _browse_text(result: BrowseResult) -> str:
+    lines = []
+    for catalogue in result.catalogues:
+        lines.append(f"{catalogue.name}: {catalogue.title}, {catalogue.records} records")
+        for field in catalogue.fields:
+            values = ", ".join(f"{one.value} ({one.count})" for one in field.values)
+            lines.append(f"  {field.field} ({field.type}){': ' if values else ''}{values}")
+    return "\n".join(lines)

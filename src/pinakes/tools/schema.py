@@ -6,24 +6,31 @@ DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "
 NULL = {"type": "null"}
 
 
-def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that says the same in fewer words: definitions in place, no titles, short unions."""
-    small: dict[str, Any] = _compact(schema, schema.get("$defs", {}))
+def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a schema that says the same in fewer words: definitions in place, no titles, short unions.
+
+    An answer's schema is read for the names and types in it; that all of them are always there need not be said.
+    """
+    small: dict[str, Any] = _compact(schema, schema.get("$defs", {}), (*DROPPED, *dropped))
     return small
 
 
-def _compact(node: Any, definitions: dict[str, Any]) -> Any:
+def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -> Any:
     if isinstance(node, list):
-        return [_compact(item, definitions) for item in node]
+        return [_compact(item, definitions, dropped) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         target = definitions[node["$ref"].rsplit("/", 1)[1]]
-        return _compact({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
-    small = {key: _compact(value, definitions) for key, value in node.items() if key not in DROPPED}
+        return _compact(
+            {**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions, dropped
+        )
+    small = {key: _compact(value, definitions, dropped) for key, value in node.items() if key not in dropped}
     if "properties" in node:
         small.pop("description", None)  # the docstring of a model is for people who read its code
-        small["properties"] = {name: _compact(value, definitions) for name, value in node["properties"].items()}
+        small["properties"] = {
+            name: _compact(value, definitions, dropped) for name, value in node["properties"].items()
+        }
     return _short_union(small)
 
 

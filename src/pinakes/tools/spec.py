@@ -1,7 +1,7 @@
 """A tool's declaration: name, shapes, the action it needs, and the function that runs it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,6 @@ class ToolSpec:
     """Something a client can call. It cannot be declared without its action and its cost."""
 
     name: str
-    title: str
     description: str
     params: type[ToolParams]
     result: type[ToolResult]
@@ -37,14 +36,27 @@ class ToolSpec:
     cost: Cost
     run: Callable[[Principal, Any], ToolResult]
     text: Callable[[Any], str]
+    title: str = ""
+    """Its name for people; empty where the name says it."""
     read_only: bool = True
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """Schemas of arguments that depend on what is served, in place of what the params' type says."""
+    definitions: Mapping[str, Any] = field(default_factory=dict)
+    """What those schemas refer to."""
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments."""
-        return compact_schema(self.params.model_json_schema())
+        schema = compact_schema(self.params.model_json_schema())
+        for name, more in self.properties.items():
+            schema["properties"][name] = {**_description(schema["properties"][name]), **more}
+        return {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer."""
-        return compact_schema(self.result.model_json_schema(mode="serialization"))
+        return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
+
+
+def _description(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": schema["description"]} if "description" in schema else {}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pinakes.api import InputError, Record, RecordId, RowMapping
+from pinakes.api import InputError, Record, RecordId, RowMapping, Tag
 
 YEARS = range(1000, 3000)
 DOI_PREFIX = re.compile(r"^https?://(dx\.)?doi\.org/", re.IGNORECASE)
@@ -28,7 +28,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "affiliations": tuple(dict.fromkeys(place for author in authors for place in author["affiliations"])),
         "publish_year": _year(row.get("publish_year", row.get("year"))),
         "venue": _venue(row),
-        "keywords": tuple(_texts(row.get("keywords") or row.get("categories"))),
+        "keywords": _keywords(row.get("keywords") or row.get("categories")),
         "doi": DOI_PREFIX.sub("", _text(row.get("doi"))),
         "url": _text(row.get("url")),
     }
@@ -84,6 +84,10 @@ def _year(value: Any) -> int | None:
 def _venue(row: Mapping[str, Any]) -> str:
     venue = row.get("venue") or row.get("booktitle") or row.get("journal")
     return ", ".join(_texts(venue))
+
+
+def _keywords(value: Any) -> tuple[Tag, ...]:
+    return tuple(dict.fromkeys(Tag("", text) for text in _texts(value)))
 
 
 def _texts(value: Any) -> list[str]:

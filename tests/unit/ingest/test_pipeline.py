@@ -1,15 +1,18 @@
 """Ingest: rows → records, counted to the last, resumable at every batch."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import pytest
 
-from pinakes.errors import UnavailableError
+from pinakes.catalogue.spec import embedding_text
+from pinakes.errors import InputError, UnavailableError
 from pinakes.ingest import pipeline
-from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.ledger import Ledger, Origin
+from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.port import SourceRow
@@ -50,19 +53,35 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def build(anime_spec: Any, embedder: Any) -> Callable[..., IngestReport]:
-    """Build into one shelf in memory, which the function carries along."""
-    shelf, ledger = MemoryShelf(anime_spec, model=embedder.model), Ledger()
+def new_build(anime_spec: Any, embedder: Any) -> Callable[[RowMapping], Callable[..., IngestReport]]:
+    """Make a function that builds into one shelf in memory, which it carries along."""
 
-    def run(source: Any, *, embed: bool = True, progress: Any = lambda _report: None) -> IngestReport:
-        target = Target(
-            spec=anime_spec, mapping=MAPPING, writer=shelf, ledger=ledger, embedder=embedder if embed else None
-        )
-        return ingest(source, target, progress=progress)
+    def make(mapping: RowMapping) -> Callable[..., IngestReport]:
+        shelf, ledger = MemoryShelf(anime_spec, model=embedder.model), Ledger()
 
-    run.ledger = ledger  # type: ignore[attr-defined]
-    run.shelf = shelf  # type: ignore[attr-defined]
-    return run
+        def run(source: Any, *, embed: bool = True, progress: Any = lambda _report: None) -> IngestReport:
+            target = Target(
+                spec=anime_spec, mapping=mapping, writer=shelf, ledger=ledger, embedder=embedder if embed else None
+            )
+            return ingest(source, target, progress=progress)
+
+        run.ledger = ledger  # type: ignore[attr-defined]
+        run.shelf = shelf  # type: ignore[attr-defined]
+        return run
+
+    return make
+
+
+@pytest.fixture
+def build(new_build: Any) -> Callable[..., IngestReport]:
+    """Build an anime catalogue."""
+    return new_build(MAPPING)
+
+
+@pytest.fixture
+def build_chapters(new_build: Any) -> Callable[..., IngestReport]:
+    """Build a catalogue of several records a row."""
+    return new_build(CHAPTERS)
 
 
 def records_of(build: Any) -> list[Record]:
@@ -199,3 +218,285 @@ def test_progress_is_told_after_every_batch(build: Any) -> None:
 
 def test_an_empty_source_makes_an_empty_catalogue(build: Any) -> None:
     assert build(Rows([])) == IngestReport()
+
+
+class Answers(Rows):
+    """Rows that answer a question: not all there is, and read on from where they were interrupted."""
+
+    name = "arxiv:bread"
+    is_whole = False
+
+    def __init__(self, rows: list[Mapping[str, Any]], *, breaks_after: int | None = None) -> None:
+        super().__init__(rows, breaks_after=breaks_after)
+        self.starts: list[int] = []
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        self.starts.append(start)
+        yield from islice(super().iter_rows(), start, None)
+
+
+class Unopened(Mapping[str, Any]):
+    """Values that fail the test when anybody looks at them."""
+
+    def __getitem__(self, name: str) -> Any:
+        raise AssertionError(f"'{name}' was read")
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("the values were read")
+
+    def __len__(self) -> int:
+        raise AssertionError("the values were counted")
+
+
+class Files(Rows):
+    """Rows with a place and a digest each, like files; the values of `closed` ones must not be looked at."""
+
+    name = "folder"
+
+    def __init__(self, files: Mapping[str, tuple[str, Mapping[str, Any]]], *, closed: Iterable[str] = ()) -> None:
+        super().__init__([])
+        self.files = files
+        self.closed = frozenset(closed)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        for place, (digest, values) in self.files.items():
+            yield SourceRow(place=place, values=Unopened() if place in self.closed else values, digest=digest)
+
+
+def ids(build: Any) -> list[str]:
+    return sorted(record.id for record in records_of(build))
+
+
+def of_chapters(row: Mapping[str, Any]) -> Iterator[Record]:
+    """Map a row to a record a chapter."""
+    for number in range(row["chapters"]):
+        name = f"{row['title']}#{number}"
+        yield Record(id=RecordId(name), fields={"title": name, "synopsis": row.get("synopsis", "A story.")})
+
+
+CHAPTERS = RowMapping(records_of=of_chapters)
+
+
+def test_a_row_that_is_gone_is_removed_and_nothing_else_is(build: Any, embedder: Any) -> None:
+    build(Rows([row(number) for number in range(10)]))
+    report = build(Rows([row(number) for number in range(10) if number not in (3, 7)]))
+    assert (report.removed, report.written, report.unchanged, report.embedded) == (2, 0, 8, 0)
+    assert ids(build) == sorted(f"mal-{number}" for number in range(10) if number not in (3, 7))
+    again = build(Rows([row(number) for number in range(10) if number not in (3, 7)]))
+    assert (again.removed, again.unchanged) == (0, 8)
+    assert set(embedder.documents.values()) == {1}
+
+
+def test_more_rows_than_a_batch_can_be_gone_at_once(build: Any) -> None:
+    build(Rows([row(number) for number in range(4 * BATCH)]))
+    assert build(Rows([row(0)])).removed == 4 * BATCH - 1
+    assert ids(build) == ["mal-0"]
+    assert build.ledger.origins("rows.jsonl") == {"mal-0": Origin("line 1", "")}
+
+
+def test_a_row_that_comes_back_is_written_again_without_being_embedded_again(build: Any, embedder: Any) -> None:
+    build(Rows([row(1), row(2)]))
+    build(Rows([row(1)]))
+    report = build(Rows([row(1), row(2)]))
+    assert (report.written, report.unchanged, report.removed) == (1, 1, 0)
+    assert ids(build) == ["mal-1", "mal-2"]
+    assert set(embedder.documents.values()) == {1}
+
+
+def test_a_row_that_moved_is_neither_written_nor_removed(build: Any) -> None:
+    build(Rows([row(1), row(2), row(3)]))
+    report = build(Rows([row(3), row(1), row(2)]))
+    assert (report.written, report.unchanged, report.removed) == (0, 3, 0)
+
+
+def test_a_record_whose_id_changed_leaves_no_old_one_behind(build: Any) -> None:
+    build(Rows([row(1), row(2)]))
+    report = build(Rows([row(1), row(9, title="Title 2", synopsis="Story 2.")]))
+    assert (report.written, report.removed) == (1, 1)
+    assert ids(build) == ["mal-1", "mal-9"]
+
+
+def test_an_interrupted_reading_removes_nothing(build: Any) -> None:
+    build(Rows([row(number) for number in range(10)]))
+    with pytest.raises(KeyboardInterrupt):
+        build(Rows([row(number) for number in range(5, 10)], breaks_after=4))
+    assert len(ids(build)) == 10
+
+
+def test_a_source_without_rows_does_not_remove_all_there_is(build: Any) -> None:
+    build(Rows([row(number) for number in range(5)]))
+    with pytest.raises(InputError, match=r"rows.jsonl: no row of it makes a record, .*; none is removed"):
+        build(Rows([]))
+    assert len(ids(build)) == 5
+    assert build(Rows([row(number) for number in range(5)])).unchanged == 5
+
+
+def test_a_source_whose_rows_are_all_refused_does_not_remove_all_there_is(build: Any) -> None:
+    build(Rows([row(number) for number in range(5)]))
+    with pytest.raises(InputError, match="none is removed"):
+        build(Rows([{"name": f"Title {number}"} for number in range(5)]))
+    assert len(ids(build)) == 5
+
+
+def test_a_source_removes_only_what_came_from_it(build: Any) -> None:
+    first, second = Rows([row(1), row(2)]), Rows([row(3), row(4)])
+    second.name = "more.jsonl"
+    build(first)
+    build(second)
+    first.rows = [row(1)]
+    assert build(first).removed == 1
+    assert ids(build) == ["mal-1", "mal-3", "mal-4"]
+
+
+def test_a_record_that_another_source_still_has_is_kept(build: Any) -> None:
+    first, second = Rows([row(1), row(2)]), Rows([row(2), row(3)])
+    second.name = "more.jsonl"
+    build(first)
+    build(second)
+    first.rows = [row(1)]
+    build(first)
+    assert ids(build) == ["mal-1", "mal-2", "mal-3"]
+
+
+def test_a_changed_row_is_written_with_the_vector_of_its_new_text(build: Any, embedder: Any) -> None:
+    build(Rows([row(1), row(2)]))
+    assert build(Rows([row(1, synopsis="Quite another story."), row(2)])).embedded == 1
+    reader = build.shelf.reader()
+    key = reader.find(["mal-1"], scope=WHOLE)["mal-1"]
+    text = embedding_text(build.shelf.spec.embed, reader.fetch([key], scope=WHOLE)[key])
+    assert "Quite another story." in text
+    assert (reader.vectors([key])[0] == embedder.embed_documents([text])[0]).all()
+
+
+def test_what_is_unchanged_is_not_even_asked_of_the_embedder(build: Any, embedder: Any) -> None:
+    build(Rows([row(number) for number in range(10)]))
+    embedder.problem = "gone"
+    assert build(Rows([row(number) for number in range(10)])).unchanged == 10
+
+
+def test_a_row_of_a_known_digest_is_passed_over_without_its_values_being_read(build: Any) -> None:
+    files = {f"{number}.md": (f"digest {number}", row(number)) for number in range(6)}
+    assert build(Files(files)).written == 6
+    report = build(Files(files, closed=files))
+    assert (report.rows, report.written, report.unchanged, report.removed) == (6, 0, 6, 0)
+    assert add_up(report)
+
+
+def test_a_row_of_another_digest_or_place_is_read(build: Any) -> None:
+    files = {f"{number}.md": (f"digest {number}", row(number)) for number in range(6)}
+    build(Files(files))
+    files["2.md"] = ("another digest", row(2, synopsis="Another story."))
+    files["moved.md"] = files.pop("4.md")
+    del files["5.md"]
+    report = build(Files(files, closed=["0.md", "1.md", "3.md"]))
+    assert (report.written, report.unchanged, report.removed) == (1, 4, 1)
+    assert ids(build) == [f"mal-{number}" for number in range(5)]
+    assert build(Files(files, closed=files)).unchanged == 5
+
+
+def test_a_row_that_is_passed_over_is_still_the_first_of_its_id(build: Any) -> None:
+    files = {"a.md": ("a", row(1))}
+    build(Files(files))
+    files["b.md"] = ("b", row(1, title="The same page again"))
+    assert build(Files(files)).duplicates == 1
+    (only,) = records_of(build)
+    assert only.get("title") == "Title 1"
+
+
+def test_a_row_may_make_several_records_and_all_go_with_it(build_chapters: Any) -> None:
+    build = build_chapters
+    report = build(Rows([{"title": "A", "chapters": 3}, {"title": "B", "chapters": 6}, {"title": "C", "chapters": 0}]))
+    assert (report.rows, report.written) == (3, 9)
+    shorter = build(Rows([{"title": "A", "chapters": 2}, {"title": "B", "chapters": 6}]))
+    assert (shorter.unchanged, shorter.removed) == (8, 1)
+    assert build(Rows([{"title": "A", "chapters": 2}])).removed == 6
+    assert ids(build) == ["A#0", "A#1"]
+
+
+def test_a_row_with_one_bad_record_is_refused_whole(build_chapters: Any) -> None:
+    report = build_chapters(Rows([{"title": "A", "chapters": 2, "synopsis": 7}, {"title": "B", "chapters": 1}]))
+    assert (report.rejected, report.written) == (1, 1)
+    assert ids(build_chapters) == ["B#0"]
+
+
+def test_a_row_of_several_records_and_a_known_digest_counts_all_of_them(build_chapters: Any) -> None:
+    files = {"a.md": ("a", {"title": "A", "chapters": 3}), "b.md": ("b", {"title": "B", "chapters": 2})}
+    assert build_chapters(Files(files)).written == 5
+    assert build_chapters(Files(files, closed=files)).unchanged == 5
+
+
+@pytest.mark.parametrize("stop_at", [1, 2, 3])
+def test_a_row_of_several_records_and_a_digest_loses_none_when_it_is_interrupted(
+    build_chapters: Any, embedder: Any, stop_at: int
+) -> None:
+    files = {f"{name}.md": (name, {"title": name, "chapters": BATCH - 1}) for name in "ABCDEF"}
+    files["G.md"] = ("G", {"title": "G", "chapters": 2 * BATCH + 1})
+    told: list[int] = []
+
+    def stop(report: IngestReport) -> None:
+        told.append(report.written)
+        if len(told) == stop_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_chapters(Files(files), progress=stop)
+    report = build_chapters(Files(files))
+    assert report.written + report.unchanged == len(ids(build_chapters)) == 6 * (BATCH - 1) + 2 * BATCH + 1
+    assert set(embedder.documents.values()) == {1}
+
+
+def test_a_source_that_answers_a_question_never_removes(build: Any) -> None:
+    build(Answers([row(number) for number in range(6)]))
+    for rows in ([row(7)], []):
+        assert build(Answers(rows)).removed == 0
+    assert len(ids(build)) == 7
+
+
+@pytest.mark.parametrize("breaks_after", range(0, 23, 3))
+def test_a_question_s_answers_are_read_on_from_where_they_were_interrupted(
+    build: Any, embedder: Any, breaks_after: int
+) -> None:
+    rows: list[Mapping[str, Any]] = [row(number) for number in range(22)]
+    with pytest.raises(KeyboardInterrupt):
+        build(Answers(rows, breaks_after=breaks_after))
+    source = Answers(rows)
+    report = build(source)
+    written_before = breaks_after // BATCH * BATCH
+    (start,) = source.starts
+    assert written_before - 1 <= start <= written_before  # the last row may be looked at again
+    assert report.rows == 22
+    assert report.written == 22 - written_before
+    assert ids(build) == sorted(f"mal-{number}" for number in range(22))
+    assert set(embedder.documents.values()) == {1}
+
+
+@pytest.mark.parametrize("stop_at", [1, 2, 3])
+def test_answers_of_several_records_lose_none_when_they_are_interrupted(build_chapters: Any, stop_at: int) -> None:
+    rows: list[Mapping[str, Any]] = [{"title": name, "chapters": 3} for name in "ABCDEF"]
+    told: list[int] = []
+
+    def stop(report: IngestReport) -> None:
+        told.append(report.written)
+        if len(told) == stop_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_chapters(Answers(rows), progress=stop)
+    build_chapters(Answers(rows))
+    assert ids(build_chapters) == sorted(f"{name}#{number}" for name in "ABCDEF" for number in range(3))
+
+
+def test_answers_that_were_read_to_the_end_are_read_from_the_beginning_the_next_time(build: Any) -> None:
+    source = Answers([row(number) for number in range(9)])
+    build(source)
+    report = build(source)
+    assert source.starts == [0, 0]
+    assert (report.rows, report.unchanged, report.written) == (9, 9, 0)
+
+
+def test_what_a_resumed_reading_refuses_is_listed_beside_what_was_refused_before(build: Any) -> None:
+    rows: list[Mapping[str, Any]] = [{"title": ""}, *(row(number) for number in range(8)), {"title": " "}]
+    with pytest.raises(KeyboardInterrupt):
+        build(Answers(rows, breaks_after=7))
+    build(Answers(rows))
+    assert [place for _, place, _ in build.ledger.rejects()] == ["line 1", "line 10"]

@@ -69,7 +69,7 @@ def test_a_server_s_address_can_be_given(tmp_path: Path) -> None:
 def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: str) -> None:
     section, key = ENVIRONMENT[variable]
     numbers = {"dimension": "12", "batch_size": "8", "depth": "9", "timeout_s": "3"}
-    given = {"kind": "tei", "log_level": "debug", "offline": "true", **numbers}.get(key, "given")
+    given = {"kind": "tei", "log_level": "debug", "offline": "true", "lower_case": "false", **numbers}.get(key, "given")
     settings: Any = load(tmp_path, **{variable: given})
     held = getattr(getattr(settings, section) if section else settings, key)
     assert str(held).lower() in (given, f"{given}.0")

@@ -19,7 +19,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import Vector
-from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
+from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
 from pinakes.shelf.terms import entries_of, number_of, term_fields

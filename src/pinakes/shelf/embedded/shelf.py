@@ -26,7 +26,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded.columns import Mask
+from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import tantivy
+from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldType
 from pinakes.errors import StorageError
 from pinakes.model.hits import Ranking, build_ranking
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
 from pinakes.shelf.terms import asked_term, entries_of, number_of, term_fields, text_tokens
 from pinakes.text.query import TextQuery
@@ -114,6 +115,14 @@ class TextIndex:
         query_of_the_rest = tantivy.Query.boolean_query([(tantivy.Occur.Must, self._any_key(keys)), *without])
         return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
 
+    def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
+        """Return the keys of all records that meet the conditions, in no order."""
+        every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]
+        hits = searcher.search(
+            tantivy.Query.boolean_query(every), limit=max(searcher.num_docs, 1), count=False, order_by_field=KEY
+        ).hits
+        return np.array([key for key, _ in hits if key], dtype=np.int64)
+
     def _with_keys(self, keys: Iterable[Key]) -> tantivy.Query:
         return tantivy.Query.term_set_query(self.schema, KEY, [int(key) for key in keys])
 
@@ -173,7 +182,7 @@ class TextIndex:
 
     def _one_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
         terms = [asked_term(field, value) for value in values]
-        return tantivy.Query.term_set_query(self.schema, _filter_name(field), terms)
+        return tantivy.Query.term_set_query(self.schema, ALL if field == WORDS_FIELD else _filter_name(field), terms)
 
     def _document(self, key: Key, record: Record) -> tantivy.Document:
         document = tantivy.Document()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.model.vectors import Vector
+from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.codes import Codes, Scores, code_dots, quantise
-from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.sketches import Sketches, build_sketches
 
 Rows = NDArray[np.int64]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import Condition, Scope
+from pinakes.model.scope import WORDS_FIELD, Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.codes import Scores
-from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -165,10 +165,21 @@ class EmbeddedView:
             return self._last_masks[conditions]
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
-        masks = [segment.columns.mask(conditions) for segment in self._segments]
+        of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]
+        of_columns = [condition for condition in conditions if condition.field != WORDS_FIELD]
+        masks = [segment.columns.mask(of_columns) for segment in self._segments]
+        if of_words:
+            keys = self.text.keys_meeting(of_words, searcher=self.searcher)
+            masks = [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
         if self.base_alive is not None:
             masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
         return masks
+
+
+def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
+    """Return the rows of the mask that have one of the keys."""
+    having: Mask = np.isin(segment.keys, keys)
+    return having if mask is None else having & mask
 
 
 def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:

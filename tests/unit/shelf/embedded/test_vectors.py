@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pinakes.model.vectors import Vector
+from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded import vectors as module
-from pinakes.shelf.embedded.columns import Mask
 from pinakes.shelf.embedded.sketches import build_sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.shelf.embedded.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
+from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.terms import Entry
 
 

@@ -1,0 +1,254 @@
+"""`rag query|validate|health|prepare|check`: the passages that `query_rag` answers from, and the model it needs."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pinakes.app import App
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.tables import shortened
+from pinakes.embed.port import Embedder
+from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
+from pinakes.errors import ExpectedError, InputError, ModelError, NotFoundError
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.record import Record
+from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope
+from pinakes.settings import load_settings
+
+SPEC_NAME = "judoka"
+TOOL = "query_rag"
+PASSAGES = Scope(conditions=(AnyOf(KIND_FIELD, ("passage",)),))
+FILES = ("judokon://synonyms.json", "judokon://offline_rag_metadata.json")
+ALIKE = ("a judo throw over the shoulder", "throwing an opponent across the back", "the tax return of a small company")
+"""Two sentences of like meaning, and one of another."""
+
+LEAST_MARGIN = 0.3
+"""How much nearer the like sentences are at least; all-MiniLM-L6-v2 has 0.6, damaged weights next to nothing."""
+
+catalogue_option = click.option("--catalogue", help="Which catalogue; by default the first of judoka.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was looked at, what was found, and whether it is well."""
+
+    what: str
+    found: str
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How many passages came back among the best for their own question, and which did not."""
+
+    questions: int
+    hits: int
+    missed: Sequence[str]
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of questions whose passage came back."""
+        return self.hits / self.questions if self.questions else 0.0
+
+
+@click.group("rag")
+def rag_command() -> None:
+    """Query, check and prepare the passages that query_rag answers from."""
+
+
+@rag_command.command("query")
+@click.argument("query")
+@catalogue_option
+@json_option
+def query_command(query: str, catalogue: str | None, as_json: bool) -> None:
+    """Answer QUERY from passages, techniques and cards."""
+    app = App(load_settings())
+    found = _asked(app.build_gate([find_catalogue(app, catalogue)]), query)
+    if as_json:
+        print_json(found)
+        return
+    for number, hit in enumerate(found["results"], start=1):
+        click.echo(f"{number}. {hit['source']} [{hit['id']}] {hit['score']}\n   {shortened(hit['text'], 300)}")
+    if not found["results"]:
+        click.echo("nothing found")
+    if found["hint"]:
+        click.echo(found["hint"], err=True)
+
+
+@rag_command.command("validate")
+@catalogue_option
+@click.option("--threshold", default=0.8, show_default=True, type=click.FloatRange(0, 1), help="The least hit rate.")
+@click.option("--questions", type=click.IntRange(1), help="Ask so many questions at most; by default all.")
+@json_option
+@click.pass_context
+def validate_command(
+    ctx: click.Context, catalogue: str | None, threshold: float, questions: int | None, as_json: bool
+) -> None:
+    """Check catalogue, model and files; then ask each passage's own question (its qaContext).
+
+    A hit is a passage that comes back among the answers. Exit code 1 when a check fails, or the hit rate is under the
+    threshold.
+    """
+    app = App(load_settings())
+    name = find_catalogue(app, catalogue)
+    checks = list(check_catalogue(app, name))
+    result = evaluate(app, name, at_most=questions)
+    is_well = all(one.ok for one in checks) and result.hit_rate >= threshold
+    if as_json:
+        told = {**asdict(result), "hit_rate": round(result.hit_rate, 4), "threshold": threshold, "ok": is_well}
+        print_json({"checks": [asdict(one) for one in checks], **told})
+    else:
+        _print_findings(checks)
+        click.echo(f"hit rate {result.hit_rate:.3f}: {result.hits} of {result.questions} questions, least {threshold}")
+    if not is_well:
+        ctx.exit(1)
+
+
+@rag_command.command("health")
+@catalogue_option
+@json_option
+@click.pass_context
+def health_command(ctx: click.Context, catalogue: str | None, as_json: bool) -> None:
+    """Check catalogue, model and files, and time a question. Exit code 1 when something is wrong."""
+    app = App(load_settings())
+    _report(ctx, list(_health(app, catalogue)), as_json=as_json)
+
+
+@rag_command.command("prepare")
+@click.option("--from", "source", type=click.Path(path_type=Path), help="A folder with the published files.")
+@click.option("--force", is_flag=True, help="Get it again even if it is there.")
+@json_option
+def prepare_command(source: Path | None, force: bool, as_json: bool) -> None:
+    """Get the local model (80 MB, once); offline, from a folder only."""
+    settings = load_settings()
+    folder = pull_model(
+        settings.models_folder, source=source, force=force, show_progress=not as_json, offline=settings.offline
+    )
+    if as_json:
+        print_json({"model": MODEL_NAME, "folder": str(folder), "ready": True})
+    else:
+        click.echo(f"{MODEL_NAME} is ready in {folder}")
+
+
+@rag_command.command("check")
+@json_option
+@click.pass_context
+def check_command(ctx: click.Context, as_json: bool) -> None:
+    """Check that the embedding model is whole and makes sense. Exit code 1 when it does not."""
+    _report(ctx, list(check_embedder(App(load_settings()))), as_json=as_json)
+
+
+def find_catalogue(app: App, name: str | None) -> str:
+    """Return the catalogue to ask: the one named, or the first of the spec."""
+    names = [one.name for one in app.library.list_installed() if one.spec_name == SPEC_NAME]
+    if name is None and not names:
+        raise NotFoundError(f"no catalogue of '{SPEC_NAME}' is installed; run: pinakes add FOLDER --as {SPEC_NAME}")
+    if name is None:
+        return names[0]
+    installed = app.library.get_installed(name)
+    if installed.spec_name != SPEC_NAME:
+        raise InputError(f"'{name}' is a catalogue of '{installed.spec_name}', not of '{SPEC_NAME}'")
+    return installed.name
+
+
+def check_catalogue(app: App, name: str) -> Iterator[Finding]:
+    """Check what answering needs: the model, records of each kind, vectors of that model, the files."""
+    problem = app.embedder.check()
+    yield Finding(what="model", found=problem or str(app.embedder.model), ok=problem is None)
+    reader = app.open_catalogue(name).shelf.reader()
+    counts = {facet.value: facet.count for facet in reader.facets(KIND_FIELD, scope=WHOLE)}
+    listed = ", ".join(f"{count} of kind {kind}" for kind, count in counts.items()) or "no records"
+    is_filled = bool(counts.get("card") and counts.get("passage"))
+    yield Finding(what=f"{name}: records", found=listed, ok=is_filled)
+    is_ours = reader.model == app.embedder.model
+    made_by = str(reader.model) if reader.model else f"none; run: pinakes add FOLDER --as {SPEC_NAME}"
+    yield Finding(what=f"{name}: vectors", found=made_by, ok=is_ours)
+    gate = app.build_gate([name])
+    for address in FILES:
+        yield _check_file(gate, address)
+
+
+def check_embedder(app: App) -> Iterator[Finding]:
+    """Check the model's files, and that sentences of like meaning are nearer than others."""
+    if app.settings.embedding.kind == "local" and not app.settings.embedding.folder:
+        problems = check_model(model_folder(app.settings.models_folder))
+        yield Finding(what="files", found="; ".join(problems) or "whole", ok=not problems)
+    try:
+        yield _check_meaning(app.embedder)
+    except ExpectedError as error:
+        yield Finding(what="model", found=error.message, ok=False)
+
+
+def evaluate(app: App, name: str, *, at_most: int | None = None) -> Evaluation:
+    """Ask the question of each passage that has one, as a client would."""
+    gate = app.build_gate([name])
+    reader = app.open_catalogue(name).shelf.reader()
+    keys = reader.scan(scope=PASSAGES, limit=reader.count(PASSAGES))
+    asked = [record for record in reader.fetch(keys, scope=PASSAGES).values() if record.get("qaContext")][:at_most]
+    missed = [record.id for record in asked if not _comes_back(gate, record)]
+    return Evaluation(questions=len(asked), hits=len(asked) - len(missed), missed=missed)
+
+
+def _comes_back(gate: Gate, record: Record) -> bool:
+    answers = _asked(gate, str(record.get("qaContext")))["results"]
+    return any(hit["text"] == record.get("text") for hit in answers)
+
+
+def _health(app: App, catalogue: str | None) -> Iterator[Finding]:
+    yield Finding(what="offline", found="strict" if app.settings.offline else "no", ok=True)
+    try:
+        name = find_catalogue(app, catalogue)
+        yield from check_catalogue(app, name)
+        gate = app.build_gate([name])
+        _asked(gate, ALIKE[0])  # the first question loads the model
+        started = time.perf_counter()
+        found = _asked(gate, ALIKE[1])
+    except ExpectedError as error:
+        yield Finding(what="catalogue", found=error.message, ok=False)
+        return
+    took_ms = (time.perf_counter() - started) * 1000
+    told = found["hint"] or f"{len(found['results'])} results in {took_ms:.0f} ms"
+    yield Finding(what="query", found=told, ok=bool(found["results"]) and found["hint"] is None)
+
+
+def _check_file(gate: Gate, address: str) -> Finding:
+    try:
+        content = gate.read(LOCAL_USER, address)
+    except ExpectedError as error:
+        return Finding(what=address, found=error.message, ok=False)
+    return Finding(what=address, found=f"{len(content.text or '')} characters", ok=bool(content.text))
+
+
+def _check_meaning(embedder: Embedder) -> Finding:
+    if problem := embedder.check():
+        raise ModelError(problem)
+    first, like, other = embedder.embed_documents(ALIKE)
+    near, far = float(first @ like), float(first @ other)
+    found = f"{embedder.model}: like sentences {near:.2f}, unlike ones {far:.2f}"
+    return Finding(what="meaning", found=found, ok=near - far >= LEAST_MARGIN)
+
+
+def _asked(gate: Gate, query: str) -> dict[str, Any]:
+    answer = gate.call(LOCAL_USER, TOOL, {"query": query})
+    if answer.structured is None:
+        raise NotFoundError(answer.text)
+    return answer.structured
+
+
+def _report(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(one) for one in findings])
+    else:
+        _print_findings(findings)
+    if not all(one.ok for one in findings):
+        ctx.exit(1)
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    for one in findings:
+        click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")

@@ -1,0 +1,102 @@
+"""`spec infer|check|show`: what catalogues are, as files."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from pinakes.app import App
+from pinakes.build import open_rows, propose
+from pinakes.catalogue.loader import LoadedSpec, get_builtin, list_builtin_names, load_spec
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.cli.build import name_of
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.settings import load_settings
+
+
+@click.group("spec")
+def spec_command() -> None:
+    """Make, check and show the specs of catalogues."""
+
+
+@spec_command.command("infer")
+@click.argument("file")
+@click.option("--name", help="The catalogue's name; by default after the file.")
+@click.option("--table", help="The table of an SQLite file; by default its main one.")
+@click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
+@json_option
+def infer_command(file: str, name: str | None, table: str | None, output: Path | None, as_json: bool) -> None:
+    """Propose a catalogue.toml for the table in FILE.
+
+    It can be read and changed; to build with it: pinakes add FILE --spec catalogue.toml
+    """
+    if output is not None and output.exists():
+        raise InputError(f"{output}: it is there already; choose another --output")
+    inferred = propose(open_rows(None, file, table=table), name=name or name_of(file, table=table)).inferred
+    if output is not None:
+        _write(output, inferred.declaration)
+    if as_json:
+        print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
+    elif output is None:
+        click.echo(inferred.declaration, nl=False)
+    else:
+        click.echo(f"{output} has {len(inferred.fields)} fields; to build with it: pinakes add {file} --spec {output}")
+    for note in inferred.notes:
+        click.echo(note, err=True)
+
+
+@spec_command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def check_command(file: Path, as_json: bool) -> None:
+    """Check a catalogue.toml: what it declares, or every problem with it."""
+    spec = load_spec(file).spec
+    if as_json:
+        print_json({"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds})
+    else:
+        click.echo(f"ok: {_summary(spec)}")
+
+
+@spec_command.command("show")
+@click.argument("name")
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show the spec of an installed catalogue, or of a built-in one."""
+    loaded = _get_spec(name)
+    if as_json:
+        print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
+    else:
+        click.echo(loaded.declaration, nl=False)
+
+
+def _get_spec(name: str) -> LoadedSpec:
+    app = App(load_settings())
+    installed = {one.name: one for one in app.library.list_installed()}
+    if name in installed:
+        return app.spec_of(installed[name])
+    builtin = list_builtin_names()
+    if name not in builtin:
+        known = sorted({*installed, *builtin})
+        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
+    return get_builtin(name)
+
+
+def _summary(spec: CatalogueSpec) -> str:
+    fields = spec.fields.values()
+    parts = [
+        f"{len(spec.fields)} fields",
+        f"{len(spec.searched_fields)} searched",
+        f"{sum(field.filter is not None for field in fields)} filtered by",
+        f"{sum(field.facet for field in fields)} browsed",
+    ]
+    parts.append("embedded" if spec.embed else "not embedded")
+    parts.append("recommends" if spec.recommend else "does not recommend")
+    return f"'{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,104 @@
+"""`watch`: keep a catalogue up to a folder or file while that changes."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.cli.build import require_model, summary
+from pinakes.errors import ExpectedError, InputError
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.settings import load_settings
+from pinakes.sources.folder_rows import iter_files
+
+Snapshot = dict[Path, tuple[int, int]]
+"""Files → when each was changed, and its size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Adds again whenever something has changed. What it does to the world comes from outside."""
+
+    look: Callable[[], Snapshot]
+    add: Callable[[], IngestReport]
+    wait: Callable[[], None]
+    say: Callable[[str], None]
+
+    def run(self, *, known: Snapshot) -> None:
+        """Go on until interrupted; a failure is said once, and what it was about is tried again."""
+        trouble = ""
+        while True:
+            self.wait()
+            try:
+                seen = self.look()
+                if seen != known:
+                    self._report(self.add())
+                known, trouble = seen, ""
+            except ExpectedError as error:
+                if error.message != trouble:
+                    self.say(f"{error.message}; trying again")
+                trouble = error.message
+
+    def _report(self, report: IngestReport) -> None:
+        if report.written or report.removed or report.rejected:
+            left_out = f", {report.rejected} left out" if report.rejected else ""
+            self.say(f"{report.written} written, {report.removed} removed{left_out}")
+
+
+@click.command("watch")
+@click.argument("path", metavar="FOLDER_OR_FILE", type=click.Path(path_type=Path))
+@click.option("--as", "spec_name", default="documents", show_default=True, help="The built-in catalogue it is made by.")
+@click.option("--name", help="What to call the catalogue; by default as the built-in one.")
+@click.option(
+    "--interval", default=2.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds between looks."
+)
+@click.option("--once", is_flag=True, help="Bring the catalogue up to date, and end.")
+@click.option("--no-embed", is_flag=True, help="Build without vectors; search goes by words alone.")
+def watch_command(path: Path, spec_name: str, name: str | None, interval: float, once: bool, no_embed: bool) -> None:
+    """Build a catalogue from FOLDER_OR_FILE, and bring it up to date whenever that changes.
+
+    What is served sees every change at once. Ctrl-C ends it.
+    """
+    app = App(load_settings())
+    if not no_embed:
+        require_model(app, quiet=False)
+    add = partial(_add, app, path, spec_name=spec_name, name=name or spec_name, embed=not no_embed)
+    look = partial(take_snapshot, path)
+    try:
+        known = look()  # before the files are read, so that what changes meanwhile is noticed
+        click.echo(summary(add()))
+        if not once:
+            click.echo(f"watching {path}; Ctrl-C ends it")
+            Watch(look=look, add=add, wait=partial(time.sleep, interval), say=click.echo).run(known=known)
+    except KeyboardInterrupt:
+        click.echo("stopped; the catalogue is as of the last change that was written")
+
+
+def take_snapshot(path: Path) -> Snapshot:
+    """Return what is there; refuse a place that is not there."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder")
+    seen: Snapshot = {}
+    for file in iter_files(path):
+        try:
+            known = file.stat()
+        except OSError:
+            continue  # removed since it was listed, or a link to nothing
+        seen[file] = (known.st_mtime_ns, known.st_size)
+    return seen
+
+
+def _add(app: App, path: Path, *, spec_name: str, name: str, embed: bool) -> IngestReport:
+    return add_catalogue(
+        app,
+        open_rows(spec_name, str(path)),
+        recipe=builtin_recipe(spec_name),
+        name=name,
+        progress=lambda _report: None,
+        embed=embed,
+    )

@@ -1,0 +1,169 @@
+"""Asking a public server politely: not too often, again when it is busy, never without end.
+
+A request is tried again after a connection error, a body that is cut short, a status that says "later", and an answer
+that its reader cannot use. Everything else a server says is the reader's business, which knows the server's forms.
+"""
+
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import httpx
+
+from pinakes import __version__
+from pinakes.errors import UnavailableError
+
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+
+AnswerT = TypeVar("AnswerT")
+
+
+class UnusableAnswerError(Exception):
+    """A request or its answer that failed in a way that may pass; it is tried again, and does not leave `fetch`."""
+
+    def __init__(self, reason: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after_s = retry_after_s
+
+
+class Fetched(NamedTuple):
+    """What a server answered, whole."""
+
+    status: int
+    body: bytes
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what servers are checked by; to load it takes longer than a request on loopback."""
+    return httpx.create_ssl_context()
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """Time and chance, so that tests have their own."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    utc_now: Callable[[], datetime] = _utc_now
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+    """A number from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often a server is asked, and for how long."""
+
+    interval_s: float
+    """The least time from the end of a request to the next one."""
+    attempts: int = 5
+    first_wait_s: float = 1.0
+    """How long the first wait is at the most; each further one may be twice as long."""
+    longest_wait_s: float = 120.0
+    """No wait is longer, whatever the server asks for."""
+    timeout_s: float = 30.0
+    max_bytes: int = 16 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class PoliteGetter:
+    """Gets pages of one server, one at a time. Not safe to use from several threads."""
+
+    base_url: str
+    pace: Pace
+    headers: Mapping[str, str] = field(default_factory=dict)
+    offline: bool = False
+    clock: Clock = field(default_factory=Clock)
+    _asked_at: float | None = field(default=None, init=False)
+
+    def fetch(self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]) -> AnswerT:
+        """Return what `read` makes of the answer; `read` raises `UnusableAnswerError` to have it asked for again."""
+        if self.offline:
+            raise UnavailableError(f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE)")
+        attempt = 1
+        while True:
+            self._keep_interval()
+            try:
+                return read(self._ask(params))
+            except UnusableAnswerError as error:
+                if attempt >= self.pace.attempts:
+                    times = "once" if attempt == 1 else f"{attempt} times"
+                    raise UnavailableError(f"{self.base_url} {error.reason}; asked {times}, given up") from error
+                self.clock.sleep(self._wait_s(attempt, error.retry_after_s))
+            attempt += 1
+
+    def _keep_interval(self) -> None:
+        if self._asked_at is None:
+            return
+        early_s = self._asked_at + self.pace.interval_s - self.clock.monotonic()
+        if early_s > 0:
+            self.clock.sleep(early_s)
+
+    def _wait_s(self, attempt: int, retry_after_s: float) -> float:
+        """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
+        longest_s = min(self.pace.first_wait_s * 2.0 ** (attempt - 1), self.pace.longest_wait_s)
+        backed_off_s = longest_s * (1 - self.clock.chance() / 2)
+        return max(backed_off_s, min(retry_after_s, self.pace.longest_wait_s))
+
+    def _ask(self, params: Mapping[str, str | int]) -> Fetched:
+        headers = {"User-Agent": f"pinakes/{__version__}", **self.headers}
+        try:
+            with (
+                httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=_certificates()) as client,
+                client.stream("GET", self.base_url, params=dict(params)) as response,
+            ):
+                if response.status_code in RETRIED_STATUSES:
+                    raise UnusableAnswerError(
+                        f"answered status {response.status_code}",
+                        retry_after_s=read_retry_after(response.headers.get("Retry-After", ""), self.clock.utc_now()),
+                    )
+                return Fetched(response.status_code, self._whole_body(response))
+        except httpx.HTTPError as error:
+            raise UnusableAnswerError(_reason(error)) from error
+        finally:
+            self._asked_at = self.clock.monotonic()
+
+    def _whole_body(self, response: httpx.Response) -> bytes:
+        """Return the body, within its time as a whole: httpx counts its time-out anew with every block."""
+        ends_at = self.clock.monotonic() + self.pace.timeout_s
+        received = bytearray()
+        for block in response.iter_bytes():
+            received += block
+            if len(received) > self.pace.max_bytes:
+                raise UnavailableError(f"{self.base_url} answered more than {self.pace.max_bytes:,} bytes; left unread")
+            if self.clock.monotonic() > ends_at:
+                raise httpx.ReadTimeout("the body did not end")
+        return bytes(received)
+
+
+def read_retry_after(text: str, now: datetime) -> float:
+    """Return the seconds that a Retry-After header asks for, as seconds or as a date; 0 where it says nothing."""
+    if text.strip().isdecimal():
+        return float(text)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0.0
+    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "did not answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return "cannot be reached"
+    if isinstance(error, httpx.RemoteProtocolError):
+        return f"ended its answer before it was whole ({error})"
+    return f"could not be read ({str(error) or type(error).__name__})"

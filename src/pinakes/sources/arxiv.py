@@ -1,0 +1,177 @@
+"""Papers from the arXiv API: the answers to a query, page by page, as an Atom feed.
+
+Its rules: one request in three seconds, at most 30,000 results a query. It is known to answer an empty page in the
+middle of results now and then; such a page is asked for again, and is never taken for the end.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+from xml.parsers import expat
+
+from pinakes.errors import InputError, UnavailableError
+from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
+from pinakes.sources.port import SourceRow
+from pinakes.sources.question import read_question
+
+BASE_URL = "https://export.arxiv.org/api/query"
+PAGE_ROWS = 100
+MAX_ROWS = 30_000
+PACE = Pace(interval_s=3.0)
+SPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "arxiv": "http://arxiv.org/schemas/atom",
+    "opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+}
+ERROR_ID = re.compile(r"https?://arxiv\.org/api/errors")
+PAPER_ID = re.compile(r"https?://arxiv\.org/abs/(?P<id>.+?)(v\d+)?")
+
+
+class Feed(NamedTuple):
+    """A page of results, and how many results the query has in all."""
+
+    total: int
+    entries: list[dict[str, Any]]
+
+
+class ArxivPapers:
+    """Implements `RowSource` over a query in arXiv's own syntax (`all:attention`, `cat:cs.CL AND ti:parsing`)."""
+
+    is_whole = False
+    """It answers a question: a paper that it no longer gives is not gone."""
+
+    def __init__(
+        self,
+        query: str,
+        *,
+        limit: int,
+        base_url: str = BASE_URL,
+        offline: bool = False,
+        pace: Pace = PACE,
+        clock: Clock | None = None,
+    ) -> None:
+        if not query.strip():
+            raise InputError("arXiv needs a query, such as all:attention")
+        if not 1 <= limit <= MAX_ROWS:
+            raise InputError(f"'limit' is {limit}; arXiv gives from 1 to {MAX_ROWS:,} results for a query")
+        self._query = query.strip()
+        self._limit = limit
+        self._getter = PoliteGetter(base_url=base_url, pace=pace, offline=offline, clock=clock or Clock())
+
+    @property
+    def name(self) -> str:
+        """The query, marked as one to arXiv."""
+        return f"arxiv:{self._query}"
+
+    def count_rows(self) -> int | None:
+        """Return how many papers there will be, by asking for the first page."""
+        return min(self._first_page.total, self._limit)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the papers in the order of relevance, after the first `start` ones."""
+        position = start
+        while position < self._limit:
+            page = self._first_page if position == 0 else self._fetch_page(position)
+            for number, values in enumerate(page.entries[: self._limit - position], start=position + 1):
+                problem = None if values["id"] else "an entry that is not a paper of arXiv"
+                yield SourceRow(place=f"result {number}", values=values, problem=problem)
+            position += len(page.entries)
+            if position >= page.total:
+                return
+
+    @cached_property
+    def _first_page(self) -> Feed:
+        return self._fetch_page(0)
+
+    def _fetch_page(self, position: int) -> Feed:
+        params: dict[str, str | int] = {
+            "search_query": self._query,
+            "start": position,
+            "max_results": min(PAGE_ROWS, self._limit - position),
+            "sortBy": "relevance",
+            "sortOrder": "descending",
+        }
+        try:
+            return self._getter.fetch(params, read=partial(_read_page, position=position))
+        except UnavailableError as error:
+            raise UnavailableError(f"{self.name}: stopped at result {position + 1}: {error.message}") from error
+
+
+def open_arxiv(question: str, *, offline: bool = False) -> ArxivPapers:
+    """Return the source of a question such as `all:attention?limit=500`."""
+    query, limit = read_question(question)
+    return ArxivPapers(query, limit=limit, offline=offline)
+
+
+def _read_page(answer: Fetched, *, position: int) -> Feed:
+    """Return the page, or have it asked for again where it cannot be what comes at this position."""
+    if answer.status not in (200, 400):
+        raise UnavailableError(f"arXiv answered status {answer.status}")
+    try:
+        feed = read_feed(answer.body)
+    except UnusableAnswerError:
+        if answer.status == 400:
+            raise InputError("arXiv refused the query (status 400) and did not say why") from None
+        raise
+    is_past_results = position >= feed.total > 0
+    is_without_results = position == feed.total == 0
+    if not feed.entries and not is_past_results and not is_without_results:
+        raise UnusableAnswerError("answered an empty page in the middle of the results")
+    return feed
+
+
+def read_feed(body: bytes) -> Feed:
+    """Return what a feed says; the error that one may hold is an `InputError` with arXiv's own words."""
+    root = _parse(body)
+    entries = root.findall("atom:entry", SPACES)
+    for entry in entries:
+        if ERROR_ID.match(_text(entry, "atom:id")):
+            raise InputError(f"arXiv refused the query: {_text(entry, 'atom:summary')}")
+    total = _text(root, "opensearch:totalResults")
+    if not total.isdecimal():
+        raise UnusableAnswerError("answered a feed that does not say how many results there are")
+    return Feed(total=int(total), entries=[_values_of(entry) for entry in entries])
+
+
+def _parse(body: bytes) -> ET.Element:
+    """Return the root of an XML document; one with a DTD, which may hold entities, is not read."""
+    scout = expat.ParserCreate()
+    scout.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        scout.Parse(body, True)
+        return ET.fromstring(body)
+    except (expat.ExpatError, ET.ParseError) as error:
+        raise UnusableAnswerError(f"answered something that is not whole XML ({error})") from error
+
+
+def _refuse_doctype(*_declaration: object) -> None:
+    raise UnusableAnswerError("answered XML with a DTD, which is not read")
+
+
+def _values_of(entry: ET.Element) -> dict[str, Any]:
+    found = PAPER_ID.fullmatch(_text(entry, "atom:id"))
+    published = _text(entry, "atom:published")[:4]
+    categories = [category.get("term", "") for category in entry.findall("atom:category", SPACES)]
+    return {
+        "id": f"arxiv:{found['id']}" if found else "",
+        "title": _text(entry, "atom:title"),
+        "abstract": _text(entry, "atom:summary"),
+        "authors": [_author_of(author) for author in entry.findall("atom:author", SPACES)],
+        "year": int(published) if published.isdecimal() else None,
+        "keywords": [term for term in categories if term],
+        "doi": _text(entry, "arxiv:doi"),
+        "url": f"https://arxiv.org/abs/{found['id']}" if found else "",
+        "venue": _text(entry, "arxiv:journal_ref"),
+    }
+
+
+def _author_of(author: ET.Element) -> dict[str, Any]:
+    places = [" ".join((place.text or "").split()) for place in author.findall("arxiv:affiliation", SPACES)]
+    return {"name": _text(author, "atom:name"), "affiliations": [place for place in places if place]}
+
+
+def _text(element: ET.Element, path: str) -> str:
+    """Return the text of a part, in one line; empty where there is none."""
+    return " ".join(element.findtext(path, "", SPACES).split())

@@ -1,0 +1,134 @@
+"""Rows from a folder of written files, or from one such file: one row a file."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pinakes.errors import InputError
+from pinakes.sources.extract import KINDS, extract, find_format
+from pinakes.sources.port import SourceRow
+
+MOST_BYTES = 50_000_000
+JUNK_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX", "site-packages", "venv"})
+JUNK_PREFIXES = (".", "~$")
+"""Hidden files, and the locks that an office program leaves beside an open document."""
+
+
+class FolderRows:
+    """Implements `RowSource` for a folder, with the folders in it, or for a single file.
+
+    A row has `path`, `text`, `format`, `modified`, `checksum`, and `title` and `tags` where the file states them. Text
+    is got out of a file only when a value of its row is asked for. Links to folders are not followed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.expanduser()
+        if not self._path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+        if next(self._files(), None) is None:
+            raise InputError(f"{path}: there is no file in it that is read; kinds that are: {KINDS}")
+
+    @staticmethod
+    def reads(path: Path) -> bool:
+        """Tell whether something is a folder, or a file of a kind that is read."""
+        return path.is_dir() or (find_format(path) is not None and path.is_file())
+
+    @property
+    def name(self) -> str:
+        """The folder's whole path."""
+        return str(self._path.resolve())
+
+    @property
+    def is_whole(self) -> bool:
+        """A folder has all its files."""
+        return True
+
+    def count_rows(self) -> int | None:
+        """Return the number of files that are read."""
+        return sum(1 for _ in self._files())
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the files in the order of their paths."""
+        for path, place in islice(self._files(), start, None):
+            yield _row(path, place)
+
+    def _files(self) -> Iterator[tuple[Path, str]]:
+        """Yield the files of a kind that is read, each with its place."""
+        root = self._path if self._path.is_dir() else self._path.parent
+        for path in iter_files(self._path):
+            if find_format(path) and path.is_file():
+                place = os.fsencode(path.relative_to(root).as_posix())
+                yield path, place.decode("utf-8", errors="replace")
+
+
+def iter_files(path: Path) -> Iterator[Path]:
+    """Yield the files below a folder in order, or the file itself; what is hidden or junk is left out."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, files in os.walk(path, onerror=_refuse):
+        folders[:] = sorted(name for name in folders if name not in JUNK_FOLDERS and not _is_junk(name))
+        for name in sorted(files):
+            if not _is_junk(name):
+                yield Path(folder, name)
+
+
+def _refuse(error: OSError) -> None:
+    """Stop at a folder that cannot be looked into: to go on would be to take its files for gone."""
+    raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}") from error
+
+
+def _is_junk(name: str) -> bool:
+    return name.startswith(JUNK_PREFIXES)
+
+
+def _row(path: Path, place: str) -> SourceRow:
+    try:
+        known = path.stat()
+        if known.st_size > MOST_BYTES:
+            problem = f"it has {known.st_size / 1e6:.0f} MB; files of up to {MOST_BYTES // 1_000_000} MB are read"
+            return SourceRow(place=place, values={}, problem=problem)
+        content = path.read_bytes()
+    except OSError as error:
+        return SourceRow(place=place, values={}, problem=f"it cannot be read: {error.strerror or error}")
+    values = _FileValues(content, place=place, modified=datetime.fromtimestamp(known.st_mtime, UTC))
+    return SourceRow(place=place, values=values, digest=values.checksum)
+
+
+class _FileValues(Mapping[str, Any]):
+    """What a row says of its file, got out of it at the first look; a file that cannot be read raises `InputError`."""
+
+    def __init__(self, content: bytes, *, place: str, modified: datetime) -> None:
+        self.checksum = hashlib.sha256(content).hexdigest()
+        self._content = content
+        self._place = place
+        self._modified = modified
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        file_format = find_format(Path(self._place)) or "text"
+        extracted = extract(self._content, file_format)
+        values = {
+            "path": self._place,
+            "text": extracted.text,
+            "format": file_format,
+            "modified": self._modified.date().isoformat(),
+            "checksum": self.checksum,
+            "title": extracted.title,
+            "tags": list(extracted.tags),
+        }
+        return {name: value for name, value in values.items() if value}

@@ -1,0 +1,133 @@
+"""Rows from Parquet files, plain or packed: lists and structs as Python's, dates and times as dates and times."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeVar
+
+from arro3.core import Array, RecordBatch
+from arro3.io import read_parquet
+
+from pinakes.errors import InputError
+from pinakes.sources.columns import text_in, unique_names
+from pinakes.sources.port import SourceRow
+from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
+
+BATCH_ROWS = 1024
+MAGIC = b"PAR1"
+"""What a Parquet file starts with."""
+PANIC = "PanicException"
+"""The library's own name for a failure that it did not foresee; the class cannot be imported."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unreadable:
+    """Stands for a cell that Python has no value for, such as a date after the year 9999."""
+
+    reason: str
+
+
+class ParquetRows:
+    """Implements `RowSource` for a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = require_file(path)
+
+    @property
+    def name(self) -> str:
+        """The file's whole path."""
+        return str(self._path.resolve())
+
+    @property
+    def is_whole(self) -> bool:
+        """A file has all its rows."""
+        return True
+
+    def count_rows(self) -> int | None:
+        """Return how many rows there are; None for a packed file, which would be unpacked for this alone."""
+        return None if is_packed(self._path) else sum(batch.num_rows for batch in self._iter_batches())
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; one with a cell that cannot be read comes with that as its problem."""
+        first = 1
+        for batch in self._iter_batches():
+            passed = min(max(start + 1 - first, 0), batch.num_rows)
+            if passed < batch.num_rows:
+                yield from _iter_batch(batch.slice(passed), first + passed)
+            first += batch.num_rows
+
+    def _iter_batches(self) -> Iterator[RecordBatch]:
+        content = self._content()
+        batches = self._guarded(lambda: iter(read_parquet(content, batch_size=BATCH_ROWS)))
+        while (batch := self._guarded(lambda: next(batches, None))) is not None:
+            yield batch
+
+    def _content(self) -> str | bytes:
+        """Return what the library reads: the file by its name, or what was packed in it."""
+        with open_unpacked(self._path) as file:
+            content = file.read() if is_packed(self._path) else file.read(len(MAGIC))
+        if not content.startswith(MAGIC):
+            raise InputError(f"{self._path}: not a Parquet file; one starts with {MAGIC.decode()}")
+        return content if is_packed(self._path) else str(self._path)
+
+    def _guarded(self, step: Callable[[], Result]) -> Result:
+        """Take a step of the library; it raises no class of its own, and a panic is not even an `Exception`."""
+        try:
+            return step()
+        except BaseException as error:
+            if isinstance(error, Exception) or type(error).__name__ == PANIC:
+                raise InputError(f"{self._path}: cannot be read as Parquet: {error}") from error
+            raise
+
+
+def _iter_batch(batch: RecordBatch, first: int) -> Iterator[SourceRow]:
+    names = unique_names(batch.column_names)
+    columns = [_cells(column) for column in batch.columns]
+    for number, cells in enumerate(zip(*columns, strict=True), start=first):
+        yield _row(f"row {number}", dict(zip(names, cells, strict=True)))
+
+
+def _row(place: str, values: Mapping[str, Any]) -> SourceRow:
+    for name, value in values.items():
+        if isinstance(value, _Unreadable):
+            return SourceRow(place=place, values={}, problem=f"'{name}' cannot be read: {value.reason}")
+    return SourceRow(place=place, values=values)
+
+
+def _cells(column: Array) -> Sequence[Any]:
+    try:
+        return [_plain(cell) for cell in column.to_pylist()]
+    except Exception:  # the library has no class of its own for a value out of Python's range
+        return [_cell(column, place) for place in range(len(column))]
+
+
+def _cell(column: Array, place: int) -> Any:
+    try:
+        return _plain(column[place].as_py())
+    except Exception as error:
+        return _Unreadable(reason=str(error))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON and dates have it; bytes that are no text are nothing."""
+    if isinstance(value, bytes):
+        return text_in(value)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return _plain_list(value)
+    return str(value) if isinstance(value, timedelta) else value
+
+
+def _plain_list(items: list[Any]) -> Any:
+    """Return a list, or the mapping that a list of pairs stands for."""
+    if items and all(isinstance(item, tuple) for item in items):
+        return {str(key): _plain(item) for key, item in items}
+    return [_plain(item) for item in items]

@@ -1,0 +1,365 @@
+"""Rows from SQLite files, plain or packed: a table with what its foreign keys point at, or what a query gives.
+
+The file is never written to: it is opened read-only, and a packed one is read from a temporary copy.
+"""
+
+import os
+import re
+import shutil
+import struct
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+import apsw.ext
+
+from pinakes.errors import InputError, did_you_mean
+from pinakes.sources.columns import text_in, unique_names
+from pinakes.sources.port import SourceRow
+from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
+
+SAMPLE_ROWS = 1000
+"""How many rows of a table the length of its texts is told by."""
+BUSY_MS = 5_000
+MAGIC = b"SQLite format 3\0"
+WAL_VERSION = 2
+KINDS = ("table", "virtual", "view")
+"""What can be read, in the order in which the main one is looked for."""
+NAMING = ("name", "title")
+"""What the column is called that says what a row is."""
+COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
+"""The columns of a table, without those that `SELECT *` leaves out."""
+DECLARED = """
+SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
+"""
+"""The references of a table that are of one column; the key is empty where it is the primary one."""
+TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
+KEY_NAME = re.compile(r"(.+?)_?id", re.IGNORECASE)
+COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reference:
+    """A column whose value is the key of a row elsewhere."""
+
+    column: str
+    table: str
+    key: str
+    naming: str | None
+    """The column there that says what a row is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+    texts: tuple[str, ...]
+    keys: tuple[str, ...]
+    references: tuple[_Reference, ...] = ()
+
+    @property
+    def key(self) -> str | None:
+        """The primary key, where it is one column."""
+        return self.keys[0] if len(self.keys) == 1 else None
+
+    @property
+    def naming(self) -> str | None:
+        """The column that says what a row is."""
+        named = (column for column in self.texts if column.lower() in NAMING)
+        return next(named, self.texts[0] if self.texts else None)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it says no more than which rows of other tables belong together."""
+        pointing = {reference.column for reference in self.references}
+        is_keyed_by_others = len(self.keys) > 1 and pointing.issuperset(self.keys)
+        plain = set(self.columns) - set(self.keys) - pointing
+        return len(pointing) > 1 and (is_keyed_by_others or not plain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What is read: a statement, with the names of what it gives."""
+
+    chosen: str
+    statement: str
+    names: tuple[str, ...]
+    table: _Table | None = None
+    others: tuple[str, ...] = ()
+
+
+class SqliteRows:
+    """Implements `RowSource` for a table of an SQLite file, or for a query; the main table where neither is named."""
+
+    def __init__(self, path: Path, table: str | None = None, query: str | None = None) -> None:
+        if table is not None and query is not None:
+            raise InputError(f"{path}: a table or a query, not both")
+        self._path = require_file(path)
+        self._plain = self._unpacked() if is_packed(path) else path
+        with self._opened() as db:
+            self._reading = self._table_reading(db, table) if query is None else self._query_reading(db, query)
+
+    @property
+    def name(self) -> str:
+        """The file's whole path, and the table or query."""
+        return f"{self._path.resolve()}#{self._reading.chosen}"
+
+    @property
+    def is_whole(self) -> bool:
+        """A table has all its rows, and so has a query."""
+        return True
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The tables that are not read."""
+        return self._reading.others
+
+    @property
+    def id_column(self) -> str | None:
+        """The column that tells the rows apart, where there is one."""
+        return self._reading.table.key if self._reading.table else None
+
+    def count_rows(self) -> int | None:
+        """Return how many rows the table has; None for a query, which would be run for this alone."""
+        if self._reading.table is None:
+            return None
+        with self._opened() as db:
+            return _count(db, self._reading.table)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows; one with a text that is not UTF-8 comes with that as its problem."""
+        with self._opened() as db:
+            yield from islice(_iter_cursor(db.execute(self._reading.statement), self._reading.names), start, None)
+
+    def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
+        tables = _list_tables(db)
+        table = self._find_main(db, tables) if wanted is None else self._get_named(tables, wanted)
+        extras = _extra_columns(table)
+        names = unique_names([*table.columns, *extras])
+        others = tuple(other.name for other in tables if other.kind == "table" and other.name != table.name)
+        return _Reading(
+            chosen=table.name,
+            statement=_select(table, list(extras.values())),
+            names=tuple(names),
+            table=table,
+            others=others,
+        )
+
+    def _find_main(self, db: apsw.Connection, tables: Sequence[_Table]) -> _Table:
+        """Return the table with the most text; links between tables only where there is nothing else."""
+        for kind in KINDS:
+            some = [table for table in tables if table.kind == kind]
+            candidates = [table for table in some if not table.is_link] or some
+            if candidates:
+                return max(candidates, key=lambda table: (*_weight(db, table), table.name))
+        raise InputError(f"{self._path}: there is no table in it")
+
+    def _get_named(self, tables: Sequence[_Table], wanted: str) -> _Table:
+        for table in tables:
+            if table.name.lower() == wanted.lower():
+                return table
+        known = [table.name for table in tables]
+        raise InputError(
+            f"{self._path}: no table '{wanted}'{did_you_mean(wanted, known)}; tables: {', '.join(known) or 'none'}"
+        )
+
+    def _query_reading(self, db: apsw.Connection, query: str) -> _Reading:
+        try:
+            details = apsw.ext.query_info(db, query)
+        except apsw.SQLError as error:
+            raise InputError(f"{self._path}: the query cannot be run: {error}") from error
+        is_selection = SELECTION.match(COMMENT.sub(" ", query)) and details.is_readonly
+        if not is_selection or (details.query_remaining and COMMENT.sub(" ", details.query_remaining).strip()):
+            raise InputError(f"{self._path}: the query has to be one SELECT statement")
+        names = unique_names(column[0] for column in details.description)
+        return _Reading(chosen=" ".join(query.split()), statement=query, names=tuple(names))
+
+    @contextmanager
+    def _opened(self) -> Iterator[apsw.Connection]:
+        self._require_whole()
+        try:
+            with closing(
+                apsw.Connection(self._address(), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            ) as db:
+                db.set_busy_timeout(BUSY_MS)
+                db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                yield db
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}") from error
+
+    def _address(self) -> str:
+        """Return the file's address; one that waits for no log of another process is read without making one."""
+        is_unshared = self._plain != self._path or (
+            self._header()[18:19] == bytes([WAL_VERSION]) and not self._has_log()
+        )
+        return f"{self._plain.resolve().as_uri()}?mode=ro{'&immutable=1' if is_unshared else ''}"
+
+    def _require_whole(self) -> None:
+        """Refuse what is no database, and one cut short, of which SQLite may read the missing part as zeros."""
+        header, size_bytes = self._header(), self._plain.stat().st_size
+        if not size_bytes:
+            raise InputError(f"{self._path}: it is empty; there is no table in it")
+        if len(header) < 100 or not header.startswith(MAGIC):
+            raise InputError(f"{self._path}: not an SQLite database, or an encrypted one")
+        page_bytes, changes, pages = struct.unpack(">16xH6xII", header[:32])
+        is_counted = changes == struct.unpack(">I", header[92:96])[0]
+        if is_counted and not self._has_log() and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
+            raise InputError(f"{self._path}: cannot be read: it ends in the middle of its data")
+
+    def _header(self) -> bytes:
+        try:
+            with self._plain.open("rb") as file:
+                return file.read(100)
+        except OSError as error:
+            raise InputError(f"{self._path}: cannot be read: {error}") from error
+
+    def _has_log(self) -> bool:
+        return self._plain.with_name(f"{self._plain.name}-wal").exists()
+
+    def _unpacked(self) -> Path:
+        """Return a copy of what is packed in the file; it goes when the source does."""
+        descriptor, name = tempfile.mkstemp(prefix="pinakes-", suffix=".sqlite")
+        remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
+        try:
+            with os.fdopen(descriptor, "wb") as copy, open_unpacked(self._path) as file:
+                shutil.copyfileobj(file, copy)
+        except InputError:
+            remove()
+            raise
+        return Path(name)
+
+
+def _iter_cursor(cursor: apsw.Cursor, names: Sequence[str]) -> Iterator[SourceRow]:
+    number = 0
+    while True:
+        number += 1
+        try:
+            cells = next(cursor)
+        except StopIteration:
+            return
+        except UnicodeDecodeError as error:
+            yield SourceRow(place=f"row {number}", values={}, problem=f"a text that is not UTF-8: {error}")
+            continue
+        yield SourceRow(place=f"row {number}", values=dict(zip(names, map(_plain, cells), strict=True)))
+
+
+def _plain(cell: Any) -> Any:
+    return text_in(cell) if isinstance(cell, bytes) else cell
+
+
+def _list_tables(db: apsw.Connection) -> list[_Table]:
+    """Return what can be read, in the order of its names, with its references."""
+    listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
+    shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
+    found = [table for name, kind in shown if (table := _find_table(db, name, kind))]
+    by_name = {table.name.lower(): table for table in found}
+    return [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in found]
+
+
+def _find_table(db: apsw.Connection, name: str, kind: str) -> _Table | None:
+    """Return a table; None for one that this SQLite cannot read, such as one of an extension it does not have."""
+    try:
+        columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
+        keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
+    except apsw.SQLError:
+        return None
+    return _Table(
+        name=name,
+        kind=kind,
+        columns=tuple(column for column, _ in columns),
+        texts=tuple(column for column, declared in columns if TEXT_TYPE.search(declared)),
+        keys=tuple(column for (column,) in keys),
+    )
+
+
+def _texts(db: apsw.Connection, sql: str, *values: str) -> list[tuple[str, ...]]:
+    return [tuple(str(cell) for cell in row) for row in db.execute(sql, values)]
+
+
+def _iter_references(db: apsw.Connection, table: _Table, tables: Mapping[str, _Table]) -> Iterator[_Reference]:
+    """Yield the declared references of one column each, then those that a column's name tells."""
+    declared = {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
+    for column in table.columns:
+        name, key = declared.get(column.lower(), ("", ""))
+        target = tables.get(name.lower()) if name else _find_meant(column, table, tables)
+        pointed_at = key or (target.key if target else None)
+        if target and pointed_at:
+            yield _Reference(column=column, table=target.name, key=pointed_at, naming=target.naming)
+
+
+def _find_meant(column: str, table: _Table, tables: Mapping[str, _Table]) -> _Table | None:
+    """Return the table whose key a column's name names: `AlbumId` or `album_id` for the key of `Album` or `albums`."""
+    named = KEY_NAME.fullmatch(column)
+    if not named or column == table.key:
+        return None
+    stem = _letters(named[1])
+    for target in tables.values():
+        is_named = _letters(target.name) in (stem, f"{stem}s", f"{stem}es", f"{stem.removesuffix('y')}ies")
+        if is_named and target.key and target.key.lower() in (column.lower(), "id"):
+            return target
+    return None
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _extra_columns(table: _Table) -> dict[str, _Reference]:
+    """Return the references by the names of the columns that say what they point at."""
+    columns = {column.lower() for column in table.columns}
+    extras: dict[str, _Reference] = {}
+    for reference in table.references:
+        if reference.naming is not None:
+            free = (name for name in _extra_names(reference, table) if name not in columns and name not in extras)
+            extras[next(free)] = reference
+    return extras
+
+
+def _extra_names(reference: _Reference, table: _Table) -> Iterator[str]:
+    """Yield the names that fit, best first: the table's, but for one pointed at twice, or by itself, the role's."""
+    pointed_at = [table.name, *(other.table for other in table.references)]
+    role = KEY_NAME.fullmatch(reference.column)
+    if pointed_at.count(reference.table) == 1:
+        yield reference.table.lower()
+    elif role:
+        yield role[1].lower()
+    plain = f"{reference.column}_{reference.table}".lower()
+    yield plain
+    yield from (f"{plain}_{number}" for number in count(2))
+
+
+def _select(table: _Table, extras: Sequence[_Reference]) -> str:
+    columns = [f"t.{_quoted(column)}" for column in table.columns]
+    columns += [
+        f"(SELECT r.{_quoted(extra.naming)} FROM {_quoted(extra.table)} AS r"
+        f" WHERE r.{_quoted(extra.key)} = t.{_quoted(extra.column)})"
+        for extra in extras
+        if extra.naming
+    ]
+    return f"SELECT {', '.join(columns)} FROM {_quoted(table.name)} AS t"
+
+
+def _weight(db: apsw.Connection, table: _Table) -> tuple[float, int]:
+    """Return how much text there is to search, in characters, and the number of rows."""
+    rows = _count(db, table)
+    lengths = [f"iif(typeof({one}) = 'text', length({one}), 0)" for one in map(_quoted, table.texts)]
+    sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {_quoted(table.name)} LIMIT {SAMPLE_ROWS}"
+    average = db.execute(f"SELECT avg(size) FROM ({sample})").get
+    return rows * (average or 0), rows
+
+
+def _count(db: apsw.Connection, table: _Table) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {_quoted(table.name)}").get)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,84 @@
+"""A file's content, whether it is plain or packed (`.zst`, `.gz`)."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import zstandard
+
+from pinakes.errors import InputError
+
+PACKED = (".gz", ".zst")
+"""The endings of packed files."""
+
+READ_BYTES = 1 << 20
+PACKED_BYTES = 1 << 14
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file, unpacked; whatever goes wrong while it is read is the file's fault."""
+    try:
+        with path.open("rb") as raw:
+            yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix.lower())), buffer_size=READ_BYTES)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+
+
+def is_packed(path: Path) -> bool:
+    """Tell by its name whether a file is packed."""
+    return path.suffix.lower() in PACKED
+
+
+def require_file(path: Path) -> Path:
+    """Return the path of a file; refuse what is not there and what is not a file."""
+    try:
+        if path.is_file():
+            return path
+        is_there = path.exists()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    raise InputError(f"{path}: a file is wanted, not a folder" if is_there else f"{path}: there is no such file")
+
+
+class _ZstdFile(io.RawIOBase):
+    """The content of a zstd file; unlike the library's own reader it does not take a file cut short for a whole one."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._frame: Any = None
+        self._packed = b""
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what comes next."""
+        while not self._unpacked:
+            packed = self._packed or self._raw.read(PACKED_BYTES)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("it ends in the middle of its data")
+                return 0
+            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._unpacked = memoryview(self._frame.decompress(packed))
+            self._packed = self._frame.unused_data
+            self._frame = None if self._frame.eof else self._frame
+        count = min(len(buffer), len(self._unpacked))
+        buffer[:count] = self._unpacked[:count]
+        self._unpacked = self._unpacked[count:]
+        return count
+
+
+def _unpacked(raw: BinaryIO, suffix: str) -> Any:
+    if suffix == ".zst":
+        return _ZstdFile(raw)
+    if suffix == ".gz":
+        return gzip.GzipFile(fileobj=raw)
+    return raw

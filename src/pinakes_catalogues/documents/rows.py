@@ -1,0 +1,105 @@
+"""A row of a file → the record of the file and those of its passages.
+
+Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` and `checksum`, as folders yield them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pinakes.api import (
+    FolderRows,
+    InputError,
+    Passage,
+    Record,
+    RecordId,
+    RowMapping,
+    RowSource,
+    first_heading,
+    split_passages,
+)
+
+DOCUMENT = "document"
+PASSAGE = "passage"
+BEGINNING_CHARS = 300
+
+
+def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+    """Return the record of a file, and after it those of its passages; refuse a file without a path or a text."""
+    path, text = _text(row, "path"), _text(row, "text")
+    heading, stated = first_heading(text), _stated_title(row)
+    shared = {"path": path, "section": section_of(path), "tags": _tags(row)}
+    title = heading or stated or PurePosixPath(path).stem
+    fields = {
+        "title": title,
+        "content": _beginning(text),
+        "text": text,
+        "format": row.get("format"),
+        "modified": row.get("modified"),
+        "checksum": row.get("checksum"),
+    }
+    outer = (stated,) if stated and not heading else ()
+    passages = [
+        _record(
+            passage_id(path, position),
+            PASSAGE,
+            {**shared, **_passage_fields(passage, title, outer), "document": path, "position": position},
+        )
+        for position, passage in enumerate(split_passages(text), start=1)
+    ]
+    return (_record(path, DOCUMENT, {**shared, **fields}), *passages)
+
+
+def open_rows(location: str) -> RowSource | None:
+    """Return the source of a folder or of a written file; None for what other sources read."""
+    path = Path(location).expanduser()
+    return FolderRows(path) if FolderRows.reads(path) else None
+
+
+MAPPING = RowMapping(records_of=records_of)
+
+
+def passage_id(path: str, position: int) -> RecordId:
+    """Return the id of a file's passage; passages are counted from 1."""
+    return RecordId(f"{path}#{position}")
+
+
+def section_of(path: str) -> str:
+    """Return the first folder of a path, or nothing."""
+    return path.split("/", 1)[0] if "/" in path else ""
+
+
+def _passage_fields(passage: Passage, document_title: str, outer: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a passage says and where; `outer` is the title that a file without a first heading states."""
+    return {
+        "title": passage.title or document_title,
+        "content": passage.text,
+        "headings": passage.headings if passage.headings[:1] == outer else (*outer, *passage.headings),
+        "first_line": passage.first_line,
+        "last_line": passage.last_line,
+    }
+
+
+def _record(record_id: str, kind: str, fields: Mapping[str, Any]) -> Record:
+    return Record(id=RecordId(record_id), kind=kind, fields={name: value for name, value in fields.items() if value})
+
+
+def _stated_title(row: Mapping[str, Any]) -> str:
+    title = row.get("title")
+    return title.strip() if isinstance(title, str) else ""
+
+
+def _beginning(text: str) -> str:
+    words = " ".join(text.lstrip()[: 4 * BEGINNING_CHARS].split())
+    return words if len(words) <= BEGINNING_CHARS else words[:BEGINNING_CHARS].rsplit(" ", 1)[0]
+
+
+def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(tag for tag in row.get("tags") or () if isinstance(tag, str))
+
+
+def _text(row: Mapping[str, Any], field: str) -> str:
+    value = row.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"'{field}' is missing")
+    return value

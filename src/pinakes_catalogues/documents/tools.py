@@ -1,0 +1,436 @@
+"""The document tools, and the documents as resources. Names, defaults, limits and fields are a fixed interface.
+
+Every catalogue of documents is a collection, and its name is the source that clients name.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from pinakes.api import (
+    KIND_FIELD,
+    Action,
+    AnyOf,
+    Cost,
+    ExpectedError,
+    Hit,
+    InputError,
+    OpenCatalogue,
+    Principal,
+    Record,
+    RecordId,
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    Scope,
+    SearchPage,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+)
+from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
+
+SERVES_ALL = True
+"""The tools ask every catalogue of documents, not only the first."""
+
+HANDBOOK = "handbook"
+DECLARED_SOURCES = (HANDBOOK, "dnd", "personal")
+"""Sources that may be asked for by name where they are not there: they are skipped, and said to be."""
+
+SCHEME = "documents://"
+SPARE = 2
+"""How many times as many passages as wanted are looked at, so that enough are left when repeats are taken out."""
+
+SEARCHES_AT_ONCE = 8
+NAMES_SHOWN = 12
+SCAN_KEYS = 4_096
+EXCERPT_CHARS = 300
+
+Query = Annotated[str, StringConstraints(min_length=1)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class DocumentParams(ToolParams):
+    """Arguments, named as the interface has them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class DocumentResult(ToolResult):
+    """Answers, named as the interface has them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class PingParams(DocumentParams):
+    """Arguments of `ping`: none."""
+
+
+class PingResult(DocumentResult):
+    """The answer of `ping`."""
+
+    status: str
+    message: str
+
+
+class SearchParams(DocumentParams):
+    """Arguments of `search_documents`."""
+
+    query: Query
+    sources: list[Name] | None = None
+    n_results: int = Field(default=10, ge=1, le=20, description="Per source")
+    neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
+
+
+class HandbookParams(DocumentParams):
+    """Arguments of `search_handbook`."""
+
+    query: Query
+    section: Name | None = Field(default=None, description='Such as "engineering"')
+    n_results: int = Field(default=10, ge=1, le=20)
+
+
+class PassageMetadata(DocumentResult):
+    """Where a passage stands, and how well it answers (0–1)."""
+
+    file_path: str
+    source: str
+    score: float
+    section: str
+    title: str
+    heading_path: str
+    first_line: int
+    last_line: int
+    id: str
+
+
+ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
+"""Metadata in full in every answer, but not in the list of tools, which every conversation pays for."""
+
+
+class FoundPassage(DocumentResult):
+    """One result."""
+
+    content: str
+    metadata: ShortlyDeclared
+    source: str
+
+
+class PassageWithNeighbours(FoundPassage):
+    """One result, with the passages around it where they were asked for."""
+
+    before: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    after: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+
+
+class HandbookResult(DocumentResult):
+    """The answer of `search_handbook`."""
+
+    results: list[FoundPassage]
+
+
+class SearchResult(DocumentResult):
+    """The answer of `search_documents`."""
+
+    results: list[PassageWithNeighbours]
+    skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A passage that a collection found, with a score that can be compared between collections."""
+
+    source: str
+    record: Record
+    score: float
+
+
+class DocumentTools:
+    """The tools over every collection."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._collections = {catalogue.name: catalogue for catalogue in catalogues}
+        self._pool = ThreadPoolExecutor(min(SEARCHES_AT_ONCE, len(catalogues)), "collection")
+
+    def ping(self, _principal: Principal, _params: PingParams) -> PingResult:
+        """Answer."""
+        return PingResult(status="ok", message="pong")
+
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Search collections at the same time, and merge what they find; one that cannot be searched is skipped."""
+        names = list(dict.fromkeys(params.sources or self._collections))
+        self._require_known(names)
+        scope = _scope(PASSAGE, principal)
+        asked = self._pool.map(lambda name: self._page(name, params.query, scope, params.n_results), names)
+        pages = dict(zip(names, asked, strict=True))
+        found = merged({name: page for name, page in pages.items() if page}, limit=params.n_results)
+        return SearchResult(
+            results=[self._with_neighbours(one, scope, params.neighbours) for one in found],
+            skipped=[name for name, page in pages.items() if page is None],
+        )
+
+    def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
+        """Search the handbook, or one section of it."""
+        handbook, scope = self._collections[HANDBOOK], _scope(PASSAGE, principal)
+        if params.section:
+            _require_section(handbook, params.section, scope)
+            scope = scope.narrowed(AnyOf("section", (params.section,)))
+        page = handbook.searcher.search(params.query, scope=scope, limit=SPARE * params.n_results)
+        found = merged({HANDBOOK: page}, limit=params.n_results)
+        return HandbookResult(results=[FoundPassage(**_shape(one)) for one in found])
+
+    def entries(self, principal: Principal) -> list[ResourceEntry]:
+        """List every document of every collection."""
+        scope = _scope(DOCUMENT, principal)
+        return [
+            ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
+            for name, collection in self._collections.items()
+            for path in _ids(collection, scope)
+        ]
+
+    def read(self, principal: Principal, address: str) -> ResourceContent | None:
+        """Return the whole text of a document."""
+        name, _, path = address.partition("/")
+        if name not in self._collections:
+            return None
+        reader, scope = self._collections[name].shelf.reader(), _scope(DOCUMENT, principal)
+        keys = list(reader.find([RecordId(unquote(path))], scope=scope).values())
+        document = next((one for one in reader.fetch(keys, scope=scope).values() if one.kind == DOCUMENT), None)
+        return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text")) if document else None
+
+    def _require_known(self, names: Iterable[str]) -> None:
+        known = (*self._collections, *DECLARED_SOURCES)
+        unknown = [f"'{name}'" for name in names if name not in known]
+        if unknown:
+            raise InputError(f"'sources': no {', '.join(unknown)}; there are: {', '.join(self._collections)}")
+
+    def _page(self, name: str, query: str, scope: Scope, limit: int) -> SearchPage | None:
+        """Search one collection; None where it is missing, empty or damaged."""
+        collection = self._collections.get(name)
+        try:
+            if collection is None or not collection.shelf.reader().count(scope):
+                return None
+            return collection.searcher.search(query, scope=scope, limit=SPARE * limit)
+        except ExpectedError:
+            return None
+
+    def _with_neighbours(self, found: Found, scope: Scope, count: int) -> PassageWithNeighbours:
+        before, after = self._around(found, scope, count) if count else ([], [])
+        return PassageWithNeighbours(**_shape(found), before=before, after=after)
+
+    def _around(self, found: Found, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+        """Return the passages before and after one, in the order of the file."""
+        own, path = int(found.record.get("position")), str(found.record.get("document"))
+        positions = [place for place in range(own - count, own + count + 1) if place != own]
+        reader = self._collections[found.source].shelf.reader()
+        keys = reader.find([passage_id(path, place) for place in positions], scope=scope)
+        records = reader.fetch(list(keys.values()), scope=scope)
+        texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
+        there = sorted(texts)
+        return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+
+
+def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
+    """Return what the collections found, best first, without repeats, and at most `limit` of each."""
+    found = sorted(comparable(pages), key=lambda one: (-one.score, one.source, one.record.id))
+    taken: dict[str, int] = {}
+    kept = []
+    for one in without_repeats(found):
+        taken[one.source] = taken.get(one.source, 0) + 1
+        if taken[one.source] <= limit:
+            kept.append(one)
+    return kept
+
+
+def comparable(pages: Mapping[str, SearchPage]) -> list[Found]:
+    """Return the hits with scores that mean the same in every collection.
+
+    A fused score says how good a passage is among those of its own collection, whose best is near 1 even where nothing
+    answers. So it is scaled by the best cosine that the collection reached, and the score is the mean of that and the
+    passage's own cosine. Where a collection has no vectors, the fused score is scaled by how far its best BM25 is from
+    the best of all collections, and by the best cosine that those with vectors reached; alone, it stays as it is.
+    """
+    best_words = max((_best(page, "bm25") for page in pages.values()), default=0.0)
+    cosines = [_best(page, "cosine") for page in pages.values() if _has_vectors(page)]
+    found = []
+    for source, page in pages.items():
+        if _has_vectors(page):
+            scale, own_share = _best(page, "cosine"), 0.5
+        else:
+            scale, own_share = _best(page, "bm25") / (best_words or 1.0) * max(cosines, default=1.0), 0.0
+        for hit in page.hits:
+            score = own_share * _reason(hit, "cosine") + (1 - own_share) * hit.score * scale
+            found.append(Found(source=source, record=hit.record, score=min(score, 1.0)))
+    return found
+
+
+def without_repeats(found: Iterable[Found]) -> list[Found]:
+    """Return the passages but those that say what a better one says: the same text, or the next lines over an overlap.
+
+    Passages must come best first.
+    """
+    texts: set[str] = set()
+    places: dict[tuple[str, str], list[Record]] = {}
+    kept = []
+    for one in found:
+        text = " ".join(str(one.record.get("content")).lower().split())
+        of_file = places.setdefault((one.source, str(one.record.get("document"))), [])
+        if text in texts or any(_overlap(one.record, other) for other in of_file):
+            continue
+        texts.add(text)
+        of_file.append(one.record)
+        kept.append(one)
+    return kept
+
+
+def _overlap(one: Record, other: Record) -> bool:
+    """Tell whether two passages of a file share text: only neighbours can, and those that do share a line."""
+    apart = abs(int(one.get("position")) - int(other.get("position")))
+    first = max(int(one.get("first_line")), int(other.get("first_line")))
+    return apart <= 1 and first <= min(int(one.get("last_line")), int(other.get("last_line")))
+
+
+def _has_vectors(page: SearchPage) -> bool:
+    return page.mode.value == "hybrid"
+
+
+def _best(page: SearchPage, reason: str) -> float:
+    return max((_reason(hit, reason) for hit in page.hits), default=0.0)
+
+
+def _reason(hit: Hit, name: str) -> float:
+    return max(hit.reasons.get(name, 0.0), 0.0)
+
+
+def _scope(kind: str, principal: Principal) -> Scope:
+    return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), sight=principal.sight)
+
+
+def _require_section(handbook: OpenCatalogue, section: str, scope: Scope) -> None:
+    sections = sorted(facet.value for facet in handbook.shelf.reader().facets("section", scope=scope))
+    if section.strip().lower() not in {one.lower() for one in sections}:
+        raise InputError(f"'section': no '{section[:80]}'; there are: {', '.join(sections)}")
+
+
+def _shape(found: Found) -> dict[str, Any]:
+    record = found.record
+    metadata = PassageMetadata(
+        file_path=record.get("path"),
+        source=found.source,
+        score=round(found.score, 4),
+        section=record.get("section") or "",
+        title=record.get("title"),
+        heading_path=" > ".join(record.get("headings") or ()),
+        first_line=record.get("first_line"),
+        last_line=record.get("last_line"),
+        id=record.id,
+    )
+    return {"content": record.get("content"), "metadata": metadata, "source": found.source}
+
+
+def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
+    reader = collection.shelf.reader()
+    ids: list[RecordId] = []
+    after = None
+    while keys := reader.scan(scope=scope, after=after, limit=SCAN_KEYS):
+        ids += reader.ids(keys)
+        after = keys[-1]
+    return sorted(ids)
+
+
+def _mime_type(path: str) -> str:
+    """Return the type of a document's text as it is kept, which is not always that of its file."""
+    return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the tools over these collections; the handbook's only where there is one."""
+    documents = DocumentTools(catalogues)
+    names = [catalogue.name for catalogue in catalogues]
+    declared = [_ping_spec(documents), _search_spec(documents, names)]
+    return [*declared, _handbook_spec(documents)] if HANDBOOK in names else declared
+
+
+def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the documents of these collections."""
+    documents = DocumentTools(catalogues)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=documents.entries,
+            read=documents.read,
+            template=SCHEME + "{collection}/{+path}",
+            name="document",
+            description="The whole text of a document.",
+        )
+    ]
+
+
+def _ping_spec(documents: DocumentTools) -> ToolSpec:
+    return ToolSpec(
+        name="ping",
+        title="Ping",
+        description="Check the connection.",
+        params=PingParams,
+        result=PingResult,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        run=documents.ping,
+        text=lambda result: result.model_dump_json(),
+    )
+
+
+def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
+    return ToolSpec(
+        name="search_documents",
+        title="Search documents",
+        description="Find passages in document collections, with file path and lines.",
+        params=SearchParams,
+        result=SearchResult,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        run=documents.search,
+        text=_search_text,
+        properties={"sources": sources},
+    )
+
+
+def _handbook_spec(documents: DocumentTools) -> ToolSpec:
+    return ToolSpec(
+        name="search_handbook",
+        title="Search handbook",
+        description="Find passages in the handbook only.",
+        params=HandbookParams,
+        result=HandbookResult,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        run=documents.search_handbook,
+        text=_handbook_text,
+    )
+
+
+def _search_text(result: SearchResult) -> str:
+    skipped = [f"skipped: {', '.join(result.skipped)}"] if result.skipped else []
+    return "\n".join([*_lines(result.results), *skipped])
+
+
+def _handbook_text(result: HandbookResult) -> str:
+    return "\n".join(_lines(result.results))
+
+
+def _lines(results: Sequence[FoundPassage]) -> list[str]:
+    return [_line(number, one) for number, one in enumerate(results, start=1)] or ["nothing was found"]
+
+
+def _line(number: int, found: FoundPassage) -> str:
+    where = found.metadata
+    text = " ".join(found.content.split())
+    excerpt = text if len(text) <= EXCERPT_CHARS else f"{text[:EXCERPT_CHARS].rsplit(' ', 1)[0]} …"
+    return f"{number}. {found.source}/{where.file_path}:{where.first_line}-{where.last_line} {excerpt}"

@@ -1,0 +1,146 @@
+"""The files that clients read: derived from the catalogue at the moment of reading, never written to.
+
+    judokon://judoka.json                 the cards, in the layout of the project's file
+    judokon://client_embeddings.json      {model, dim, items: [{id, text, embedding, source, tags, qaContext, version}]}
+    judokon://synonyms.json               the synonyms that queries are expanded with
+    judokon://offline_rag_vectors.bin     the vectors alone: no header, rows of `dim` little-endian float32 one after
+                                          another, each of unit length
+    judokon://offline_rag_metadata.json   {model, count, dim, dtype, layout, ids, kinds}: row i of the vectors is the
+                                          record `ids[i]`
+
+A record without a vector is in neither of the last two, and has no `embedding` in the second.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+
+from pinakes.api import (
+    Action,
+    OpenCatalogue,
+    Principal,
+    Record,
+    ResourceContent,
+    ResourceEntry,
+    ResourceSpec,
+    Scope,
+)
+from pinakes_catalogues.judoka.filters import CARDS
+from pinakes_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
+from pinakes_catalogues.judoka.synonyms import load_kept
+
+PREFIX = "judokon://"
+JSON, BINARY = "application/json", "application/octet-stream"
+FILES = {
+    "judoka.json": ("Judoka cards", JSON),
+    "client_embeddings.json": ("Texts and embeddings", JSON),
+    "synonyms.json": ("Synonyms", JSON),
+    "offline_rag_vectors.bin": ("Vectors for offline use", BINARY),
+    "offline_rag_metadata.json": ("What the vectors are of", JSON),
+}
+DECIMALS = 6
+DTYPE = "<f4"
+LAYOUT = "no header; row-major float32, little-endian, unit length; row i is the vector of ids[i]"
+SOURCES = {CARD: "judoka.json", TECHNIQUE: "techniques.json"}
+
+
+def text_of(record: Record) -> str:
+    """Return what a record says, in a text."""
+    if record.kind == PASSAGE:
+        return str(record.get("text"))
+    if record.kind == TECHNIQUE:
+        head = " ".join(filter(None, (record.get("name"), record.get("japanese"))))
+        return ". ".join(
+            filter(None, (head, record.get("category"), record.get("subCategory"), record.get("description")))
+        )
+    stats = ", ".join(f"{stat} {number}" for stat, number in stats_of(record).items())
+    parts = ("name", "country", "weightClass", "rarity", "signatureMove")
+    return ". ".join(filter(None, (*(record.get(part) for part in parts), stats, record.get("bio"))))
+
+
+def source_of(record: Record) -> str:
+    """Return where a record comes from: what a passage says, else the file of its kind."""
+    return str(record.get("source") or SOURCES.get(record.kind, "passages.json"))
+
+
+class JudokonFiles:
+    """The files of one catalogue."""
+
+    def __init__(self, catalogue: OpenCatalogue) -> None:
+        self._catalogue = catalogue
+
+    def declare(self) -> ResourceSpec:
+        """Return the declaration of the files."""
+        return ResourceSpec(prefix=PREFIX, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read)
+
+    def entries(self, _principal: Principal) -> list[ResourceEntry]:
+        """Return the address of each file."""
+        return [
+            ResourceEntry(uri=f"{PREFIX}{name}", name=name, title=title, mime_type=mime_type)
+            for name, (title, mime_type) in FILES.items()
+        ]
+
+    def read(self, principal: Principal, name: str) -> ResourceContent | None:
+        """Return a file's content."""
+        scope = Scope(sight=principal.sight)
+        match name:
+            case "judoka.json":
+                return _json([card_of(record) for record, _ in self._records(scope.narrowed(CARDS))])
+            case "client_embeddings.json":
+                return _json(self._embeddings(scope))
+            case "synonyms.json":
+                return _json(load_kept(self._catalogue))
+            case "offline_rag_vectors.bin":
+                rows = [vector for _, vector in self._records(scope) if vector.any()]
+                return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
+            case "offline_rag_metadata.json":
+                return _json(self._metadata(scope))
+        return None
+
+    def _embeddings(self, scope: Scope) -> dict[str, Any]:
+        model = self._catalogue.shelf.reader().model
+        return {
+            "model": model.name if model else None,
+            "dim": model.dimension if model else 0,
+            "items": [_item(record, vector) for record, vector in self._records(scope)],
+        }
+
+    def _metadata(self, scope: Scope) -> dict[str, Any]:
+        model = self._catalogue.shelf.reader().model
+        records = [record for record, vector in self._records(scope) if vector.any()]
+        return {
+            "model": model.name if model else None,
+            "count": len(records),
+            "dim": model.dimension if model else 0,
+            "dtype": "float32",
+            "layout": LAYOUT,
+            "ids": [record.id for record in records],
+            "kinds": [record.kind for record in records],
+        }
+
+    def _records(self, scope: Scope) -> Iterator[tuple[Record, np.ndarray[Any, Any]]]:
+        """Yield each record with its vector, in the order in which they were added."""
+        reader = self._catalogue.shelf.reader()
+        keys = reader.scan(scope=scope, limit=reader.count(scope))
+        records = reader.fetch(keys, scope=scope)
+        vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)
+        yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
+
+
+def _item(record: Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:
+    item = {
+        "id": shown_id(record),
+        "text": text_of(record),
+        "source": source_of(record),
+        "tags": list(record.get("tags") or (record.kind,)),
+        "qaContext": record.get("qaContext"),
+        "version": record.get("version"),
+        "embedding": np.round(vector.astype(np.float64), DECIMALS).tolist() if vector.any() else None,
+    }
+    return {key: value for key, value in item.items() if value is not None}
+
+
+def _json(value: Any) -> ResourceContent:
+    return ResourceContent(mime_type=JSON, text=orjson.dumps(value).decode())

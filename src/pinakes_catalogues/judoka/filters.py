@@ -1,0 +1,85 @@
+"""The filters of `judokon.search` and `judokon.random`, as a client writes them → conditions."""
+
+import math
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from pinakes.api import KIND_FIELD, AnyOf, Condition, InputError, Range, ToolParams
+from pinakes_catalogues.judoka.rows import CARD, STATS, normalised_class
+
+CARDS = AnyOf(KIND_FIELD, (CARD,))
+SHOWN = AnyOf("visibility", ("shown",))
+MEASURES = (*STATS, "average")
+COUNTRY_CODE = re.compile(r"[A-Za-z]{2}")
+THRESHOLD = re.compile(r"\s*([A-Za-z_ -]+?)\s*(>=|<=|==|=|>|<|≥|≤)\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*")
+
+
+def parse_threshold(text: str) -> Range:
+    """Return the condition that a threshold such as `power>=8` states."""
+    found = THRESHOLD.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text[:60]!r} is not a threshold; 'power>=8' or 'average>=7.5' is one")
+    stat, sign, number = found.groups()
+    if stat.lower() not in MEASURES:
+        raise ValueError(f"no stat '{stat}' in {text[:60]!r}; stats: {', '.join(MEASURES)}")
+    return _range(stat.lower(), sign, float(number))
+
+
+def _range(stat: str, sign: str, number: float) -> Range:
+    """Return the range of a comparison; ranges include their bounds, so a strict one begins at the next number."""
+    match sign:
+        case ">=" | "≥":
+            return Range(stat, at_least=number)
+        case "<=" | "≤":
+            return Range(stat, at_most=number)
+        case ">":
+            return Range(stat, at_least=math.nextafter(number, math.inf))
+        case "<":
+            return Range(stat, at_most=math.nextafter(number, -math.inf))
+    return Range(stat, at_least=number, at_most=number)
+
+
+def _require_threshold(text: str) -> str:
+    parse_threshold(text)
+    return text
+
+
+def _listed(value: Any) -> Any:
+    """Take one text of thresholds for the list that it stands for."""
+    return re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
+
+
+Threshold = Annotated[str, AfterValidator(_require_threshold)]
+
+
+class CardFilters(ToolParams):
+    """Conditions that every card meets."""
+
+    country: str | None = Field(default=None, description="Name or two-letter code")
+    rarity: Literal["Common", "Epic", "Legendary"] | None = None
+    weight_class: str | None = None
+    gender: Literal["male", "female"] | None = None
+    weight_min: float | None = None
+    weight_max: float | None = None
+    stats: Annotated[list[Threshold], BeforeValidator(_listed)] | None = Field(
+        default=None, description="e.g. power>=8, average>=7.5"
+    )
+
+    def conditions(self) -> list[Condition]:
+        """Return the filters as conditions."""
+        if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
+            raise InputError(f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}")
+        found: list[Condition] = [CARDS]
+        if self.country and (country := self.country.strip()):
+            found.append(AnyOf("countryCode" if COUNTRY_CODE.fullmatch(country) else "country", (country,)))
+        if self.rarity:
+            found.append(AnyOf("rarity", (self.rarity,)))
+        if self.weight_class and self.weight_class.strip():
+            found.append(AnyOf("weightClass", (normalised_class(self.weight_class),)))
+        if self.gender:
+            found.append(AnyOf("gender", (self.gender,)))
+        if self.weight_min is not None or self.weight_max is not None:
+            found.append(Range("weight", self.weight_min, self.weight_max))
+        return [*found, *(parse_threshold(text) for text in self.stats or ())]

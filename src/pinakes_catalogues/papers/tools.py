@@ -1,0 +1,165 @@
+"""The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed interface."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+
+from pinakes.api import (
+    WORDS_FIELD,
+    Action,
+    AllOf,
+    Condition,
+    Cost,
+    Hit,
+    InputError,
+    OpenCatalogue,
+    Principal,
+    Range,
+    Scope,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+    query_tokens,
+)
+
+Relevance = Literal["IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT"]
+Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+LISTED_IN_TEXT = 10
+
+
+def _require_years(years: list[int]) -> list[int]:
+    """Refuse years that no calendar has, and a range that ends before it begins."""
+    if not all(0 <= year <= 9999 for year in years):
+        raise ValueError("a year has at most four digits")
+    start, end = years
+    if start > end:
+        raise ValueError(f"{start} is after {end}; [start, end] is right")
+    return years
+
+
+def _collapse_spaces(text: str) -> str:
+    """Return the query in the form in which papers are embedded: trimmed, its spaces collapsed."""
+    return " ".join(text.split())
+
+
+Query = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), AfterValidator(_collapse_spaces)]
+YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
+
+
+class SearchParams(ToolParams):
+    """Arguments of `search_papers`, named as they are written here."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    query: Query = Field(description="Topic")
+    paper_count: int = Field(default=10, ge=1, le=50)
+    publish_year_range: YearRange | None = Field(default=None, description="[start, end]")
+    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
+
+
+class AuthorShape(ToolResult):
+    """An author, and where they work."""
+
+    name: str
+    affiliations: list[str]
+
+
+class PaperShape(ToolResult):
+    """One result of a search."""
+
+    title: str
+    authors: list[AuthorShape]
+    abstract: str | None
+    relevance: Relevance | None
+    score: float
+
+
+class SearchResult(ToolResult):
+    """The answer of `search_papers`."""
+
+    papers: list[PaperShape]
+    total: int
+    search_mode: Literal["hybrid", "fts_only"]
+    degraded: str | None
+
+
+class PaperTools:
+    """The tool over one catalogue of papers."""
+
+    def __init__(self, catalogue: OpenCatalogue) -> None:
+        self._catalogue = catalogue
+
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Find papers on a topic."""
+        scope = Scope(conditions=tuple(_conditions(params)), sight=principal.sight)
+        page = self._catalogue.searcher.search(params.query, scope=scope, limit=params.paper_count)
+        grades = self._catalogue.grade(params.query, page.hits)
+        return SearchResult(
+            papers=[_shape(hit, grade.label) for hit, grade in zip(page.hits, grades, strict=True)],
+            total=page.total_matches,
+            search_mode=page.mode.value,
+            degraded=page.degraded,
+        )
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the paper tool over the first catalogue of papers that is served."""
+    papers = PaperTools(catalogues[0])
+    return [
+        ToolSpec(
+            name="search_papers",
+            title="Search papers",
+            description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
+            params=SearchParams,
+            result=SearchResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            run=papers.search,
+            text=_search_text,
+        ),
+    ]
+
+
+def _conditions(params: SearchParams) -> list[Condition]:
+    found: list[Condition] = []
+    if params.publish_year_range:
+        start, end = params.publish_year_range
+        found.append(Range("publish_year", start, end))
+    if params.keywords:
+        found.append(AllOf(WORDS_FIELD, _words_of(params.keywords)))
+    return found
+
+
+def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of all keywords in the form in which texts are indexed; of a phrase, each of its words."""
+    words: dict[str, None] = {}
+    for keyword in keywords:
+        tokens = query_tokens(keyword)
+        if not tokens:
+            raise InputError(f"'keywords': {keyword!r} has no letter or digit in it")
+        words.update(dict.fromkeys(tokens))
+    return tuple(words)
+
+
+def _shape(hit: Hit, label: Any) -> PaperShape:
+    record = hit.record
+    return PaperShape(
+        title=record.get("title"),
+        authors=[AuthorShape(**author) for author in record.get("authors") or ()],
+        abstract=record.get("abstract"),
+        relevance=label,
+        score=round(hit.score, 4),
+    )
+
+
+def _search_text(result: SearchResult) -> str:
+    head = f"{result.total} papers ({result.search_mode})"
+    lines = [f"{n}. {_line(paper)}" for n, paper in enumerate(result.papers[:LISTED_IN_TEXT], start=1)]
+    return "\n".join([head, *lines])
+
+
+def _line(paper: PaperShape) -> str:
+    names = [author.name for author in paper.authors]
+    by = f", {names[0]}{' et al.' if len(names) > 1 else ''}" if names else ""
+    return f"{paper.title}{by} [{paper.relevance or 'no label'}, {paper.score}]"

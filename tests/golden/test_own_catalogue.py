@@ -1,0 +1,79 @@
+"""The page on adding a catalogue, followed to the letter: one declaration, no change of the engine."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import Recipe, add_catalogue, builtin_recipe, own_recipe
+from pinakes.catalogue import loader
+from pinakes.catalogue.loader import load_spec
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import Settings
+from pinakes.sources.opener import open_source
+
+PAGE = Path(__file__).parents[2] / "docs" / "add-a-catalogue.md"
+
+pytestmark = pytest.mark.row("N1")
+
+
+def fenced(language: str) -> str:
+    """Return the first block of a language on the page."""
+    found = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> Path:
+    (tmp_path / "games.jsonl").write_text(fenced("json"), encoding="utf-8")
+    (tmp_path / "games.toml").write_text(fenced("toml"), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def built_in(games: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The declaration put among the built-in ones, in a package of its own."""
+    package = games / "more_catalogues" / "boardgames"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").touch()
+    (package / "catalogue.toml").write_text(fenced("toml"), encoding="utf-8")
+    monkeypatch.syspath_prepend(str(games))
+    monkeypatch.setattr(loader, "BUILTIN_PACKAGE", "more_catalogues")
+    monkeypatch.setattr("pinakes.app.BUILTIN_PACKAGE", "more_catalogues")
+    loader.get_builtin.cache_clear()
+    yield
+    loader.get_builtin.cache_clear()
+
+
+def build(folder: Path, recipe: Recipe) -> App:
+    app = App(Settings(home=folder / "home"))
+    source = open_source(str(folder / "games.jsonl"))
+    report = add_catalogue(app, source, recipe=recipe, name="boardgames", progress=lambda _report: None, embed=False)
+    assert (report.rows, report.written, report.rejected) == (4, 4, 0)
+    return app
+
+
+def require_answers(app: App) -> None:
+    gate = app.build_gate()
+    assert [tool.name for tool in gate.list_tools(LOCAL_USER)] == ["browse", "fetch", "search", "similar"]
+    arguments = {"query": "diseases", "filters": {"minutes": {"max": 60}, "mechanics": ["Cooperative"]}}
+    found = gate.call(LOCAL_USER, "search", arguments)
+    assert found.structured is not None
+    assert [one["id"] for one in found.structured["results"]] == ["boardgames/pandemic"]
+    mechanics = gate.call(LOCAL_USER, "browse", {"catalogue": "boardgames", "field": "mechanics"})
+    assert mechanics.structured is not None
+    values = mechanics.structured["catalogues"][0]["fields"][0]["values"]
+    assert values[0] == {"value": "cooperative", "count": 2}
+    app.close()
+
+
+def test_a_declaration_of_one_s_own_makes_a_catalogue_with_search_filters_and_facets(games: Path) -> None:
+    require_answers(build(games, own_recipe(load_spec(games / "games.toml"))))
+
+
+@pytest.mark.usefixtures("built_in")
+def test_the_same_file_among_the_built_in_ones_is_a_built_in_catalogue(games: Path) -> None:
+    require_answers(build(games, builtin_recipe("boardgames")))

@@ -1,0 +1,270 @@
+"""Resources as a real MCP client sees them, in both eras of the protocol, over the sample library without vectors."""
+
+import base64
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, types
+from mcp.shared.exceptions import MCPError
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.serve.mcp_server import build_server
+from pinakes.settings import Settings
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+
+MODES = ["legacy", "2026-07-28"]
+RECORD = "pinakes://{catalogue}/{+id}"
+VALUE = "pinakes-values://{catalogue}/{field}/{value}"
+NOBODY = Principal(name="nobody", actions=frozenset())
+FILES = [ResourceEntry(uri=f"files://{number}", name=f"{number}.txt", title=f"File {number}") for number in range(450)]
+FILE_GATE = Gate(
+    [],
+    [
+        ResourceSpec(
+            prefix="files://",
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: FILES,
+            read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
+            template="files://{number}",
+            complete=lambda _principal, _variable, typed, _others: [
+                entry.name for entry in FILES if entry.name.startswith(typed)
+            ],
+        )
+    ],
+)
+
+PAGES = {
+    "bread.md": "# Bread\n\nFlour, water, salt and time.\n",
+    "sea/sail & swim.md": "# Sailing\n\nMind the boom.\n\n## Swimming\n\nMind the current.\n",
+    "sea/tides.txt": "High water follows the moon.\n",
+}
+
+Talk = Callable[[Client], Awaitable[None]]
+
+
+@pytest.fixture(params=MODES)
+def converse(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Connect a client of each era to a server over a gate, and let it talk."""
+
+    def run(gate: Gate, talk: Talk, *, principal: Principal = LOCAL_USER) -> None:
+        async def connect() -> None:
+            async with Client(build_server(lambda: gate, principal), mode=request.param) as client:
+                await talk(client)
+
+        anyio.run(connect)
+
+    return run
+
+
+async def complete(client: Client, template: str, variable: str, typed: str, **others: str) -> list[str]:
+    ref = types.ResourceTemplateReference(type="ref/resource", uri=template)
+    result = await client.complete(ref, {"name": variable, "value": typed}, others or None)
+    return list(result.completion.values)
+
+
+def test_the_templates_of_records_and_values_are_listed(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        templates = (await client.list_resource_templates()).resource_templates
+        found = {template.uri_template: template for template in templates}
+        assert {RECORD, VALUE} <= set(found)
+        assert found[RECORD].name == "record"
+        assert found[RECORD].description == "A record of a catalogue, as JSON."
+        assert found[RECORD].mime_type == "application/json"
+
+    converse(plain.gate, talk)
+
+
+def test_a_record_is_read_by_its_address_and_by_its_title(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        for rest in ("mal-1", "Cowboy%20Bebop", "cowboy bebop"):
+            uri = f"pinakes://anime/{rest}"
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert (content.uri, content.mime_type) == (uri, "application/json")
+            record = json.loads(content.text)
+            assert (record["id"], record["title"]) == ("mal-1", "Cowboy Bebop")
+
+    converse(plain.gate, talk)
+
+
+def test_the_records_with_a_tag_are_read_by_it(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        (content,) = (await client.read_resource("pinakes-values://anime/tags/slice%20of%20life")).contents
+        assert isinstance(content, types.TextResourceContents)
+        found = json.loads(content.text)
+        assert found["total"] >= len(found["records"]) > 0
+        (again,) = (await client.read_resource(f"pinakes://{found['records'][0]['id']}")).contents
+        assert isinstance(again, types.TextResourceContents)
+        assert "slice of life" in again.text
+
+    converse(plain.gate, talk)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "pinakes://anime/mal-0",
+        "pinakes://nothing/mal-1",
+        "pinakes://anime",
+        "pinakes-values://anime/none/x",
+        "file:///x",
+    ],
+)
+def test_an_unknown_address_is_an_error_that_names_it_and_the_next_read_works(
+    plain: Any, converse: Any, uri: str
+) -> None:
+    async def talk(client: Client) -> None:
+        with pytest.raises(MCPError, match=f"there is no resource '{uri}'") as caught:
+            await client.read_resource(uri)
+        assert caught.value.error.code == types.INVALID_PARAMS
+        assert (await client.read_resource("pinakes://anime/mal-1")).contents
+
+    converse(plain.gate, talk)
+
+
+def test_catalogues_titles_fields_and_tags_are_completed(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        assert await complete(client, RECORD, "catalogue", "an") == ["anime"]
+        assert await complete(client, VALUE, "catalogue", "") == ["anime"]
+        assert await complete(client, RECORD, "catalogue", "zz") == []
+        assert "Cowboy Bebop" in await complete(client, RECORD, "id", "cowboy", catalogue="anime")
+        assert await complete(client, VALUE, "field", "ta", catalogue="anime") == ["tags"]
+        assert "slice of life" in await complete(client, VALUE, "value", "slice", catalogue="anime", field="tags")
+        assert await complete(client, VALUE, "value", "MOV", catalogue="anime", field="type") == ["MOVIE"]
+
+    converse(plain.gate, talk)
+
+
+def test_a_completion_that_leads_to_no_template_is_refused(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        with pytest.raises(MCPError, match=r"there is no resource template 'x://\{y\}'") as caught:
+            await complete(client, "x://{y}", "y", "")
+        assert caught.value.error.code == types.INVALID_PARAMS
+        with pytest.raises(MCPError, match="only resource templates have completions"):
+            await client.complete(types.PromptReference(type="ref/prompt", name="x"), {"name": "y", "value": ""})
+
+    converse(plain.gate, talk)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    """A gate over a collection of documents."""
+    folder = tmp_path_factory.mktemp("pages")
+    for path, text in PAGES.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    app = App(Settings(home=tmp_path_factory.mktemp("home")))
+    source = open_rows("documents", str(folder))
+    recipe = builtin_recipe("documents")
+    add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
+    yield app.build_gate()
+    app.close()
+
+
+@pytest.mark.row("T9")
+def test_every_document_is_listed_once_and_reads_as_its_file(pages: Gate, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        listed = (await client.list_resources()).resources
+        assert sorted(one.name for one in listed) == sorted(f"notes/{path}" for path in PAGES)
+        for one in listed:
+            (content,) = (await client.read_resource(one.uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert content.text.strip() == PAGES[one.name.removeprefix("notes/")].strip()
+            assert content.mime_type == one.mime_type
+
+    converse(pages, talk)
+
+
+@pytest.mark.row("T9")
+@pytest.mark.parametrize("path", ["nothing.md", "../home/installed.json", "bread.md%231", "bread.md#1", ""])
+def test_a_document_that_is_not_there_is_an_error(pages: Gate, converse: Any, path: str) -> None:
+    async def talk(client: Client) -> None:
+        for name in ("notes", "nothing"):
+            with pytest.raises(MCPError, match="there is no resource 'documents://") as caught:
+                await client.read_resource(f"documents://{name}/{path}")
+            assert caught.value.error.code == types.INVALID_PARAMS
+
+    converse(pages, talk)
+
+
+@pytest.mark.row("T9")
+def test_a_caller_who_may_not_read_sees_no_document(pages: Gate, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        assert (await client.list_resources()).resources == []
+        with pytest.raises(MCPError, match=r"there is no resource 'documents://notes/bread\.md'"):
+            await client.read_resource("documents://notes/bread.md")
+
+    converse(pages, talk, principal=NOBODY)
+
+
+def test_a_long_list_of_resources_comes_in_parts(converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        page = await client.list_resources()
+        found = list(page.resources)
+        parts = 1
+        while page.next_cursor is not None:
+            page = await client.list_resources(cursor=page.next_cursor)
+            found += page.resources
+            parts += 1
+        assert parts == 3
+        assert [one.uri for one in found] == [entry.uri for entry in FILES]
+        assert (found[7].name, found[7].title, found[7].mime_type) == ("7.txt", "File 7", "text/plain")
+        with pytest.raises(MCPError, match="'cursor' is not one that a list of resources gave") as caught:
+            await client.list_resources(cursor="later")
+        assert caught.value.error.code == types.INVALID_PARAMS
+
+    converse(FILE_GATE, talk)
+
+
+def test_bytes_are_read_as_they_are(converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        (content,) = (await client.read_resource("files://7")).contents
+        assert isinstance(content, types.BlobResourceContents)
+        assert (content.mime_type, base64.b64decode(content.blob)) == ("image/png", b"7")
+
+    converse(FILE_GATE, talk)
+
+
+def test_completions_that_were_cut_say_that_there_are_more(converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        ref = types.ResourceTemplateReference(type="ref/resource", uri="files://{number}")
+        completion = (await client.complete(ref, {"name": "number", "value": "1"})).completion
+        assert len(completion.values) == 20
+        assert completion.has_more
+
+    converse(FILE_GATE, talk)
+
+
+def test_a_caller_who_may_not_read_sees_no_resource_at_all(plain: Any, converse: Any) -> None:
+    async def talk(client: Client) -> None:
+        assert (await client.list_resources()).resources == []
+        assert (await client.list_resource_templates()).resource_templates == []
+        with pytest.raises(MCPError, match="there is no resource 'pinakes://anime/mal-1'"):
+            await client.read_resource("pinakes://anime/mal-1")
+        with pytest.raises(MCPError, match="there is no resource template"):
+            await complete(client, RECORD, "catalogue", "an")
+
+    converse(plain.gate, talk, principal=NOBODY)
+    converse(plain.gate, talk, principal=replace(NOBODY, actions=frozenset({Action.EDIT_CATALOG})))
+
+
+def test_a_bug_in_reading_is_an_internal_error_without_its_details(converse: Any) -> None:
+    def fail(_principal: Principal, _rest: str) -> ResourceContent | None:
+        raise ZeroDivisionError("secret path /etc/shadow")
+
+    broken = ResourceSpec(prefix="b://", action=Action.ACCESS_CATALOG, entries=lambda _principal: [], read=fail)
+
+    async def talk(client: Client) -> None:
+        with pytest.raises(MCPError, match="internal error") as caught:
+            await client.read_resource("b://x")
+        assert caught.value.error.code == types.INTERNAL_ERROR
+        assert "shadow" not in str(caught.value.error)
+
+    converse(Gate([], [broken]), talk)

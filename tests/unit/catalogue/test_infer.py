@@ -1,0 +1,335 @@
+"""A table's columns become a declaration that compiles, and each choice has its reason."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pinakes.catalogue.infer import Inferred, InferredField, catalogue_name, infer_declaration
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.profile import profile_columns
+from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind, Role
+from pinakes.errors import InputError
+from pinakes.ingest.mapping import build_mapping, require_valid
+
+pytestmark = pytest.mark.row("N1")
+
+Row = Mapping[str, Any]
+
+
+def infer(rows: Sequence[Row], **options: Any) -> tuple[CatalogueSpec, Inferred]:
+    inferred = infer_declaration(profile_columns(rows), name="mine", **options)
+    return compile_text(inferred.declaration, origin="inferred"), inferred
+
+
+def field_for(inferred: Inferred, column: str) -> InferredField:
+    return next(field for field in inferred.fields if field.column == column)
+
+
+def goodreads_rows(count: int = 40) -> list[Row]:
+    shelves = ["fantasy, favorites", "to-read", "history, fantasy", "favorites, history", ""]
+    return [
+        {
+            "Book Id": str(2_767_052 + number),
+            "Title": f"The Book of Number {number}",
+            "Author": f"Author {number // 3}",
+            "Author l-f": f"{number // 3}, Author",
+            "Additional Authors": "" if number % 4 else f"Helper {number}, Second {number}",
+            "ISBN": f'="{439_023_480 + number:010d}"' if number % 5 else '=""',
+            "My Rating": str(number % 6),
+            "Average Rating": f"{3 + number / 50:.2f}",
+            "Publisher": ["Tor", "Penguin", "Scholastic"][number % 3],
+            "Binding": ["Paperback", "Hardcover"][number % 2],
+            "Number of Pages": str(100 + 7 * number),
+            "Year Published": str(1980 + number),
+            "Original Publication Year": "-750" if number == 7 else "" if number % 3 else str(1950 + number),
+            "Date Read": "" if number % 2 else f"2015/04/{number % 28 + 1:02d}",
+            "Date Added": f"2014/01/{number % 28 + 1:02d}",
+            "Bookshelves": shelves[number % 5],
+            "Exclusive Shelf": ["read", "to-read"][number % 2],
+            "My Review": f"I read it twice, and {'very ' * 30}liked number {number}." if number % 4 == 0 else "",
+            "Spoiler": "",
+        }
+        for number in range(count)
+    ]
+
+
+def test_an_export_of_goodreads_is_understood() -> None:
+    spec, inferred = infer(goodreads_rows())
+    assert spec.id_path == "Book Id"
+    assert spec.title_field.source_path == "Title"
+    assert (spec.title_field.boost, spec.title_field.fuzzy) == (0.25, True)
+    types = {field.source_path: field.type for field in spec.fields.values()}
+    assert types["ISBN"] is FieldType.TEXT
+    assert (types["My Rating"], types["Average Rating"]) == (FieldType.INT, FieldType.FLOAT)
+    assert (types["Date Read"], types["Bookshelves"]) == (FieldType.DATE, FieldType.TAGS)
+    assert spec.fields["bookshelves"].split == ","
+    assert spec.fields["author_l_f"].type is FieldType.TEXT
+    binding = spec.fields["binding"]
+    assert (binding.filter, binding.facet, binding.searched) == (FilterKind.EQUALS, True, True)
+    roles = {field.role: field.name for field in spec.fields.values() if field.role}
+    assert roles == {Role.TITLE: "title", Role.BODY: "my_review", Role.TIME: "year_published"}
+    assert "book_id" not in spec.fields
+    assert ("Spoiler", "it is empty") in inferred.left_out
+    assert field_for(inferred, "Binding").reason == "2 values in 100 % of the rows"
+
+
+def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
+    spec, _ = infer(goodreads_rows())
+    assert spec.embed is not None
+    assert [part.field for part in spec.embed.parts] == [
+        "title",
+        "author",
+        "additional_authors",
+        "bookshelves",
+        "my_review",
+    ]
+    assert spec.recommend is not None
+    assert (spec.recommend.taxonomy_fields, spec.recommend.temporal_field) == (("bookshelves",), "year_published")
+    assert spec.recommend.semantic + spec.recommend.taxonomy + spec.recommend.temporal == pytest.approx(1)
+
+
+def test_a_film_list_has_its_genres_as_tags_whatever_they_are_written_as() -> None:
+    texts = ["Drama, Crime", "Crime, Thriller", "Drama", "Thriller, Drama"]
+    for genres in (texts, [text.split(", ") for text in texts], [str(text.split(", ")) for text in texts]):
+        rows = [{"name": f"Film {n}", "genres": genre, "released": 1990 + n} for n, genre in enumerate(genres)]
+        spec, _ = infer(rows)
+        field = spec.fields["genres"]
+        assert (field.type, field.filter, field.facet) == (FieldType.TAGS, FilterKind.ALL_OF, True)
+        assert spec.fields["released"].role is Role.TIME
+
+
+def product_rows() -> list[Row]:
+    return [
+        {
+            "SKU": f"MUG-{number:03d}",
+            "Product Name": f"Mug number {number}",
+            "Price": f"${10 + number}.90",
+            "Old price": "call us" if number == 3 else f"${20 + number}.00",
+            "In Stock": ["yes", "no"][number % 2],
+            "active": ["TRUE", "0", "y"][number % 3],
+            "Description": f"<p>A <b>fine</b> mug, the {number}th of its kind, with room for plenty of tea.</p>",
+            "product_type": ["Home > Kitchen > Mugs", "Home > Garden"][number % 2],
+            "Link": f"https://shop.example/{number}",
+            "kind": "thing",
+            "stats": {"weight": number},
+            "Product Name ": f"Mug number {number}",
+            "": "nameless",
+            "notes": None,
+        }
+        for number in range(12)
+    ]
+
+
+def test_a_product_feed_with_dirty_cells_keeps_every_row() -> None:
+    spec, inferred = infer(product_rows())
+    assert spec.id_path == "SKU"
+    assert spec.fields["sku"].searched
+    assert spec.title_field.source_path == "Product Name"
+    assert spec.fields["price"].type is FieldType.FLOAT
+    assert spec.fields["old_price"].type is FieldType.TEXT
+    assert "92 % are numbers, but not 'call us'" in field_for(inferred, "Old price").reason
+    for name in ("in_stock", "active"):
+        assert (spec.fields[name].type, spec.fields[name].facet) == (FieldType.TEXT, True)
+    assert spec.fields["description"].role is Role.BODY
+    assert spec.fields["product_type"].split == ">"
+    assert (spec.fields["link"].type, spec.fields["stats"].type) == (FieldType.URL, FieldType.JSON)
+    left_out = dict(inferred.left_out)
+    assert left_out["Product Name "] == "it holds the same as 'Product Name'"
+    assert set(left_out) == {"Product Name ", "", "notes"}
+
+
+def test_a_field_is_not_called_what_a_record_has_already() -> None:
+    spec, _ = infer([{"title": "a", "kind": "x", "id": ""}, {"title": "b", "kind": "x", "id": "1"}])
+    assert {field.name: field.source_path for field in spec.fields.values()} == {
+        "title": "title",
+        "kind_2": "kind",
+        "id_2": "id",
+    }
+
+
+def test_columns_become_legal_field_names_and_are_still_found() -> None:
+    row = {
+        "Average Rating": 1.5,
+        "average_rating": 2.5,
+        "2nd": "x",
+        "Größe": "y",
+        "название": "z",
+        "a.b": "w",
+        'q"\\': "v",
+    }
+    spec, _ = infer([row])
+    assert {field.name: field.source_path for field in spec.fields.values()} == {
+        "column_5": "название",
+        "average_rating": "Average Rating",
+        "average_rating_2": "average_rating",
+        "column_2nd": "2nd",
+        "grosse": "Größe",
+        "a_b": "a.b",
+        "q": 'q"\\',
+    }
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        (["1", "2", "2"], "1 of 3 rows have one that is there already"),
+        (["1", None, "3"], "33 % of the rows have none"),
+    ],
+)
+def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(ids: list[str | None], says: str) -> None:
+    spec, inferred = infer([{"id": one, "title": f"Title {number}"} for number, one in enumerate(ids)])
+    assert spec.id_path == ""
+    assert inferred.notes == (
+        f"'id' cannot be the id: {says}",
+        "no column identifies a row; ids are made of what the row says",
+    )
+    assert spec.fields["id_2"].filter is FilterKind.EQUALS
+
+
+def test_the_id_that_the_source_states_comes_first() -> None:
+    rows = [{"id": number, "number": number + 7, "title": f"T{number}"} for number in range(3)]
+    assert infer(rows)[0].id_path == "id"
+    assert infer(rows, id_column="number")[0].id_path == "number"
+
+
+def test_ids_of_other_tables_are_filtered_by_and_not_searched() -> None:
+    rows = [{"TrackId": n, "Name": f"Song {n}", "AlbumId": n // 2, "Milliseconds": 1000 * n} for n in range(9)]
+    spec, _ = infer(rows)
+    assert spec.id_path == "TrackId"
+    album = spec.fields["album_id"]
+    assert (album.type, album.filter, album.searched, album.facet) == (FieldType.TEXT, FilterKind.EQUALS, False, False)
+
+
+def test_people_are_titled_by_both_their_names() -> None:
+    rows = [
+        {"FirstName": "Ada", "LastName": "Lovelace", "Title": "Analyst"},
+        {"FirstName": "Alan", "LastName": "Turing"},
+    ]
+    spec, _ = infer(rows)
+    assert (spec.title_field.name, spec.title_field.source_path) == ("name", "FirstName LastName")
+    assert set(spec.fields) == {"name", "first_name", "last_name", "title"}
+
+
+def test_other_names_are_searched_as_names() -> None:
+    spec, _ = infer(
+        [{"title": "Sen", "original_title": "千と千尋の神隠し"}, {"title": "Heidi", "original_title": "ハイジ"}]
+    )
+    assert spec.fields["original_title"].role is Role.ALTERNATIVES
+
+
+def test_without_a_named_title_the_short_text_with_the_most_distinct_values_is_it() -> None:
+    rows = [{"colour": "red", "thing": f"Thing {n}", "remark": "x" * 300 + str(n)} for n in range(5)]
+    assert infer(rows)[0].title_field.name == "thing"
+
+
+def test_a_table_of_one_column_of_text_is_a_catalogue() -> None:
+    spec, _ = infer([{"quote": "To be, or not to be"}, {"quote": "Call me Ishmael"}])
+    assert spec.title_field.name == "quote"
+    assert spec.recommend is not None
+    assert spec.recommend.semantic == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([], "no rows"),
+        ([{"a": 1, "b": 2.5}, {"a": 3, "b": 4.5}], "no column of text"),
+        ([{"id": number} for number in range(5)], "no column of text"),
+        ([{"day": "2020-01-01"}, {"day": "2020-01-02"}], "no column of text"),
+        ([{"a": None}, {"a": ""}], "no column of text"),
+    ],
+)
+def test_a_table_that_cannot_be_a_catalogue_is_refused_with_what_is_missing(rows: list[Row], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        infer(rows)
+
+
+def test_of_a_very_wide_table_the_most_useful_columns_become_fields() -> None:
+    wide = {f"measure {number}": number for number in range(300)}
+    rows = [{**wide, "name": f"Probe {n}", "tags": "a;b", "about": "Long enough. " * 20} for n in range(4)]
+    spec, inferred = infer(rows)
+    assert len(spec.fields) == 60
+    assert {"name", "tags", "about"} <= set(spec.fields)
+    assert inferred.notes[-1] == "of 303 columns the 60 most useful became fields"
+    assert len(inferred.left_out) == 243
+
+
+def test_when_a_row_was_worked_on_is_not_the_time_of_the_thing() -> None:
+    rows = [{"title": f"T{n}", "lastUpdated": f"2024-01-0{n + 1}", "opened": f"19{n}0-05-01"} for n in range(3)]
+    spec, _ = infer(rows)
+    assert (spec.fields["opened"].role, spec.fields["lastUpdated"].role) == (Role.TIME, None)
+    assert spec.recommend is not None
+    assert spec.recommend.temporal_sigma == 5 * 365
+
+
+def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
+    spec, _ = infer([{"title": f"T{n}", "category": "A", "genre": "xyz"[n % 3]} for n in range(9)])
+    assert not spec.fields["category"].facet
+    assert spec.recommend is not None
+    assert spec.recommend.taxonomy_fields == ("genre",)
+
+
+def test_the_declaration_says_what_it_is_and_why_each_field_is_as_it_is() -> None:
+    _, inferred = infer(goodreads_rows())
+    assert inferred.declaration.startswith("# What a record of this catalogue is")
+    assert "pinakes add FILE --spec" in inferred.declaration
+    assert "# 2 values in 100 % of the rows\n[fields.binding]\n" in inferred.declaration
+    assert "# numbers, 3 to 3.78\n[fields.average_rating]\n" in inferred.declaration
+
+
+def test_cells_cannot_break_out_of_a_comment() -> None:
+    rows = [{"title": f"T{n}", "price": n + 0.5} for n in range(9)] + [
+        {"title": "x", "price": "a\nname = 'evil'\r\u2028"}
+    ]
+    spec, _ = infer(rows)
+    assert spec.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("My Books (2024)", "my-books-2024"),
+        ("2024", "catalogue-2024"),
+        ("Bücher", "bucher"),
+        ("книги", "catalogue"),
+        ("", "catalogue"),
+        ("x" * 100, "x" * 60),
+    ],
+)
+def test_a_file_name_becomes_a_legal_name(text: str, name: str) -> None:
+    assert catalogue_name(text) == name
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.dates(),
+    st.binary(max_size=4),
+    st.text(max_size=30),
+    st.sampled_from(
+        ["1999", "2015-04-30", "0123", "$5.00", "a;b", "b;a", "a, b", "[1]", "{}", "yes", "https://x.org", "1e999"]
+    ),
+    st.lists(st.one_of(st.text(max_size=5), st.none(), st.lists(st.text(max_size=2), max_size=2)), max_size=3),
+    st.dictionaries(st.sampled_from(["name", "x"]), st.text(max_size=3), max_size=2),
+)
+NAMES = st.one_of(
+    st.text(max_size=12), st.sampled_from(["id", "title", "Year", "tags", "FirstName", "LastName", "isbn"])
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.dictionaries(NAMES, CELLS, max_size=6), min_size=1, max_size=6))
+def test_whatever_the_table_the_declaration_compiles_and_refuses_no_row_that_it_was_made_from(rows: list[Row]) -> None:
+    try:
+        spec, _ = infer(rows)
+    except InputError:
+        return
+    mapping = build_mapping(spec)
+    for row in rows:
+        for record in mapping.records_of(row):
+            require_valid(record, spec)

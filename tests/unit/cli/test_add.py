@@ -1,0 +1,178 @@
+"""`pinakes add` on tables of any kind: what is understood is shown, asked about, built, and kept up to date."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InputError
+
+pytestmark = pytest.mark.row("N1")
+Run = Callable[..., Any]
+
+BOOKS = (
+    "Book Id,Title,Author,ISBN,My Rating,Year Published,Date Read,Bookshelves,My Review\n"
+    '1,The Hunger Games,Suzanne Collins,"=""0439023483""",5,2008,2015/04/30,"dystopia, favorites",A fight to the end\n'
+    '2,Circe,Madeline Miller,"=""0316556343""",4,2018,,"myths, favorites",A witch finds her island\n'
+    '3,The Odyssey,Homer,"=""""",,1614,2012/01/02,myths,The long way home\n'
+)
+
+
+class Terminal(io.StringIO):
+    """Somebody at a terminal, who types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is an empty folder."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Path:
+    """A small export of a reader's books."""
+    path = tmp_path / "My Books.csv"
+    path.write_text(BOOKS)
+    return path
+
+
+@pytest.fixture
+def run_typing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line at a terminal."""
+
+    def run_command(arguments: list[str], typed: str) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr("io.StringIO", Terminal)
+            return run(arguments, typed=typed)
+
+    return run_command
+
+
+def test_a_table_of_ones_own_is_understood_built_and_searched(books: Path, run: Run) -> None:
+    ran = run(["add", str(books), "--yes", "--no-embed"])
+    assert ran.code == 0, ran.err
+    for said in ("bookshelves", "tag[]", "as understood", "The Hunger Games", "3 rows: 3 written", "0 rejected"):
+        assert said in ran.out
+    assert "pinakes serve my-books" in ran.out
+    (hit,) = run(["search", "my-books", "witch", "--json"]).json["results"]
+    assert (hit["id"], hit["title"], hit["isbn"], hit["year_published"]) == ("2", "Circe", "0316556343", 2018)
+    found = run(["search", "my-books", "the", "--bookshelves", "myths", "--year_published", "..1900", "--json"]).json
+    assert [hit["id"] for hit in found["results"]] == ["3"]
+    shelves = run(["browse", "my-books", "--field", "bookshelves", "--json"]).json
+    assert {one["value"]: one["count"] for one in shelves} == {"dystopia": 1, "favorites": 2, "myths": 2}
+
+
+def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(books: Path, run: Run) -> None:
+    run(["add", str(books), "--yes", "--no-embed"])
+    books.write_text(BOOKS.replace("A witch finds her island", "Sorcery on an island").rsplit("3,The Odyssey", 1)[0])
+    ran = run(["add", str(books), "--no-embed"])
+    assert ran.code == 0, ran.err
+    assert "2 rows: 1 written, 1 unchanged" in ran.out
+    assert "1 removed" in ran.out
+    assert "because" not in ran.out
+
+
+def test_somebody_at_a_terminal_is_asked(books: Path, run_typing: Run, run: Run) -> None:
+    refused = run_typing(["add", str(books), "--no-embed"], "n\n")
+    assert "Build it?" in refused.out
+    assert "nothing was built" in refused.out
+    assert run(["list", "--json"]).out.startswith("[]")
+    built = run_typing(["add", str(books), "--no-embed"], "y\n")
+    assert "3 written" in built.out
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(books: Path, run: Run) -> None:
+    ran = run(["add", str(books), "--no-embed"])
+    assert (ran.code, ran.out) == (InputError.exit_code, "")
+    assert "--yes" in ran.err
+    assert "pinakes spec infer" in ran.err
+
+
+def test_a_program_gets_json_and_is_not_asked(books: Path, run: Run) -> None:
+    built = run(["add", str(books), "--name", "shelf", "--no-embed", "--json"]).json
+    assert (built["catalogue"], built["written"], built["rejected"]) == ("shelf", 3, 0)
+
+
+def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:
+    spec = tmp_path / "books.toml"
+    run(["spec", "infer", str(books), "--name", "books", "--output", str(spec)])
+    spec.write_text(spec.read_text().replace("[fields.author]", "[fields.writer]").replace("{author}", "{writer}"))
+    assert run(["add", str(books), "--spec", str(spec), "--no-embed"]).code == 0
+    again = run(["add", str(books), "--name", "books", "--no-embed", "--json"]).json
+    assert (again["written"], again["unchanged"]) == (0, 3)
+    assert run(["get", "books", "1", "--json"]).json["writer"] == "Suzanne Collins"
+
+
+def test_a_built_in_layout_and_a_spec_of_ones_own_are_one_too_many(books: Path, run: Run) -> None:
+    ran = run(["add", str(books), "--as", "anime", "--spec", "x.toml"])
+    assert ran.code == InputError.exit_code
+    assert "not both" in ran.err
+
+
+def test_the_name_of_a_built_in_catalogue_is_not_taken_by_a_table(books: Path, run: Run) -> None:
+    run(["init", "--no-model"])
+    ran = run(["add", str(books), "--name", "anime", "--no-embed", "--yes"])
+    assert ran.code == InputError.exit_code
+    assert "choose another --name" in ran.err
+    assert "--as anime" in ran.err
+
+
+def test_a_feed_with_dirty_cells_loses_only_its_ragged_rows(tmp_path: Path, run: Run) -> None:
+    feed = tmp_path / "feed.csv"
+    with feed.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sku", "name", "price", "old price", "in stock", "description", "nothing"])
+        for number in range(30):
+            old = "call us" if number == 7 else f"${20 + number}.00"
+            text = f"<p>Mug <b>{number}</b>, glazed by hand &amp; fired twice.</p>"
+            writer.writerow(
+                [f"M-{number}", f"Mug {number}", f"€{number},90", old, ["yes", "N", "TRUE"][number % 3], text, ""]
+            )
+        writer.writerow(["M-99", "ragged"])
+    built = run(["add", str(feed), "--no-embed", "--json"]).json
+    assert (built["rows"], built["written"], built["rejected"]) == (31, 30, 1)
+    found = run(["search", "feed", "glazed mug", "--price", "10..11", "--json"]).json
+    assert [hit["name"] for hit in found["results"]] == ["Mug 10"]
+
+
+def test_rows_with_the_same_id_are_all_kept_under_ids_of_their_own(tmp_path: Path, run: Run) -> None:
+    rows = [{"id": 1, "title": "One"}, {"id": 1, "title": "Other"}]
+    (tmp_path / "twins.json").write_text(json.dumps(rows))
+    ran = run(["add", str(tmp_path / "twins.json"), "--yes", "--no-embed"])
+    assert "'id' cannot be the id: 1 of 2 rows have one that is there already" in ran.out
+    assert "2 written" in ran.out
+
+
+def test_a_wide_table_is_cut_to_its_most_useful_columns_and_it_is_said(tmp_path: Path, run: Run) -> None:
+    rows = [{"name": f"Probe {n}", **{f"m{number}": number + n for number in range(300)}} for n in range(3)]
+    (tmp_path / "wide.json").write_text(json.dumps(rows))
+    ran = run(["add", str(tmp_path / "wide.json"), "--yes", "--no-embed"])
+    assert "of 301 columns the 60 most useful became fields" in ran.out
+    assert "left out: 231 more columns" in ran.out
+    assert "3 written" in ran.out
+
+
+def test_a_file_of_one_column_of_text_is_a_catalogue(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "quotes.csv").write_text("quote\nCall me Ishmael\nTo be or not to be\n")
+    assert run(["add", str(tmp_path / "quotes.csv"), "--no-embed", "--json"]).json["written"] == 2
+    assert len(run(["search", "quotes", "ishmael", "--json"]).json["results"]) == 1
+
+
+@pytest.mark.data
+def test_a_database_is_read_by_its_main_table_and_names_the_others(shared_data: Path, run: Run) -> None:
+    chinook = str(shared_data / "music" / "chinook.sqlite")
+    ran = run(["add", chinook, "--yes", "--no-embed"])
+    assert ran.code == 0, ran.err
+    assert "also in the file: Album, Artist" in ran.out
+    assert "3503 rows: 3503 written" in ran.out
+    found = run(["search", "chinook", "balls to the wall", "--genre", "Rock", "--json"]).json
+    assert found["results"][0]["id"] == "2"
+    assert run(["add", chinook, "--table", "Album", "--no-embed", "--json"]).json["catalogue"] == "chinook-album"

@@ -1,0 +1,156 @@
+"""`pinakes rag …` on a small judoka library."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.errors import InputError, NotFoundError, UnavailableError
+from pinakes.settings import Settings
+from pinakes_catalogues.judoka.rows import open_rows
+
+Run = Callable[..., Any]
+
+pytestmark = [pytest.mark.row("J10"), pytest.mark.model]
+
+CARDS = [{"id": 1, "firstname": "Kenji", "surname": "Tanaka", "country": "Japan", "stats": {"power": 9}}]
+PASSAGES = [
+    {"id": "score", "text": "The higher stat earns a point.", "qaContext": "How do I score?", "source": "rules.md"},
+    {"id": "timer", "text": "A round ends when the countdown is over.", "qaContext": "When does a round end?"},
+    {"id": "plain", "text": "A passage without a question."},
+]
+
+
+@pytest.fixture(scope="module")
+def rag_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with a few passages and a card, built with the real model."""
+    home = tmp_path_factory.mktemp("rag")
+    (home / "models").symlink_to(models_folder, target_is_directory=True)
+    build(home, CARDS, PASSAGES)
+    return home
+
+
+def build(home: Path, cards: Any, passages: Any, *, embed: bool = True) -> None:
+    files = home / "files"
+    files.mkdir()
+    (files / "judoka.json").write_text(json.dumps(cards))
+    (files / "passages.json").write_text(json.dumps(passages))
+    app = App(Settings(home=home))
+    source = open_rows(str(files))
+    assert source is not None
+    add_catalogue(app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _r: None, embed=embed)
+    app.close()
+
+
+@pytest.fixture
+def at_rag(rag_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is the small one."""
+    monkeypatch.setenv("PINAKES_HOME", str(rag_home))
+    return rag_home
+
+
+def test_a_query_is_answered_as_text_and_as_json(at_rag: Path, run: Run) -> None:
+    assert "rules.md [score]" in run(["rag", "query", "how are points scored"]).out
+    found = run(["rag", "query", "how are points scored", "--json"]).json
+    assert found["results"][0]["id"] == "score"
+    assert found["hint"] is None
+
+
+def test_validate_checks_and_prints_the_hit_rate(at_rag: Path, run: Run) -> None:
+    told = run(["rag", "validate"])
+    assert told.code == 0
+    assert "hit rate 1.000: 2 of 2 questions" in told.out
+    found = run(["rag", "validate", "--json", "--questions", "1"]).json
+    assert (found["questions"], found["hits"], found["hit_rate"], found["ok"]) == (1, 1, 1.0, True)
+    assert all(check["ok"] for check in found["checks"])
+
+
+def test_validate_fails_under_its_threshold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    noise = [{"id": str(number), "text": f"zebra {number}", "qaContext": "zebra"} for number in range(20)]
+    build(tmp_path, CARDS, noise, embed=False)
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    told = run(["rag", "validate", "--json"])
+    assert told.code == 1
+    assert (told.json["hit_rate"], told.json["ok"]) == (0.25, False)
+    assert {check["what"] for check in told.json["checks"] if not check["ok"]} == {"model", "judoka: vectors"}
+
+
+def test_health_lists_what_is_well(at_rag: Path, run: Run) -> None:
+    told = run(["rag", "health"])
+    assert told.code == 0
+    assert "BAD" not in told.out
+    assert "query: 4 results" in told.out
+    assert all(one["ok"] for one in run(["rag", "health", "--json"]).json)
+
+
+def test_health_of_an_empty_library_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    told = run(["rag", "health"])
+    assert told.code == 1
+    assert "pinakes add FOLDER --as judoka" in told.out
+    asked = run(["rag", "query", "x"])
+    assert asked.code == NotFoundError.exit_code
+    assert "pinakes add FOLDER --as judoka" in asked.err
+
+
+def test_another_kind_of_catalogue_is_refused(plain_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    told = run(["rag", "query", "x", "--catalogue", "anime"])
+    assert told.code == InputError.exit_code
+    assert "'anime' is a catalogue of 'anime', not of 'judoka'" in told.err
+
+
+def test_the_model_is_checked(at_rag: Path, run: Run) -> None:
+    told = run(["rag", "check", "--json"])
+    assert told.code == 0
+    assert [one["what"] for one in told.json] == ["files", "meaning"]
+
+
+def test_a_model_that_is_cut_short_is_found(
+    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    whole = next(path for path in models_folder.iterdir() if path.is_dir())
+    broken = tmp_path / "models" / whole.name
+    broken.mkdir(parents=True)
+    for file in whole.iterdir():
+        (broken / file.name).symlink_to(file)
+    (broken / "weights.bin").unlink()
+    (broken / "weights.bin").write_bytes(b"short")
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    told = run(["rag", "check"])
+    assert told.code == 1
+    assert "weights.bin has 5 bytes" in told.out
+
+
+def test_a_model_of_the_right_size_without_sense_is_found(
+    models_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    whole = next(path for path in models_folder.iterdir() if path.is_dir())
+    broken = tmp_path / "models" / whole.name
+    broken.mkdir(parents=True)
+    for file in whole.iterdir():
+        (broken / file.name).symlink_to(file)
+    (broken / "weights.bin").unlink()
+    (broken / "weights.bin").write_bytes(bytes((whole / "weights.bin").stat().st_size))
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    told = run(["rag", "check"])
+    assert told.code == 1
+    assert "BAD meaning" in told.out
+
+
+def test_prepare_leaves_a_model_that_is_there(at_rag: Path, run: Run) -> None:
+    assert run(["rag", "prepare", "--json"]).json["ready"] is True
+    assert "is ready in" in run(["rag", "prepare"]).out
+
+
+@pytest.mark.row("J9")
+def test_prepare_downloads_nothing_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
+    told = run(["rag", "prepare"])
+    assert told.code == UnavailableError.exit_code
+    assert "RAG_STRICT_OFFLINE" in told.err

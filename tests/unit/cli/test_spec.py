@@ -1,0 +1,99 @@
+"""`pinakes spec`: proposing, checking and showing what a catalogue is."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import load_spec
+from pinakes.errors import InputError, NotFoundError, SpecError
+
+pytestmark = pytest.mark.row("N1")
+Run = Callable[..., Any]
+
+FILMS = "Title,Genres,Year\nHeat,Crime;Drama,1995\nAlien,Horror;Sci-Fi,1979\nAliens,Sci-Fi;Action,1986\n"
+
+
+@pytest.fixture(autouse=True)
+def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is an empty folder, with a table beside it."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    (tmp_path / "My Films.csv").write_text(FILMS)
+    return tmp_path
+
+
+def test_a_spec_is_printed_and_can_be_written_checked_and_built_with(at_nothing: Path, run: Run) -> None:
+    films, spec = at_nothing / "My Films.csv", at_nothing / "films.toml"
+    printed = run(["spec", "infer", str(films)]).out
+    written = run(["spec", "infer", str(films), "--output", str(spec)])
+    assert spec.read_text() == printed
+    assert f"--spec {spec}" in written.out
+    assert load_spec(spec).spec.name == "my-films"
+    checked = run(["spec", "check", str(spec)])
+    assert checked.out.startswith("ok: 'my-films', titled by 'title': 3 fields, 2 searched, 2 filtered by, 1 browsed")
+    built = run(["add", str(films), "--spec", str(spec), "--no-embed", "--json"]).json
+    assert (built["catalogue"], built["written"]) == ("my-films", 3)
+    assert run(["spec", "show", "my-films"]).out == printed
+
+
+def test_a_spec_is_json_for_programs(at_nothing: Path, run: Run) -> None:
+    found = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--name", "films", "--json"]).json
+    assert [field["name"] for field in found["fields"]] == ["title", "genres", "year"]
+    assert all(field["reason"] for field in found["fields"])
+    assert found["declaration"].startswith("#")
+    (note,) = found["notes"]
+    assert "ids are made of what the row says" in note
+
+
+def test_a_file_that_is_there_is_not_written_over(at_nothing: Path, run: Run) -> None:
+    there = at_nothing / "films.toml"
+    there.write_text("mine")
+    ran = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--output", str(there)])
+    assert ran.code == InputError.exit_code
+    assert there.read_text() == "mine"
+
+
+def test_a_spec_that_cannot_be_written_is_a_clear_word(at_nothing: Path, run: Run) -> None:
+    ran = run(["spec", "infer", str(at_nothing / "My Films.csv"), "--output", str(at_nothing / "no" / "x.toml")])
+    assert ran.code == InputError.exit_code
+    assert "cannot be written" in ran.err
+
+
+def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(at_nothing: Path, run: Run) -> None:
+    bad = at_nothing / "bad.toml"
+    bad.write_text('name = "x"\ntitle = "X"\nsummary = "X"\n[fields.a]\ntype = "int"\nsearch = true\nfacet = true\n')
+    ran = run(["spec", "check", str(bad)])
+    assert (ran.code, ran.out) == (SpecError.exit_code, "")
+    for problem in ("cannot be searched", "has no facets", 'no field has role = "title"'):
+        assert problem in ran.err
+
+
+def test_the_spec_of_a_built_in_catalogue_is_shown(run: Run) -> None:
+    assert 'name = "anime"' in run(["spec", "show", "anime"]).out
+    shown = run(["spec", "show", "papers", "--json"]).json
+    assert (shown["name"], shown["spec"]) == ("papers", "papers")
+    ran = run(["spec", "show", "anmie"])
+    assert ran.code == NotFoundError.exit_code
+    assert "did you mean 'anime'?" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.csv", "", "empty"),
+        ("header.csv", "a,b\n", "no rows"),
+        ("numbers.csv", "a,b\n1,2\n3,4\n", "no column of text"),
+        ("broken.jsonl", "{broken\n{too\n", "no row can be read; line 1"),
+        ("list.json", json.dumps([]), "no rows"),
+    ],
+)
+def test_a_table_that_cannot_be_a_catalogue_is_refused_with_its_name(
+    at_nothing: Path, run: Run, name: str, content: str, says: str
+) -> None:
+    (at_nothing / name).write_text(content)
+    ran = run(["spec", "infer", str(at_nothing / name)])
+    assert (ran.code, ran.out) == (InputError.exit_code, "")
+    assert says in ran.err
+    assert name in ran.err

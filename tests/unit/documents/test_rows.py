@@ -1,0 +1,210 @@
+"""Files into records of documents and passages, and what adding again does."""
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.catalogue.loader import get_builtin
+from pinakes.catalogue.spec import embedding_text
+from pinakes.errors import InputError
+from pinakes.ingest.mapping import require_valid
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.sources.folder_rows import FolderRows
+from pinakes_catalogues.documents.rows import open_rows, records_of
+
+pytestmark = pytest.mark.row("T10")
+
+WORDS = "It is said in the handbook that every page has some words of its own about this and that. "
+PAGE = f"# Page {{0}}\n\n{WORDS * 3}\n\n## Part {{0}}\n\n{WORDS * 3} Here it is {{0}}.\n"
+
+
+def records(**row: Any) -> list[Record]:
+    found = list(records_of(row))
+    for record in found:
+        require_valid(record, get_builtin("documents").spec)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five files of two passages each."""
+    place = tmp_path / "files"
+    for name in ("a/one.md", "a/two.md", "b/three.md", "b/c/four.md", "five.md"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(PAGE.format(Path(name).stem))
+    return place
+
+
+@pytest.fixture
+def app(tmp_path: Path, embedder: Any) -> Iterator[App]:
+    app = App(Settings(home=tmp_path / "home"))
+    app.embedder = embedder
+    yield app
+    app.close()
+
+
+def add(app: App, folder: Path, name: str = "notes") -> IngestReport:
+    return add_catalogue(
+        app, FolderRows(folder), recipe=builtin_recipe("documents"), name=name, progress=lambda _report: None
+    )
+
+
+def ids(app: App) -> set[str]:
+    reader = app.open_catalogue("notes").shelf.reader()
+    return {str(one) for one in reader.ids(reader.scan(scope=WHOLE, limit=10_000))}
+
+
+def test_a_file_is_one_document_and_its_passages() -> None:
+    document, first, second = records(
+        path="people/leave.md", text=PAGE.format("x"), format="markdown", modified="2026-01-02", checksum="abc"
+    )
+    assert (document.id, document.kind) == ("people/leave.md", "document")
+    assert document.fields == {
+        "title": "Page x",
+        "content": document.get("content"),
+        "text": PAGE.format("x"),
+        "path": "people/leave.md",
+        "section": "people",
+        "format": "markdown",
+        "modified": "2026-01-02",
+        "checksum": "abc",
+    }
+    assert len(document.get("content")) <= 300
+    assert (first.id, second.id) == ("people/leave.md#1", "people/leave.md#2")
+    assert second.kind == "passage"
+    assert second.fields == {
+        "title": "Part x",
+        "headings": ("Page x", "Part x"),
+        "content": second.get("content"),
+        "path": "people/leave.md",
+        "section": "people",
+        "document": "people/leave.md",
+        "position": 2,
+        "first_line": 5,
+        "last_line": 7,
+    }
+    assert second.get("content").startswith("## Part x")
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "title"),
+    [
+        ("# Heading\n\ntext", "Stated", "Heading"),
+        ("## Second\n\ntext", "Stated", "Stated"),
+        ("just text", "", "my file"),
+    ],
+)
+def test_the_title_is_the_first_heading_or_what_the_file_states_or_its_name(text: str, stated: str, title: str) -> None:
+    document, _passage = records(path="a/my file.txt", text=text, title=stated)
+    assert document.get("title") == title
+
+
+def test_a_stated_title_stands_over_the_headings_where_no_heading_does() -> None:
+    _document, passage = records(path="a.md", text="## Second\n\ntext", title="Stated", tags=["x"])
+    assert passage.get("headings") == ("Stated", "Second")
+    assert passage.get("tags") == ("x",)
+    _document, passage = records(path="a.md", text="# First\n\ntext", title="Stated")
+    assert passage.get("headings") == ("First",)
+
+
+def test_a_passage_is_embedded_with_its_title_headings_and_text() -> None:
+    embed = get_builtin("documents").spec.embed
+    assert embed is not None
+    *_, passage = records(path="a.md", text="# One\n\n## Two\n\nWhat it says.")
+    assert embedding_text(embed, passage) == "Two. One, Two. # One ## Two What it says."
+
+
+@pytest.mark.parametrize("row", [{}, {"path": "a.md"}, {"path": "a.md", "text": " \n"}, {"text": "x", "path": 3}])
+def test_a_row_without_a_path_or_a_text_is_refused(row: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="is missing"):
+        records_of(row)
+
+
+def test_folders_and_written_files_are_read_in_their_own_way_and_others_are_not(folder: Path) -> None:
+    assert open_rows(str(folder)) is not None
+    assert open_rows(str(folder / "five.md")) is not None
+    (folder / "rows.jsonl").write_text("{}")
+    assert open_rows(str(folder / "rows.jsonl")) is None
+    assert open_rows(str(folder / "nothing")) is None
+
+
+def test_adding_again_touches_only_the_file_that_changed(folder: Path, app: App) -> None:
+    first = add(app, folder)
+    assert (first.rows, first.written, first.embedded, first.rejected) == (5, 15, 15, 0)
+    again = add(app, folder)
+    assert (again.rows, again.written, again.unchanged, again.embedded) == (5, 0, 15, 0)
+    (folder / "a/two.md").write_text(PAGE.format("two") + "\nAnd a last word.\n")
+    changed = add(app, folder)
+    assert (changed.written, changed.unchanged, changed.removed, changed.embedded) == (2, 13, 0, 1)
+
+
+def test_a_file_that_becomes_shorter_loses_its_passages(folder: Path, app: App) -> None:
+    add(app, folder)
+    (folder / "five.md").write_text("# Page five\n\nShort.\n")
+    report = add(app, folder)
+    assert (report.written, report.removed) == (2, 1)
+    assert "five.md#1" in ids(app)
+    assert "five.md#2" not in ids(app)
+
+
+def test_the_passages_of_a_file_that_is_gone_go_with_it(folder: Path, app: App) -> None:
+    add(app, folder)
+    (folder / "b/three.md").unlink()
+    report = add(app, folder)
+    assert (report.rows, report.written, report.removed) == (4, 0, 3)
+    assert not any(one.startswith("b/three.md") for one in ids(app))
+
+
+def test_a_renamed_file_moves_and_nothing_is_embedded_again(folder: Path, app: App) -> None:
+    add(app, folder)
+    (folder / "b/three.md").rename(folder / "b/drei.md")
+    report = add(app, folder)
+    assert (report.written, report.removed, report.embedded) == (3, 3, 0)
+    assert {"b/drei.md", "b/drei.md#1", "b/drei.md#2"} <= ids(app)
+
+
+def test_a_file_that_cannot_be_read_is_left_out_with_its_reason_and_the_rest_goes_on(folder: Path, app: App) -> None:
+    (folder / "a/broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    (folder / "bad.docx").write_bytes(b"no zip")
+    report = add(app, folder)
+    assert (report.rows, report.written, report.rejected) == (7, 15, 2)
+    assert [place for place, _ in report.rejects] == ["bad.docx", "a/broken.pdf"]
+    assert "PDF" in dict(report.rejects)["a/broken.pdf"]
+
+
+def test_the_document_has_the_whole_text_as_it_was_read(folder: Path, app: App) -> None:
+    add(app, folder)
+    reader = app.open_catalogue("notes").shelf.reader()
+    key = reader.find([RecordId("five.md")], scope=WHOLE)[RecordId("five.md")]
+    assert reader.fetch([key], scope=WHOLE)[key].get("text") == PAGE.format("five")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["handbook", "dnd-srd"])
+def test_a_real_collection_is_read_whole(shared_data: Path, tmp_path: Path, name: str) -> None:
+    packed = shared_data / "documents" / f"{name}.tar.zst"
+    unpacked = io.BytesIO(zstandard.ZstdDecompressor().stream_reader(packed.read_bytes()).read())
+    with tarfile.open(fileobj=unpacked) as archive:
+        archive.extractall(tmp_path, filter="data")
+    refused = set()
+    for row in FolderRows(tmp_path).iter_rows():
+        try:
+            document, *passages = records(**row.values)
+        except InputError:
+            refused.add(row.place)
+            continue
+        lines = row.values["text"].split("\n")
+        covered = {line for one in passages for line in range(one.get("first_line"), one.get("last_line") + 1)}
+        assert {number for number, line in enumerate(lines, start=1) if line.strip()} <= covered, document.id
+    empty = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md") if not path.stat().st_size}
+    assert refused == empty

@@ -1,0 +1,337 @@
+"""The document tools over three collections, through the gate; and the documents as resources."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.errors import NotFoundError
+from pinakes.gate.gate import Gate
+from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
+from pinakes.model.principal import LOCAL_USER, Principal
+from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.scope import Sight
+from pinakes.serve.mcp_server import build_server
+from pinakes.settings import Settings
+from pinakes.shelf.port import Put
+from pinakes.sources.extract import extract
+from pinakes.sources.folder_rows import FolderRows
+from pinakes_catalogues.documents import tools as document_tools
+from pinakes_catalogues.documents.tools import comparable, merged
+
+SAMPLES = Path(document_tools.__file__).parent / "sample"
+COLLECTIONS = ("handbook", "dnd", "personal")
+LARGEST_TOOLS = 2_200
+
+
+def add(app: App, folder: Path, name: str) -> None:
+    add_catalogue(app, FolderRows(folder), recipe=builtin_recipe("documents"), name=name, progress=lambda _report: None)
+
+
+@pytest.fixture(scope="session")
+def samples_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the three sample collections, without vectors."""
+    home = tmp_path_factory.mktemp("collections")
+    app = App(Settings(home=home))
+    for name in COLLECTIONS:
+        add_catalogue(
+            app,
+            FolderRows(SAMPLES / name),
+            recipe=builtin_recipe("documents"),
+            name=name,
+            progress=lambda _report: None,
+            embed=False,
+        )
+    app.close()
+    return home
+
+
+@pytest.fixture
+def gate(samples_home: Path) -> Iterator[Gate]:
+    app = App(Settings(home=samples_home))
+    yield app.build_gate()
+    app.close()
+
+
+@pytest.fixture
+def own_app(tmp_path: Path, embedder: Any) -> Iterator[App]:
+    """An empty library, with the word embedder."""
+    app = App(Settings(home=tmp_path / "home"))
+    app.embedder = embedder
+    yield app
+    app.close()
+
+
+def call(gate: Gate, tool: str, **arguments: Any) -> dict[str, Any]:
+    answer = gate.call(LOCAL_USER, tool, arguments)
+    assert not answer.is_error, answer.text
+    assert answer.structured is not None
+    return answer.structured
+
+
+def refusal(gate: Gate, tool: str, **arguments: Any) -> str:
+    answer = gate.call(LOCAL_USER, tool, arguments)
+    assert answer.error_code == "invalid_input"
+    return answer.text
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+@pytest.mark.row("T1")
+def test_ping_answers_pong(gate: Gate) -> None:
+    assert call(gate, "ping") == {"status": "ok", "message": "pong"}
+    assert "unknown argument" in refusal(gate, "ping", loud=True)
+
+
+@pytest.mark.row("T2")
+def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) -> None:
+    found = call(gate, "search_documents", query="code review")
+    assert set(found) == {"results"}
+    for one in found["results"]:
+        assert set(one) == {"content", "metadata", "source"}
+        assert set(one["metadata"]) == {
+            *("file_path", "source", "score", "section", "title", "heading_path", "first_line", "last_line", "id"),
+        }
+        assert one["source"] == one["metadata"]["source"]
+        assert 0 <= one["metadata"]["score"] <= 1
+    scores = [one["metadata"]["score"] for one in found["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert {one["source"] for one in found["results"]} >= {"handbook", "personal"}
+
+
+@pytest.mark.row("T2")
+def test_the_content_is_the_passage_at_the_lines_that_are_named(gate: Gate) -> None:
+    for one in call(gate, "search_documents", query="first response within one working day")["results"]:
+        where = one["metadata"]
+        lines = (SAMPLES / one["source"] / where["file_path"]).read_text("utf-8").split("\n")
+        assert "\n".join(lines[where["first_line"] - 1 : where["last_line"]]) == one["content"]
+        assert where["heading_path"].endswith(where["title"])
+        assert where["section"] == where["file_path"].split("/")[0]
+
+
+@pytest.mark.row("T2")
+@pytest.mark.row("T4")
+def test_sources_are_those_asked_for_and_the_number_is_for_each(gate: Gate) -> None:
+    found = call(gate, "search_documents", query="the first day", sources=["handbook", "personal"], n_results=3)
+    counts = [sum(one["source"] == name for one in found["results"]) for name in COLLECTIONS]
+    assert counts == [3, 0, 3]
+    assert len(call(gate, "search_documents", query="the first day", n_results=20)["results"]) > 20
+
+
+@pytest.mark.row("T2")
+@pytest.mark.parametrize("n_results", [0, 21])
+def test_more_than_twenty_or_none_a_source_are_refused(gate: Gate, n_results: int) -> None:
+    assert "n_results" in refusal(gate, "search_documents", query="x", n_results=n_results)
+    assert "n_results" in refusal(gate, "search_handbook", query="x", n_results=n_results)
+
+
+@pytest.mark.row("T4")
+def test_an_unknown_source_is_refused_with_those_there_are(gate: Gate) -> None:
+    told = refusal(gate, "search_documents", query="x", sources=["handbok", "dnd"])
+    assert "'handbok'" in told
+    assert "there are: dnd, handbook, personal" in told
+
+
+@pytest.mark.row("T4")
+def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(own_app: App, tmp_path: Path) -> None:
+    add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
+    gate = own_app.build_gate()
+    assert {tool.name for tool in gate.list_tools(LOCAL_USER)} >= {"ping", "search_documents"}
+    assert "search_handbook" not in {tool.name for tool in gate.list_tools(LOCAL_USER)}
+    found = call(gate, "search_documents", query="flour", sources=["notes", "handbook"])
+    assert [one["source"] for one in found["results"]] == ["notes"]
+    assert found["skipped"] == ["handbook"]
+    answer = gate.call(LOCAL_USER, "search_documents", {"query": "flour", "sources": ["dnd"]})
+    assert answer.structured == {"results": [], "skipped": ["dnd"]}
+    assert "skipped: dnd" in answer.text
+
+
+@pytest.mark.row("T4")
+def test_a_collection_that_is_empty_or_hidden_is_skipped(own_app: App, tmp_path: Path) -> None:
+    add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour."), "notes")
+    shelf = own_app.open_catalogue("notes").shelf
+    secret = Record(
+        id=RecordId("s.md#1"),
+        kind="passage",
+        fields={"title": "S", "content": "flour", "document": "s.md", "path": "s.md", "position": 1}
+        | {"first_line": 1, "last_line": 1},
+        audiences=("staff",),
+    )
+    shelf.writer().apply([Put(record=secret)])
+    gate = own_app.build_gate()
+    outsider = Principal(name="x", actions=LOCAL_USER.actions, sight=Sight(frozenset({"guests"})))
+    answer = gate.call(outsider, "search_documents", {"query": "flour"})
+    assert answer.structured is not None
+    assert [one["metadata"]["id"] for one in answer.structured["results"]] == ["a.md#1"]
+    assert len(call(gate, "search_documents", query="flour")["results"]) == 2
+
+
+@pytest.mark.row("T2")
+def test_the_same_text_in_two_collections_comes_once(own_app: App, tmp_path: Path) -> None:
+    text = "# Sourdough\n\nFeed the starter twice a day."
+    add(own_app, write(tmp_path / "one", a=text, b="# Other\n\nFeed the cat."), "one")
+    add(own_app, write(tmp_path / "two", copy=text.upper().replace("# ", "#  ")), "two")
+    found = call(own_app.build_gate(), "search_documents", query="feed the starter")["results"]
+    first, second = [one["metadata"]["file_path"] for one in found]
+    assert first in ("a.md", "copy.md")
+    assert second == "b.md"
+
+
+@pytest.mark.row("T2")
+def test_of_passages_that_overlap_the_better_one_comes(own_app: App, tmp_path: Path) -> None:
+    sentences = [f"The starter of jar number {number} is fed with flour and water at dawn." for number in range(60)]
+    add(own_app, write(tmp_path / "one", long="# Jars\n\n" + " ".join(sentences)), "one")
+    found = call(own_app.build_gate(), "search_documents", query="jar number 7 starter", n_results=20)["results"]
+    positions = sorted(int(one["metadata"]["id"].rsplit("#", 1)[1]) for one in found)
+    assert len(positions) > 1
+    assert all(after - before > 1 for before, after in itertools.pairwise(positions))
+
+
+@pytest.mark.row("T2")
+def test_a_collection_that_answers_stands_before_one_that_does_not(own_app: App, tmp_path: Path) -> None:
+    add(own_app, write(tmp_path / "one", a="# Fireball\n\nA fireball burns everything near."), "one")
+    add(own_app, write(tmp_path / "two", a="# Taxes\n\nEverything must be declared near the end of May."), "two")
+    found = call(own_app.build_gate(), "search_documents", query="what does a fireball burn")["results"]
+    assert [one["source"] for one in found] == ["one", "two"]
+    assert found[0]["metadata"]["score"] > 2 * found[1]["metadata"]["score"]
+
+
+@pytest.mark.row("T2")
+def test_neighbours_are_the_passages_before_and_after_in_the_order_of_the_file(gate: Gate) -> None:
+    query = {"query": "labelling comments blocking suggestion question", "sources": ["handbook"], "n_results": 1}
+    (plain,) = call(gate, "search_documents", **query)["results"]
+    (one,) = call(gate, "search_documents", **query, neighbours=2)["results"]
+    assert {name: one[name] for name in plain} == plain
+    text = (SAMPLES / "handbook" / one["metadata"]["file_path"]).read_text("utf-8")
+    parts = [*one["before"], one["content"], *one["after"]]
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert (len(one["before"]), len(one["after"])) == (2, 2)
+    assert "neighbours" in refusal(gate, "search_documents", **query, neighbours=4)
+
+
+@pytest.mark.row("T2")
+def test_the_text_beside_the_structure_names_file_and_lines(gate: Gate) -> None:
+    answer = gate.call(LOCAL_USER, "search_documents", {"query": "fireball", "n_results": 1, "sources": ["dnd"]})
+    assert answer.text.startswith("1. dnd/spells/fireball.md:")
+    nothing = gate.call(LOCAL_USER, "search_documents", {"query": "zzzzqqqq", "sources": ["dnd"]})
+    assert nothing.text == "nothing was found"
+
+
+@pytest.mark.row("T3")
+def test_the_handbook_is_searched_by_section(gate: Gate) -> None:
+    everywhere = call(gate, "search_handbook", query="review")["results"]
+    assert len(everywhere) == 10
+    assert {one["source"] for one in everywhere} == {"handbook"}
+    assert {one["metadata"]["section"] for one in everywhere} > {"engineering"}
+    engineering = call(gate, "search_handbook", query="review", section="Engineering", n_results=20)["results"]
+    assert {one["metadata"]["section"] for one in engineering} == {"engineering"}
+    assert "there are: company, engineering, finance, people" in refusal(
+        gate, "search_handbook", query="review", section="sales"
+    )
+
+
+@pytest.mark.row("T2")
+def test_the_declarations_are_small(samples_home: Path) -> None:
+    app = App(Settings(home=samples_home))
+    names = ("ping", "search_documents", "search_handbook")
+    catalogues = [app.open_catalogue(name) for name in COLLECTIONS]
+    declared = document_tools.tools(catalogues)
+    assert tuple(sorted(tool.name for tool in declared)) == names
+    build_server(lambda: Gate(declared), LOCAL_USER)
+    told = [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        }
+        for tool in declared
+    ]
+    assert len(json.dumps(told, ensure_ascii=False)) <= LARGEST_TOOLS
+    app.close()
+
+
+@pytest.mark.row("T9")
+def test_documents_are_listed_and_read_whole(gate: Gate) -> None:
+    uris = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries if entry.uri.startswith("documents://")]
+    files = [path for name in COLLECTIONS for path in (SAMPLES / name).rglob("*.md")]
+    assert len(uris) == len(set(uris)) == len(files)
+    for uri in uris:
+        content = gate.read(LOCAL_USER, uri)
+        file = SAMPLES / uri.removeprefix("documents://")
+        assert content.text == extract(file.read_bytes(), "markdown").text
+        assert content.mime_type == "text/markdown"
+
+
+@pytest.mark.row("T9")
+def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_none(own_app: App, tmp_path: Path) -> None:
+    odd = "a b/größe & 100% #1.md"
+    path = tmp_path / "notes" / odd
+    path.parent.mkdir(parents=True)
+    path.write_text("text")
+    add(own_app, tmp_path / "notes", "notes")
+    gate = own_app.build_gate()
+    (entry,) = [one for one in gate.list_resources(LOCAL_USER).entries if one.uri.startswith("documents://")]
+    assert " " not in entry.uri
+    assert gate.read(LOCAL_USER, entry.uri).text == "text"
+    for address in ("notes/nothing.md", "nowhere/a.md", "notes", f"notes/{odd}#1", ""):
+        with pytest.raises(NotFoundError):
+            gate.read(LOCAL_USER, f"documents://{address}")
+
+
+def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = True) -> SearchPage:
+    """Return a page of hits with these scores: fused, cosine, BM25."""
+    hits = [
+        Hit(
+            key=Key(number),
+            record=Record(
+                id=RecordId(f"{name}{number}"),
+                fields={"content": f"{name} {number}", "document": f"{number}", "position": 1}
+                | {"first_line": 1, "last_line": 1},
+            ),
+            score=fused,
+            match_type=MatchType.HYBRID,
+            reasons={"cosine": cosine, "bm25": bm25},
+        )
+        for number, (fused, cosine, bm25) in enumerate(scores)
+    ]
+    mode = SearchMode.HYBRID if has_vectors else SearchMode.FTS_ONLY
+    return SearchPage(hits=tuple(hits), total_matches=len(hits), mode=mode)
+
+
+@pytest.mark.row("T2")
+def test_a_score_is_the_mean_of_the_cosine_and_the_fused_score_on_the_scale_of_the_best_cosine() -> None:
+    found = comparable({"a": page("a", (1.0, 0.6, 3.0), (0.5, 0.4, 1.0)), "b": page("b", (1.0, 0.2, 2.0))})
+    assert [round(one.score, 4) for one in found] == [0.6, 0.35, 0.2]
+
+
+@pytest.mark.row("T2")
+def test_without_vectors_the_fused_score_stands_alone_and_is_scaled_among_others() -> None:
+    alone = comparable({"a": page("a", (1.0, 0.0, 3.0), (0.5, 0.0, 1.5), has_vectors=False)})
+    assert [one.score for one in alone] == [1.0, 0.5]
+    weak = page("b", (1.0, 0.0, 1.0), has_vectors=False)
+    both = comparable({"a": page("a", (1.0, 0.0, 4.0), has_vectors=False), "b": weak})
+    assert [one.score for one in both] == [1.0, 0.25]
+    mixed = comparable({"a": page("a", (1.0, 0.8, 4.0)), "b": weak})
+    assert [round(one.score, 4) for one in mixed] == [0.8, 0.2]
+
+
+@pytest.mark.row("T2")
+def test_ties_are_broken_by_source_and_id_and_each_source_has_its_limit() -> None:
+    same = [(1.0, 0.5, 1.0)] * 3
+    found = merged({"b": page("b", *same), "a": page("a", *same)}, limit=2)
+    assert [one.record.id for one in found] == ["a0", "a1", "b0", "b1"]

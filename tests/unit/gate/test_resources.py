@@ -1,0 +1,182 @@
+"""Resources through the gate: lists in parts, reading, completing, and that permission hides all of it alike."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pinakes.errors import InputError, NotFoundError
+from pinakes.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+
+READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+NOBODY = Principal(name="nobody", actions=frozenset())
+NOTES = {"bread": "Bake it.", "sea": "Swim in it.", "sea salt": "Taste it."}
+
+
+def note_entries(_principal: Principal) -> Sequence[ResourceEntry]:
+    return [ResourceEntry(uri=f"notes://{name}", name=name) for name in NOTES]
+
+
+def read_note(principal: Principal, rest: str) -> ResourceContent | None:
+    text = f"{principal.name}: {NOTES[rest]}" if rest in NOTES else None
+    return ResourceContent(mime_type="text/plain", text=text) if text else None
+
+
+def complete_note(_principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+    return [f"{name}{others.get('mark', '')}" for name in NOTES if variable == "name" and name.startswith(typed)]
+
+
+NOTE_RESOURCE = ResourceSpec(
+    prefix="notes://",
+    action=Action.ACCESS_CATALOG,
+    entries=note_entries,
+    read=read_note,
+    template="notes://{name}",
+    name="note",
+    description="A note.",
+    complete=complete_note,
+)
+LOG_RESOURCE = replace(
+    NOTE_RESOURCE,
+    prefix="logs://",
+    action=Action.SERVER_ADMIN,
+    entries=lambda _principal: [ResourceEntry(uri="logs://today", name="today")],
+    read=lambda _principal, rest: ResourceContent(mime_type="text/plain", blob=b"\x00") if rest == "today" else None,
+    template="logs://{day}",
+)
+GATE = Gate([], [NOTE_RESOURCE, LOG_RESOURCE])
+
+
+def numbered(count: int) -> Gate:
+    """Return a gate over so many resources."""
+    entries = [ResourceEntry(uri=f"notes://{number}", name=str(number)) for number in range(count)]
+    return Gate([], [replace(NOTE_RESOURCE, entries=lambda _principal: entries)])
+
+
+def names(page: ResourcePage) -> list[str]:
+    return [entry.name for entry in page.entries]
+
+
+def test_resources_are_listed_by_prefix_and_in_the_order_of_each() -> None:
+    assert names(GATE.list_resources(LOCAL_USER)) == ["today", "bread", "sea", "sea salt"]
+    assert names(Gate([], [LOG_RESOURCE, NOTE_RESOURCE]).list_resources(LOCAL_USER)) == names(
+        GATE.list_resources(LOCAL_USER)
+    )
+    assert Gate([]).list_resources(LOCAL_USER) == ResourcePage(entries=[], next_cursor=None)
+
+
+@pytest.mark.parametrize("count", [0, 1, RESOURCES_A_PAGE - 1, RESOURCES_A_PAGE, RESOURCES_A_PAGE + 1, 501])
+def test_the_parts_of_a_list_make_the_whole_list_without_repeats(count: int) -> None:
+    gate = numbered(count)
+    page = gate.list_resources(LOCAL_USER)
+    found = names(page)
+    while page.next_cursor is not None:
+        page = gate.list_resources(LOCAL_USER, page.next_cursor)
+        assert page.entries  # a cursor is given only where something follows
+        found += names(page)
+    assert found == [str(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("cursor", ["", "next", "-1", "1.5", " 7", "9" * 10])
+def test_a_cursor_that_no_list_gave_is_refused(cursor: str) -> None:
+    with pytest.raises(InputError, match="'cursor' is not one that a list of resources gave"):
+        GATE.list_resources(LOCAL_USER, cursor)
+
+
+def test_a_cursor_past_the_end_gives_an_empty_part() -> None:
+    assert GATE.list_resources(LOCAL_USER, "999") == ResourcePage(entries=[], next_cursor=None)
+
+
+def test_templates_are_those_of_the_resources_that_have_one() -> None:
+    plain = replace(NOTE_RESOURCE, prefix="plain://", template="")
+    assert Gate([], [plain, NOTE_RESOURCE]).list_templates(READER) == [NOTE_RESOURCE]
+
+
+def test_what_stands_at_an_address_is_read_for_the_one_who_asks() -> None:
+    assert GATE.read(READER, "notes://sea") == ResourceContent(mime_type="text/plain", text="reader: Swim in it.")
+    assert GATE.read(LOCAL_USER, "logs://today").blob == b"\x00"
+
+
+@pytest.mark.parametrize("uri", ["notes://moon", "notes://", "notes:/sea", "NOTES://sea", "other://sea", "sea", ""])
+def test_an_address_where_nothing_stands_is_not_found(uri: str) -> None:
+    with pytest.raises(NotFoundError, match=f"there is no resource '{uri}'"):
+        GATE.read(LOCAL_USER, uri)
+
+
+def test_a_long_address_is_not_repeated_whole_in_the_refusal() -> None:
+    with pytest.raises(NotFoundError) as caught:
+        GATE.read(LOCAL_USER, "notes://" + "x" * 10_000)
+    assert len(caught.value.message) < 300
+
+
+def test_a_longer_prefix_is_read_where_the_shorter_has_nothing() -> None:
+    inner = replace(
+        NOTE_RESOURCE,
+        prefix="notes://deep/",
+        read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=f"deep {rest}"),
+    )
+    gate = Gate([], [inner, NOTE_RESOURCE])
+    assert gate.read(READER, "notes://deep/sea").text == "deep sea"
+    assert gate.read(READER, "notes://sea").text == "reader: Swim in it."
+
+
+def test_a_variable_is_completed_with_what_was_typed_and_chosen_before() -> None:
+    assert GATE.complete(READER, "notes://{name}", "name", "se", {}).values == ["sea", "sea salt"]
+    assert GATE.complete(READER, "notes://{name}", "name", "b", {"mark": "!"}).values == ["bread!"]
+    assert GATE.complete(READER, "notes://{name}", "other", "b", {}).values == []
+
+
+def test_there_are_no_more_completions_than_a_person_reads() -> None:
+    many = replace(NOTE_RESOURCE, complete=lambda *_arguments: [str(number) for number in range(500)])
+    found = Gate([], [many]).complete(READER, "notes://{name}", "name", "", {}).values
+    assert found == [str(number) for number in range(COMPLETIONS)]
+
+
+@pytest.mark.parametrize("template", ["notes://{other}", "notes://sea", ""])
+def test_an_unknown_template_is_not_found(template: str) -> None:
+    with pytest.raises(NotFoundError, match="there is no resource template"):
+        GATE.complete(READER, template, "name", "", {})
+
+
+def test_a_template_without_completions_has_none() -> None:
+    with pytest.raises(NotFoundError, match="there is no resource template"):
+        Gate([], [replace(NOTE_RESOURCE, complete=None)]).complete(READER, "notes://{name}", "name", "", {})
+
+
+def test_an_action_that_a_principal_lacks_hides_the_list_the_template_the_content_and_the_completions() -> None:
+    assert names(GATE.list_resources(READER)) == ["bread", "sea", "sea salt"]
+    assert names(GATE.list_resources(NOBODY)) == []
+    assert GATE.list_templates(READER) == [NOTE_RESOURCE]
+    assert GATE.list_templates(NOBODY) == []
+    for principal, uri in ((READER, "logs://today"), (NOBODY, "notes://sea")):
+        with pytest.raises(NotFoundError, match="there is no resource '"):
+            GATE.read(principal, uri)
+    for principal, template in ((READER, "logs://{day}"), (NOBODY, "notes://{name}")):
+        with pytest.raises(NotFoundError, match="there is no resource template '"):
+            GATE.complete(principal, template, "name", "", {})
+
+
+def test_what_may_not_be_read_is_refused_in_the_words_for_what_does_not_exist() -> None:
+    messages = set()
+    for name in ("today", "never"):
+        with pytest.raises(NotFoundError) as caught:
+            GATE.read(READER, f"logs://{name}")
+        messages.add(caught.value.message.replace(name, "NAME"))
+    assert messages == {"there is no resource 'logs://NAME'"}
+
+
+def test_the_parts_of_a_list_count_only_what_may_be_read() -> None:
+    hidden = [ResourceEntry(uri=f"logs://{number}", name=f"log {number}") for number in range(300)]
+    gate = Gate([], [NOTE_RESOURCE, replace(LOG_RESOURCE, entries=lambda _principal: hidden)])
+    page = gate.list_resources(READER)
+    assert (names(page), page.next_cursor) == (["bread", "sea", "sea salt"], None)
+
+
+def test_a_failure_that_was_not_foreseen_is_not_hidden() -> None:
+    def fail(_principal: Principal, _rest: str) -> ResourceContent | None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Gate([], [replace(NOTE_RESOURCE, read=fail)]).read(READER, "notes://sea")

@@ -1,0 +1,146 @@
+"""Rows from a provider or a list, and their counts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pinakes import api
+from pinakes.catalogue.loader import get_builtin
+from pinakes.errors import UnavailableError
+from pinakes.ingest import pipeline
+from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.pipeline import IngestReport, Target
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.sources.port import SourceRow
+from pinakes_catalogues.papers.rows import MAPPING
+
+pytestmark = pytest.mark.row("P4")
+
+SPEC = get_builtin("papers").spec
+BATCH = 4
+
+
+def papers(count: int) -> list[dict[str, Any]]:
+    return [{"id": f"p{number}", "title": f"Paper {number}"} for number in range(count)]
+
+
+class Provider:
+    """Implements `RowSource` over a list; it may break down once after so many rows, and notes where it began."""
+
+    name = "provider"
+    is_whole = False
+
+    def __init__(self, rows: list[dict[str, Any]], *, breaks_after: int | None = None) -> None:
+        self.rows = rows
+        self.breaks_after = breaks_after
+        self.began: list[int] = []
+
+    def count_rows(self) -> int | None:
+        return len(self.rows)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        self.began.append(start)
+        for number, values in list(enumerate(self.rows, start=1))[start:]:
+            if self.breaks_after is not None and number > self.breaks_after:
+                self.breaks_after = None
+                raise UnavailableError("the provider is down")
+            yield SourceRow(place=f"result {number}", values=values)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "BATCH_RECORDS", BATCH)
+
+
+@pytest.fixture
+def shelf() -> MemoryShelf:
+    return MemoryShelf(SPEC)
+
+
+@pytest.fixture
+def target(shelf: MemoryShelf) -> Target:
+    return Target(spec=SPEC, mapping=MAPPING, writer=shelf, ledger=Ledger())
+
+
+def test_every_row_is_counted_as_one_of_three(target: Target, shelf: MemoryShelf) -> None:
+    rows: list[Any] = [
+        *papers(5),
+        {"id": "again", "title": "PAPER  1"},
+        {"title": ""},
+        {"id": "bad", "title": "T", "year": "soon"},
+        "no object",
+    ]
+    counts = ingest_batch(rows, target)
+    assert counts == IngestCounts(inserted=5, duplicates=1, failed=3)
+    assert counts.rows == len(rows)
+    assert shelf.reader().count(WHOLE) == 5
+    assert [(place, reason[:20]) for _, place, reason in target.ledger.rejects()] == [
+        ("row 6", "the same as row 2"),
+        ("row 7", "'title' is missing"),
+        ("row 8", "'publish_year' is 'so"[:20]),
+        ("row 9", "a str, not an object"),
+    ]
+
+
+def test_rows_that_are_there_already_are_duplicates(target: Target) -> None:
+    ingest_batch(papers(6), target)
+    assert ingest_batch(papers(8), target) == IngestCounts(inserted=2, duplicates=6, failed=0)
+    assert ingest_batch(papers(8), target) == IngestCounts(inserted=0, duplicates=8, failed=0)
+
+
+def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
+    ingest_batch(papers(6), target)
+    ingest_batch([{"id": "x", "title": "Another"}], target)
+    assert shelf.reader().count(WHOLE) == 7
+
+
+def test_no_rows_are_no_counts(target: Target) -> None:
+    assert ingest_batch([], target) == IngestCounts(inserted=0, duplicates=0, failed=0)
+
+
+def test_a_provider_that_broke_down_is_asked_on_from_where_it_was(target: Target, shelf: MemoryShelf) -> None:
+    provider = Provider(papers(20), breaks_after=14)
+    with pytest.raises(UnavailableError):
+        ingest_from_provider(provider, target)
+    counts = ingest_from_provider(provider, target)
+    assert provider.began[0] == 0
+    assert 8 <= provider.began[1] < 14
+    assert counts.rows == 20 - provider.began[1]
+    assert shelf.reader().count(WHOLE) == 20
+    assert ingest_from_provider(provider, target) == IngestCounts(inserted=0, duplicates=20, failed=0)
+
+
+def test_the_same_list_has_the_same_name_and_another_has_another() -> None:
+    assert ListRows(papers(3)).name == ListRows(papers(3)).name
+    assert ListRows(papers(3)).name != ListRows(papers(4)).name
+
+
+def test_a_list_begins_where_it_is_told_to() -> None:
+    rows = ListRows(papers(5))
+    assert rows.count_rows() == 5
+    assert [row.place for row in rows.iter_rows(start=3)] == ["row 4", "row 5"]
+
+
+def test_progress_is_shown_after_every_batch(target: Target) -> None:
+    seen: list[int] = []
+
+    def note(report: IngestReport) -> None:
+        seen.append(report.written)
+
+    ingest_from_provider(Provider(papers(10)), target, progress=note)
+    assert seen == [4, 8, 10, 10]
+
+
+def test_both_are_part_of_the_public_interface() -> None:
+    assert {"IngestCounts", "ListRows", "Target", "ingest_batch", "ingest_from_provider"} <= set(api.__all__)
+
+
+@pytest.mark.row("P5")
+def test_a_title_that_another_source_brought_is_a_duplicate(target: Target, shelf: MemoryShelf) -> None:
+    ingest_batch([{"id": "arxiv:1", "title": "On Computable Numbers"}], target)
+    again = ingest_batch([{"id": "s2:1", "title": "On computable numbers"}], target)
+    assert again == IngestCounts(inserted=0, duplicates=1, failed=0)
+    assert shelf.reader().count(WHOLE) == 1

@@ -1,0 +1,78 @@
+"""Where a field's value stands in a row."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.ingest.paths import value_at
+
+ROW: dict[str, Any] = {
+    "title": "Bread",
+    "first name": "Ann",
+    "stats.power": "a column of that very name",
+    "stats": {"power": 7, "of": {"speed": 9}, "none": None},
+    "firstname": "Ann",
+    "surname": "Baker",
+    "middle": "",
+    "authors": [{"name": "Ann", "tags": ["a", "b"]}, {"name": "Bo", "tags": ["c"]}, {"age": 3}, None],
+    "tags": ["x", None, "y"],
+    "empty": [],
+    "nothing": None,
+    "zero": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("title", "Bread"),
+        ("zero", 0),
+        ("nothing", None),
+        ("absent", None),
+        ("stats.power", "a column of that very name"),
+        ("stats.of", {"speed": 9}),
+        ("stats.of.speed", 9),
+        ("stats.none", None),
+        ("stats.none.deeper", None),
+        ("stats.absent.deeper", None),
+        ("title.deeper", None),
+        ("authors[].name", ["Ann", "Bo"]),
+        ("authors[].tags[]", ["a", "b", "c"]),
+        ("authors[].tags", ["a", "b", "c"]),
+        ("authors[].absent", []),
+        ("tags[]", ["x", "y"]),
+        ("tags", ["x", None, "y"]),
+        ("empty[]", []),
+        ("nothing[].name", []),
+        ("absent[].name", []),
+        ("first name", "Ann"),
+        ("firstname surname", "Ann Baker"),
+        ("firstname middle surname", "Ann Baker"),
+        ("firstname absent", "Ann"),
+        ("absent nothing", None),
+        ("firstname stats.of.speed", "Ann 9"),
+        ("firstname zero", "Ann 0"),
+        ("", None),
+    ],
+)
+def test_a_path_leads_to_its_value(path: str, value: Any) -> None:
+    assert value_at(ROW, path) == value
+
+
+@pytest.mark.parametrize("odd", [7, 1.5, True, "Ann"])
+def test_what_is_no_list_has_no_named_items(odd: Any) -> None:
+    assert value_at({"authors": odd}, "authors[].name") == []
+
+
+def test_one_object_where_a_list_was_meant_is_its_only_item() -> None:
+    assert value_at({"authors": {"name": "Ann"}}, "authors[].name") == ["Ann"]
+
+
+def test_a_text_where_a_list_was_meant_is_not_taken_apart() -> None:
+    assert value_at({"tags": "space opera"}, "tags[]") == ["space opera"]
+
+
+def test_a_row_is_left_as_it_was() -> None:
+    row = {"authors": [{"name": "Ann"}]}
+    value_at(row, "authors[].name")
+    assert row == {"authors": [{"name": "Ann"}]}

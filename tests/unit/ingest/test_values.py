@@ -1,0 +1,183 @@
+"""A cell of a row as a field's value."""
+
+import math
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.spec import FieldSpec, FieldType
+from pinakes.errors import InputError
+from pinakes.ingest.values import read_value
+from pinakes.model.record import Tag
+
+
+def read(raw: Any, kind: FieldType, **more: Any) -> Any:
+    return read_value(raw, FieldSpec(name="field", type=kind, **more))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FieldType if kind is not FieldType.ENUM])
+@pytest.mark.parametrize("raw", [None, "", "  ", "-", "N/A", "null", "None", "nan", math.nan, '=""'])
+def test_what_tables_write_for_nothing_is_nothing(kind: FieldType, raw: Any) -> None:
+    assert read(raw, kind) is None
+
+
+@pytest.mark.parametrize("kind", [FieldType.TEXT, FieldType.URL])
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("Bread", "Bread"),
+        ("  Bread \n", "Bread"),
+        ('="0439023483"', "0439023483"),
+        (7, "7"),
+        (7.0, "7"),
+        (7.25, "7.25"),
+        (True, "true"),
+        (["a", None, "b"], "a, b"),
+        ({"a": 1}, '{"a":1}'),
+    ],
+)
+def test_a_text_is_what_the_cell_says(kind: FieldType, raw: Any, value: str) -> None:
+    assert read(raw, kind) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        (0, 0.0),
+        (7, 7.0),
+        (-1.5, -1.5),
+        ("7", 7.0),
+        (" 7.5 ", 7.5),
+        ("1,234", 1234.0),
+        ("1,234,567.5", 1234567.5),
+        ("1 200", 1200.0),
+        ("1.200,50", 1200.5),
+        ("12,50", 12.5),
+        ("$9.99", 9.99),
+        ("12,50 EUR", 12.5),
+        ("45 %", 45.0),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ('="42"', 42.0),
+    ],
+)
+def test_a_number_is_read_in_the_ways_that_tables_write_it(raw: Any, value: float) -> None:
+    assert read(raw, FieldType.FLOAT) == value
+
+
+@pytest.mark.parametrize("raw", [7, 7.0, "7", "7.0", "7,000.0", "-7"])
+def test_a_whole_number_is_an_int(raw: Any) -> None:
+    found = read(raw, FieldType.INT)
+    assert type(found) is int
+    assert abs(found) in (7, 7000)
+
+
+@pytest.mark.parametrize("kind", [FieldType.INT, FieldType.FLOAT])
+@pytest.mark.parametrize(
+    "raw", ["many", "7 days", "1-2", "12:30", True, [7], {"n": 7}, math.inf, "1e999", "1" + "0" * 400]
+)
+def test_what_is_no_number_is_refused_by_the_name_of_the_field(kind: FieldType, raw: Any) -> None:
+    with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a number$"):
+        read(raw, kind)
+
+
+def test_a_part_of_a_whole_is_no_whole_number() -> None:
+    with pytest.raises(InputError, match=r"'field' is '7.5', not a whole number"):
+        read("7.5", FieldType.INT)
+
+
+@pytest.mark.parametrize("raw", [2**53 + 1, str(2**53 + 1), 1_234_567_890_123_456_789])
+def test_a_whole_number_is_kept_to_the_last_digit(raw: Any) -> None:
+    assert read(raw, FieldType.INT) == int(raw)
+
+
+def test_a_number_beyond_all_columns_is_refused() -> None:
+    with pytest.raises(InputError, match="not a number"):
+        read(10**400, FieldType.FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("2015-04-30", "2015-04-30"),
+        ("2015-04-30T23:59:00Z", "2015-04-30"),
+        ("2015-04-30 12:00:00", "2015-04-30"),
+        ("2015/04/30", "2015-04-30"),
+        ("30.04.2015", "2015-04-30"),
+        ("30 April 2015", "2015-04-30"),
+        ("Apr 30, 2015", "2015-04-30"),
+        ("20150430", "2015-04-30"),
+        (20150430, "2015-04-30"),
+        ("2015", "2015-01-01"),
+        (2015, "2015-01-01"),
+        (2015.0, "2015-01-01"),
+        ("2015-04", "2015-04-01"),
+        (date(2015, 4, 30), "2015-04-30"),
+        (datetime(2015, 4, 30, 12, tzinfo=UTC), "2015-04-30"),
+    ],
+)
+def test_a_date_is_read_in_the_ways_that_tables_write_it(raw: Any, value: str) -> None:
+    assert read(raw, FieldType.DATE) == value
+
+
+@pytest.mark.parametrize(
+    "raw", ["yesterday", "2015-02-30", "2015-13", "04/30/2015", "12", True, ["2015"] * 2, "x" * 999]
+)
+def test_what_is_no_date_is_refused_with_one_that_is(raw: Any) -> None:
+    with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a date; 2015-04-30 is one$"):
+        read(raw, FieldType.DATE)
+
+
+@pytest.mark.parametrize(
+    ("raw", "split", "value"),
+    [
+        (["a", "b"], "", ("a", "b")),
+        (("a", "b"), "", ("a", "b")),
+        (["a", " a ", None, "", "n/a", "b"], "", ("a", "b")),
+        ("a", "", ("a",)),
+        ("a; b;c", "", ("a; b;c",)),
+        ("a; b;;c ", "; ", ("a", "b", "c")),
+        ("a|b", "|", ("a", "b")),
+        ("a b  c", " ", ("a", "b", "c")),
+        ('["a", "b"]', "", ("a", "b")),
+        ("['a', 'b']", ";", ("a", "b")),
+        ("[a, b]", "", ("[a, b]",)),
+        ([{"name": "Ann"}, {"title": "Bo"}, {"value": "Cy"}, {"other": "D"}], "", ("Ann", "Bo", "Cy")),
+        ([1, 2.0, True], "", ("1", "2", "true")),
+        ([], "", None),
+        ("[]", "", None),
+        ([None, ""], "", None),
+        (";;", ";", None),
+    ],
+)
+def test_a_list_is_read_from_a_list_or_a_text_each_item_once(raw: Any, split: str, value: Any) -> None:
+    assert read(raw, FieldType.TEXTS, split=split) == value
+    tags = tuple(Tag("", text) for text in value) if value else None
+    assert read(raw, FieldType.TAGS, split=split) == tags
+
+
+@pytest.mark.parametrize(("raw", "value"), [("TV", "TV"), ("tv", "TV"), (" Tv ", "TV"), ("Film", "Film"), (7, "7")])
+def test_a_choice_is_known_in_any_case_and_an_unknown_one_is_left_for_the_check(raw: Any, value: str) -> None:
+    assert read(raw, FieldType.ENUM, values=("TV", "MOVIE")) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ({"a": [1]}, {"a": [1]}),
+        ('{"a": [1]}', {"a": [1]}),
+        (" [1, 2]", [1, 2]),
+        ("{not json", "{not json"),
+        ("plain", "plain"),
+        (7, 7),
+    ],
+)
+def test_json_is_kept_and_read_from_a_text(raw: Any, value: Any) -> None:
+    assert read(raw, FieldType.JSON) == value
+
+
+@pytest.mark.parametrize("raw", ["[" * 5_000 + "]" * 5_000, "{" * 5_000], ids=["list", "object"])
+def test_a_cell_nested_beyond_reason_is_a_text(raw: str) -> None:
+    assert read(raw, FieldType.TEXTS) == (raw,)
+    assert read(raw, FieldType.JSON) == raw

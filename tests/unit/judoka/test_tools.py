@@ -1,0 +1,288 @@
+"""The judoka tools over a small library, through the gate."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.mcp_server import _tool
+from pinakes.settings import Settings
+from pinakes_catalogues.judoka.codes import build_code
+from pinakes_catalogues.judoka.rows import open_rows
+from pinakes_catalogues.judoka.synonyms import synonyms_in
+
+pytestmark = pytest.mark.model
+
+LARGEST_DECLARATIONS = 5_000
+
+
+def test_the_declarations_are_small(judokon: Any) -> None:
+    tools = [
+        _tool(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
+        for tool in judokon.gate.list_tools(LOCAL_USER)
+    ]
+    assert len(tools) == 9
+    assert len(json.dumps(tools, ensure_ascii=False).encode()) < LARGEST_DECLARATIONS
+
+
+@pytest.mark.row("J2")
+def test_a_search_answers_in_the_fixed_shape_with_ids_as_written(judokon: Any) -> None:
+    found = judokon.structured("judokon.search", query="powerful judoka from Japan")["results"]
+    assert len(found) == 8
+    for hit in found:
+        assert set(hit) == {"id", "name", "country", "rarity", "weightClass", "stats", "score"}
+        assert list(hit["stats"]) == ["power", "speed", "technique", "kumikata", "newaza"]
+        assert 0 <= hit["score"] <= 1
+    assert {hit["id"] for hit in found} == {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+    assert found[0]["country"] == "Japan"
+
+
+@pytest.mark.row("J2")
+def test_a_search_has_eight_results_by_default_and_one_to_fifty_by_wish(judokon: Any) -> None:
+    schema = judokon.gate.get_tool(LOCAL_USER, "judokon.search").input_schema
+    assert schema["properties"]["topK"] == {"default": 8, "minimum": 1, "maximum": 50, "type": "integer"}
+    assert schema["properties"]["filters"]["properties"]["rarity"]["enum"] == ["Common", "Epic", "Legendary"]
+    assert schema["required"] == ["query"]
+    assert len(judokon.structured("judokon.search", query="judoka", topK=2)["results"]) == 2
+    for top_k in (0, 51):
+        assert judokon.call("judokon.search", query="judoka", topK=top_k).error_code == "invalid_input"
+
+
+@pytest.mark.row("J2")
+@pytest.mark.parametrize(
+    ("filters", "wanted"),
+    [
+        ({"country": "france"}, {3, 6}),
+        ({"country": "FR"}, {3, 6}),
+        ({"country": "jp", "rarity": "Epic"}, {1}),
+        ({"rarity": "Legendary"}, {0, 3}),
+        ({"weightClass": "-60"}, {1, 2, 3}),
+        ({"weightClass": "+100"}, {0, 5}),
+        ({"weightClass": "100 kg"}, {4}),
+        ({"gender": "female"}, {6, "ABEGENENOU_63"}),
+        ({"country": "Atlantis"}, set()),
+        ({"country": ""}, {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}),
+    ],
+)
+def test_filters_narrow_a_search(judokon: Any, filters: dict[str, Any], wanted: set[Any]) -> None:
+    assert judokon.ids(**filters) == wanted
+
+
+@pytest.mark.row("J3")
+@pytest.mark.parametrize(
+    ("filters", "wanted"),
+    [
+        ({"weightMin": 63}, {0, 4, 5, "ABEGENENOU_63"}),
+        ({"weightMin": 100, "weightMax": 100}, {4}),
+        ({"weightMin": 100.5}, {0, 5}),
+        ({"weightMax": 60}, {1, 2, 3, 6}),
+        ({"stats": ["power>=9"]}, {0, 4, 5}),
+        ({"stats": ["power > 9"]}, set()),
+        ({"stats": ["average>=7.4"]}, {0, 1, 3}),
+        ({"stats": ["average>7.4"]}, {0}),
+        ({"stats": ["speed=8", "technique<8"]}, {2, 3}),
+        ({"stats": "power>=9, newaza<=6"}, {4}),
+        ({"stats": ["Power≥9"], "weightClass": "-100"}, {4}),
+    ],
+)
+def test_weights_and_stats_narrow_a_search(judokon: Any, filters: dict[str, Any], wanted: set[Any]) -> None:
+    assert judokon.ids(**filters) == wanted
+
+
+@pytest.mark.row("J3")
+@pytest.mark.parametrize(
+    ("filters", "says"),
+    [
+        ({"stats": ["pwer>=8"]}, "no stat 'pwer'"),
+        ({"stats": ["power>=many"]}, "'power>=8' or 'average>=7.5' is one"),
+        ({"stats": ["power"]}, "filters.stats.0"),
+        ({"weightMin": 90, "weightMax": 60}, "weightMin 90 is above weightMax 60"),
+        ({"rarity": "Mythic"}, "'Common', 'Epic' or 'Legendary'"),
+        ({"contry": "Japan"}, "did you mean 'country'?"),
+    ],
+)
+def test_a_wrong_filter_is_told_what_would_be_right(judokon: Any, filters: dict[str, Any], says: str) -> None:
+    answer = judokon.call("judokon.search", query="judoka", filters=filters)
+    assert answer.error_code == "invalid_input"
+    assert says in answer.text
+
+
+@pytest.mark.row("J4")
+@pytest.mark.parametrize("asked", [0, "0", " 0 ", 0.0])
+def test_a_card_is_looked_up_by_number_or_text(judokon: Any, asked: Any, seed_code: str) -> None:
+    card = judokon.structured("judokon.getById", id=asked)
+    assert (card["id"], card["firstname"], card["country"]) == (0, "Tatsuuma", "Vanuatu")
+    assert card["stats"] == {"power": 9, "speed": 9, "technique": 9, "kumikata": 9, "newaza": 9}
+    assert (card["cardCode"], card["category"], card["isHidden"]) == (seed_code, "Judo", True)
+
+
+@pytest.mark.row("J4")
+def test_an_unknown_id_is_told_which_are_alike(judokon: Any) -> None:
+    answer = judokon.call("judokon.getById", id="ABEGENENOU-36")
+    assert answer.error_code == "not_found"
+    assert "ABEGENENOU_63 (Aiko Mori)" in answer.text
+    assert "1 (Kenji Tanaka)" in judokon.call("judokon.getById", id="Kenji Tanaca").text
+    assert judokon.call("judokon.getById", id="passage:rules-1").error_code == "not_found"
+    assert judokon.call("judokon.getById", id=True).error_code == "invalid_input"
+
+
+@pytest.mark.row("J5")
+def test_a_random_card_meets_the_filters_is_not_hidden_and_follows_its_seed(judokon: Any) -> None:
+    drawn = {judokon.structured("judokon.random", seed=seed)["id"] for seed in range(60)}
+    assert drawn == {1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}
+    assert judokon.structured("judokon.random", seed=5) == judokon.structured("judokon.random", seed=5)
+    assert judokon.structured("judokon.random", filters={"country": "it"})["id"] == 4
+    nobody = judokon.call("judokon.random", filters={"country": "Vanuatu"})
+    assert nobody.error_code == "not_found"
+    assert "listCountries" in nobody.text
+
+
+@pytest.mark.row("J5")
+def test_a_code_leads_to_its_card_however_it_is_written(judokon: Any, seed_code: str) -> None:
+    own = judokon.structured("judokon.getById", id=1)["cardCode"]
+    assert own == build_code("1|Kenji|Tanaka")
+    for code, wanted in ((own, 1), (own.lower().replace("-", " "), 1), (seed_code.replace("-", "").lower(), 0)):
+        assert judokon.structured("judokon.resolveCode", code=code)["id"] == wanted
+    unknown = judokon.call("judokon.resolveCode", code="JDKN-2222-2222-2222")
+    assert unknown.error_code == "not_found"
+    assert "last letter" in unknown.text
+
+
+@pytest.mark.row("J5")
+def test_a_code_is_checked_for_form_check_letter_and_existence(judokon: Any, seed_code: str) -> None:
+    own = build_code("1|Kenji|Tanaka")
+    wrong = own[:-1] + ("A" if own[-1] != "A" else "B")
+    checked = {
+        code: judokon.structured("judokon.validateCardCode", code=code)
+        for code in (own, seed_code, wrong, build_code("99|No|Body"), "O0I1", "abc-234")
+    }
+    told = {code: tuple(one[key] for key in ("valid", "format", "checksum", "known")) for code, one in checked.items()}
+    assert told == {
+        own: (True, True, True, True),
+        seed_code: (True, True, None, True),
+        wrong: (False, True, False, False),
+        build_code("99|No|Body"): (False, True, True, False),
+        "O0I1": (False, False, None, False),
+        "abc-234": (False, True, None, False),
+    }
+    assert (checked[own]["id"], checked[own]["reason"]) == (1, None)
+    assert "no card here has it" in checked["abc-234"]["reason"]
+
+
+@pytest.mark.row("J5")
+def test_two_cards_are_compared_stat_by_stat(judokon: Any) -> None:
+    answer = judokon.structured("judokon.compare", idA=1, idB="2")
+    assert (answer["a"]["name"], answer["b"]["name"]) == ("Kenji Tanaka", "Haruto Sato")
+    assert {stat: row["winner"] for stat, row in answer["stats"].items()} == {
+        "power": "b",
+        "speed": "a",
+        "technique": "a",
+        "kumikata": "draw",
+        "newaza": "a",
+    }
+    assert answer["stats"]["power"] == {"a": 5, "b": 6, "winner": "b"}
+    assert answer["totals"] == {"a": 37, "b": 35}
+    assert answer["winner"] == "a"
+    assert judokon.structured("judokon.compare", idA=1, idB=1)["winner"] == "draw"
+    assert "no judoka '77'" in judokon.call("judokon.compare", idA=1, idB=77).text
+
+
+@pytest.mark.row("J5")
+def test_opponents_are_of_the_same_gender_and_class_first_and_near_in_average(judokon: Any) -> None:
+    opponents = judokon.structured("judokon.suggestOpponent", id=1, topK=10)["opponents"]
+    assert [one["id"] for one in opponents] == [3, 2, 5, 4, 6, "ABEGENENOU_63"]
+    assert opponents[0]["reasons"] == ["same gender", "same weight class -60", "equal average"]
+    assert opponents[1]["reasons"][2] == "average 0.4 lower"
+    assert len(judokon.structured("judokon.suggestOpponent", id=1)["opponents"]) == 3
+
+
+@pytest.mark.row("J5")
+def test_countries_are_listed_with_their_codes_and_counts(judokon: Any) -> None:
+    rows = judokon.structured("judokon.listCountries")["countries"]
+    assert rows[0] == {"country": "Japan", "code": "jp", "count": 3}
+    assert {row["country"]: row["count"] for row in rows} == {
+        **{"Japan": 3, "France": 2},
+        **dict.fromkeys(("Brazil", "Italy", "Vanuatu"), 1),
+    }
+
+
+@pytest.mark.row("J1")
+def test_a_question_is_answered_from_passages_techniques_and_cards(judokon: Any) -> None:
+    answer = judokon.structured("query_rag", query="how does scoring work")
+    best = answer["results"][0]
+    assert set(best) == {"id", "text", "source", "score", "qaContext", "tags"}
+    assert (best["id"], best["source"], best["tags"]) == ("rules-1", "docs/rules.md", ["rules"])
+    assert best["qaContext"] == "How do I score a point?"
+    assert answer["hint"] is None
+    assert judokon.structured("query_rag", query="uchi mata")["results"][0]["id"] == "technique:1"
+    assert judokon.structured("query_rag", query="Kenji Tanaka")["results"][0]["id"] == 1
+    assert best["text"] in judokon.call("query_rag", query="how does scoring work").text
+
+
+@pytest.mark.row("J8")
+def test_a_query_is_expanded_with_the_synonyms_of_the_folder(judokon: Any) -> None:
+    assert judokon.structured("query_rag", query="flibber")["results"][0]["id"] == "snackbar-1"
+    found = judokon.structured("judokon.search", query="who does the circle-throw over")["results"]
+    assert found[0]["id"] == 5
+
+
+@pytest.mark.row("J8")
+def test_synonyms_hold_both_ways_as_whole_words_of_any_length() -> None:
+    table = {"armbar": ["juji-gatame"], "battle engine facade": ["engine facade"]}
+    assert synonyms_in("An Armbar!", table) == ["juji-gatame"]
+    assert synonyms_in("the Juji Gatame", table) == ["armbar"]
+    assert synonyms_in("armbars", table) == []
+    assert synonyms_in("our engine facade", table) == ["battle engine facade"]
+    assert synonyms_in("", table) == []
+
+
+def library(home: Path, rows: list[dict[str, Any]]) -> App:
+    """Return a library of these cards without vectors."""
+    home.mkdir()
+    (home / "judoka.json").write_text(json.dumps(rows), encoding="utf-8")
+    app = App(Settings(home=home))
+    source = open_rows(str(home / "judoka.json"))
+    assert source is not None
+    add_catalogue(
+        app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _report: None, embed=False
+    )
+    return app
+
+
+@pytest.mark.row("J1")
+def test_what_is_missing_is_said_with_how_to_set_it_up(tmp_path: Path) -> None:
+    bare = library(tmp_path / "bare", [{"id": 1, "firstname": "A", "surname": "Bee", "stats": {"power": 1}}])
+    gate = bare.build_gate(["judoka"])
+    found = gate.call(LOCAL_USER, "query_rag", {"query": "bee"}).structured
+    assert found is not None
+    assert "the catalogue has no vectors; run: pinakes rag prepare" in found["hint"]
+    nothing = gate.call(LOCAL_USER, "query_rag", {"query": "scoring"})
+    assert nothing.error_code == "not_found"
+    assert "run: pinakes rag prepare" in nothing.text
+    bare.close()
+
+
+@pytest.mark.row("J1")
+def test_an_empty_catalogue_says_how_to_fill_it(tmp_path: Path) -> None:
+    empty = library(tmp_path / "empty", [])
+    answer = empty.build_gate(["judoka"]).call(LOCAL_USER, "query_rag", {"query": "scoring"})
+    assert answer.error_code == "not_found"
+    assert "is empty; run: pinakes rag prepare, then pinakes add FOLDER --as judoka" in answer.text
+    empty.close()
+
+
+@pytest.mark.parametrize("query", ["", "   "])
+def test_an_empty_query_is_refused(judokon: Any, query: str) -> None:
+    for tool in ("query_rag", "judokon.search"):
+        assert judokon.call(tool, query=query).error_code == "invalid_input"
+
+
+@pytest.mark.parametrize("query", ["x" * 100_000, '"AND (', "half \ud83d", "\x00", "柔道"])
+def test_a_strange_query_is_answered(judokon: Any, query: str) -> None:
+    for tool in ("query_rag", "judokon.search"):
+        assert judokon.call(tool, query=query).error_code in (None, "invalid_input")

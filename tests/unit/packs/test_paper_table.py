@@ -1,0 +1,142 @@
+"""The table of papers: as documented, whole, and readable without this project."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.catalogue.loader import get_builtin
+from pinakes.errors import InputError, StorageError
+from pinakes.model.scope import WHOLE
+from pinakes.packs import paper_table
+from pinakes.packs.paper_table import export_paper_table
+from pinakes.shelf.memory import MemoryShelf
+from pinakes_catalogues.papers.rows import record_of
+
+pytestmark = pytest.mark.row("P6")
+
+SPEC = get_builtin("papers").spec
+ADA = {"name": "Ada", "affiliations": ["Analytical Engines", "Überall"]}
+
+
+@pytest.fixture
+def papers(new_shelved: Callable[..., Any]) -> Any:
+    made = new_shelved(SPEC)
+    made.put(
+        *(
+            record_of(
+                {"id": f"p{n}", "title": f"Paper {n}", "abstract": f"About {n}.", "year": 2000 + n, "authors": [ADA]}
+            )
+            for n in range(9)
+        )
+    )
+    made.put(record_of({"id": "bare", "title": "Bare"}), embed=False)
+    return made
+
+
+def rows_of(path: Path) -> list[tuple[Any, ...]]:
+    table = sqlite3.connect(path)
+    try:
+        return table.execute("SELECT * FROM papers ORDER BY id").fetchall()
+    finally:
+        table.close()
+
+
+def test_the_table_and_its_columns_are_as_documented(papers: Any, tmp_path: Path) -> None:
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    table = sqlite3.connect(tmp_path / "p.sqlite")
+    columns = [(name, kind, is_key) for _, name, kind, _, _, is_key in table.execute("PRAGMA table_info(papers)")]
+    checked = table.execute("PRAGMA integrity_check").fetchone()
+    table.close()
+    assert columns == [
+        ("id", "INTEGER", 1),
+        ("title", "TEXT", 0),
+        ("authors", "TEXT", 0),
+        ("abstract", "TEXT", 0),
+        ("publish_year", "INTEGER", 0),
+        ("embedding", "BLOB", 0),
+    ]
+    assert checked == ("ok",)
+
+
+def test_every_paper_is_there_with_its_vector_as_plain_float32(papers: Any, tmp_path: Path) -> None:
+    reader = papers.shelf.reader()
+    assert export_paper_table(reader, SPEC, tmp_path / "p.sqlite") == 10
+    rows = rows_of(tmp_path / "p.sqlite")
+    assert [row[1] for row in rows] == [*(f"Paper {n}" for n in range(9)), "Bare"]
+    assert json.loads(rows[3][2]) == [ADA]
+    assert rows[3][3:5] == ("About 3.", 2003)
+    stored = reader.vectors(reader.scan(scope=WHOLE, limit=9))
+    read = np.array([np.frombuffer(row[5], dtype=np.float32) for row in rows[:9]])
+    assert np.array_equal(read, stored)
+    assert rows[9][2:] == ("[]", None, None, None)
+
+
+def test_the_config_names_the_model_and_its_dimension(papers: Any, tmp_path: Path) -> None:
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    assert json.loads((tmp_path / "p.json").read_text()) == {"model": "word-hash", "dimension": 64}
+
+
+def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path) -> None:
+    export_paper_table(MemoryShelf(SPEC).reader(), SPEC, tmp_path / "p.sqlite")
+    assert json.loads((tmp_path / "p.json").read_text()) == {"model": None, "dimension": None}
+    assert rows_of(tmp_path / "p.sqlite") == []
+
+
+def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "once.sqlite")
+    monkeypatch.setattr(paper_table, "BATCH_ROWS", 3)
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "parts.sqlite")
+    assert rows_of(tmp_path / "parts.sqlite") == rows_of(tmp_path / "once.sqlite")
+
+
+@pytest.mark.parametrize("taken", ["p.sqlite", "p.json"])
+def test_a_file_that_is_there_is_written_over_only_by_force(papers: Any, tmp_path: Path, taken: str) -> None:
+    (tmp_path / taken).write_text("mine")
+    with pytest.raises(InputError, match=f"{taken} is there already; --force writes over it"):
+        export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "mine")]
+    assert export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite", replace=True) == 10
+    assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
+
+
+def test_a_failure_leaves_what_was_there_and_nothing_else(papers: Any, tmp_path: Path) -> None:
+    export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
+    before = (tmp_path / "p.sqlite").read_bytes()
+
+    class Failing:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def vectors(self, _keys: Any) -> Any:
+            raise OSError("disk full")
+
+    with pytest.raises(StorageError, match="could not be written: disk full"):
+        export_paper_table(Failing(papers.shelf.reader()), SPEC, tmp_path / "p.sqlite", replace=True)  # type: ignore[arg-type]
+    assert (tmp_path / "p.sqlite").read_bytes() == before
+    assert {path.name for path in tmp_path.iterdir()} == {"p.sqlite", "p.json"}
+
+
+def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path) -> None:
+    (tmp_path / "p.sqlite.new").write_text("half")
+    assert export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite") == 10
+
+
+def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
+    reader = papers.shelf.reader()
+    with pytest.raises(InputError, match="a catalogue of 'anime' has no table of papers"):
+        export_paper_table(reader, get_builtin("anime").spec, tmp_path / "p.sqlite")
+    with pytest.raises(InputError, match=r"the config's; one such as .*p\.sqlite is right"):
+        export_paper_table(reader, SPEC, tmp_path / "p.json")
+    with pytest.raises(InputError, match="there is no such folder"):
+        export_paper_table(reader, SPEC, tmp_path / "nowhere" / "p.sqlite")
+    (tmp_path / "f.sqlite").mkdir()
+    with pytest.raises(InputError, match="not a folder"):
+        export_paper_table(reader, SPEC, tmp_path / "f.sqlite")

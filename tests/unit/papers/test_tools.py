@@ -1,0 +1,336 @@
+"""`search_papers`, through the gate: its shape, its limits, and that filters come before ranking."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.catalogue.loader import get_builtin
+from pinakes.embed.remote import RemoteEmbedder
+from pinakes.gate.gate import Answer, Gate
+from pinakes.ingest.batch import ingest_batch
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.pipeline import Target
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE, Sight
+from pinakes.model.vectors import ModelId
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Put, Shelf
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes_catalogues.papers.rows import MAPPING, record_of
+from pinakes_catalogues.papers.tools import tools
+
+pytestmark = pytest.mark.row("P1")
+
+SPEC = get_builtin("papers").spec
+LARGEST_DECLARATION = 1_638
+
+
+def row(number: int, title: str, abstract: str = "", **more: Any) -> dict[str, Any]:
+    return {"id": f"p{number}", "title": title, "abstract": abstract, **more}
+
+
+ROWS = [
+    row(
+        1, "Graph networks", "We study networks of graphs.", year=2018, authors=[{"name": "Ada", "affiliations": ["X"]}]
+    ),
+    row(2, "Graph transformers", "Transformers on graphs.", year=2020, keywords=["attention"]),
+    row(3, "Protein folding", "Structure from sequence, with a network.", year=2021),
+    row(4, "Undated notes on graphs", "A networking note."),
+    row(5, "C++ compilers", "How a compiler reads C++ templates.", year=1999),
+    row(6, "Graphen", "Zur Theorie der Netzwerke; グラフ理論入門.", year=1936, authors=["Dénes Kőnig"]),
+]
+
+
+def grown(count: int) -> list[dict[str, Any]]:
+    """Return many papers on one topic; the last of them, and few others, have a word of their own."""
+    return [
+        row(n, f"Deep learning {n}", "learning " * 3 + ("quaternions" if n % 50 == 49 else "")) for n in range(count)
+    ]
+
+
+@dataclass(kw_only=True)
+class Served:
+    """A catalogue of papers behind its gate."""
+
+    catalogue: OpenCatalogue
+    gate: Gate
+
+    def call(self, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
+        return self.gate.call(principal, "search_papers", arguments)
+
+    def search(self, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(principal, **arguments)
+        assert answer.structured is not None, answer.text
+        return dict(answer.structured)
+
+    def titles(self, **arguments: Any) -> list[str]:
+        return [paper["title"] for paper in self.search(**arguments)["papers"]]
+
+
+def served(shelf: Shelf, embedder: Any = None) -> Served:
+    catalogue = OpenCatalogue(
+        name="papers",
+        spec=SPEC,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+    )
+    return Served(catalogue=catalogue, gate=Gate(tools([catalogue])))
+
+
+def fill(shelf: Any, rows: list[dict[str, Any]], embedder: Any) -> None:
+    target = Target(spec=SPEC, mapping=MAPPING, writer=shelf.writer(), ledger=Ledger(), embedder=embedder)
+    assert ingest_batch(rows, target).inserted == len(rows)
+
+
+@pytest.fixture
+def serve(embedder: Any) -> Callable[..., Served]:
+    """Serve rows from memory, with vectors or without."""
+
+    def make(rows: list[dict[str, Any]] = ROWS, *, embed: bool = True) -> Served:
+        shelf = MemoryShelf(SPEC, model=embedder.model if embed else None)
+        fill(shelf, rows, embedder if embed else None)
+        return served(shelf, embedder if embed else None)
+
+    return make
+
+
+def test_the_answer_has_the_fixed_shape(serve: Callable[..., Served]) -> None:
+    found = serve().search(query="graph networks")
+    assert set(found) == {"papers", "total", "searchMode", "degraded"}
+    assert (found["searchMode"], found["degraded"]) == ("hybrid", None)
+    for paper in found["papers"]:
+        assert set(paper) == {"title", "authors", "abstract", "relevance", "score"}
+        assert paper["relevance"] in ("IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT", None)
+        assert 0 <= paper["score"] <= 1
+    scores = [paper["score"] for paper in found["papers"]]
+    assert scores == sorted(scores, reverse=True)
+    assert found["papers"][0] == {
+        "title": "Graph networks",
+        "authors": [{"name": "Ada", "affiliations": ["X"]}],
+        "abstract": "We study networks of graphs.",
+        "relevance": "IDENTICAL",
+        "score": scores[0],
+    }
+
+
+def test_a_paper_without_authors_and_abstract_says_so(serve: Callable[..., Served]) -> None:
+    (paper,) = serve([row(1, "Alone")]).search(query="alone")["papers"]
+    assert (paper["authors"], paper["abstract"]) == ([], None)
+
+
+def test_without_vectors_the_answer_says_that_it_goes_by_words(serve: Callable[..., Served]) -> None:
+    found = serve(embed=False).search(query="proteins", keywords=["fold"])
+    assert found["searchMode"] == "fts_only"
+    assert "no vectors" in found["degraded"]
+    assert [paper["title"] for paper in found["papers"]] == ["Protein folding"]
+
+
+def test_the_declaration_has_the_names_and_limits_of_the_interface_and_is_small(serve: Callable[..., Served]) -> None:
+    (tool,) = serve().gate.list_tools(LOCAL_USER)
+    properties = tool.input_schema["properties"]
+    assert list(properties) == ["query", "paper_count", "publish_year_range", "keywords"]
+    assert tool.input_schema["required"] == ["query"]
+    assert properties["paper_count"] == {"default": 10, "maximum": 50, "minimum": 1, "type": "integer"}
+    years = properties["publish_year_range"]
+    assert (years["type"], years["minItems"], years["maxItems"]) == ("array", 2, 2)
+    declared = {"name": tool.name, "title": tool.title, "description": tool.description}
+    declared |= {"inputSchema": tool.input_schema, "outputSchema": tool.output_schema}
+    assert len(json.dumps(declared, ensure_ascii=False).encode()) <= LARGEST_DECLARATION
+
+
+def test_ten_papers_come_unless_another_count_is_asked_for(serve: Callable[..., Served]) -> None:
+    many = serve(grown(60))
+    assert len(many.titles(query="deep learning")) == 10
+    assert len(many.titles(query="deep learning", paper_count=50)) == 50
+    assert len(many.titles(query="deep learning", paper_count=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "'query' is missing"),
+        ({"query": ""}, "'query'"),
+        ({"query": "  "}, "'query'"),
+        ({"query": "x", "paper_count": 51}, "'paper_count': Input should be less than or equal to 50"),
+        ({"query": "x", "paper_count": 0}, "'paper_count': Input should be greater than or equal to 1"),
+        ({"query": "x", "paperCount": 5}, "unknown argument 'paperCount'.*paper_count"),
+        ({"query": "x", "publish_year_range": [2020, 2010]}, "'publish_year_range': 2020 is after 2010"),
+        ({"query": "x", "publish_year_range": [2020]}, "'publish_year_range': List should have at least 2"),
+        ({"query": "x", "publish_year_range": [1, 2, 3]}, "'publish_year_range': List should have at most 2"),
+        ({"query": "x", "publish_year_range": [0, 10**400]}, "'publish_year_range"),
+        ({"query": "x", "publish_year_range": [-5, 2000]}, "at most four digits"),
+        ({"query": "x", "publish_year_range": "2010-2020"}, "'publish_year_range'"),
+        ({"query": "x", "keywords": "graph"}, "'keywords'"),
+        ({"query": "x", "keywords": ["?!"]}, "'keywords': '\\?!' has no letter or digit in it"),
+        ({"query": "x", "keywords": ["a"] * 21}, "'keywords'"),
+        ({"query": "x", "keywords": ["a" * 101]}, "'keywords.0'"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_its_name(
+    serve: Callable[..., Served], arguments: dict[str, Any], told: str
+) -> None:
+    answer = serve().call(**arguments)
+    assert answer.error_code == "invalid_input"
+    assert re.search(told, answer.text), answer.text
+
+
+def test_a_range_of_years_has_both_its_ends_and_no_undated_paper(serve: Callable[..., Served]) -> None:
+    papers = serve()
+    assert set(papers.titles(query="graph", publish_year_range=[2018, 2020])) == {
+        "Graph networks",
+        "Graph transformers",
+    }
+    assert papers.titles(query="graph", publish_year_range=[2018, 2018]) == ["Graph networks"]
+    assert papers.search(query="graph", publish_year_range=[1700, 1800])["papers"] == []
+
+
+@pytest.mark.parametrize(
+    ("keywords", "titles"),
+    [
+        (["network"], {"Graph networks", "Protein folding", "Undated notes on graphs"}),
+        (["NETWORKS", "graph"], {"Graph networks", "Undated notes on graphs"}),
+        (["graph network"], {"Graph networks", "Undated notes on graphs"}),
+        (["attention"], {"Graph transformers"}),
+        (["the"], set()),
+        (["a"], {"Protein folding", "Undated notes on graphs", "C++ compilers"}),
+        (["C++"], {"C++ compilers"}),
+        (["c"], {"C++ compilers"}),
+        (["グラフ理論"], {"Graphen"}),
+        (["theorie"], {"Graphen"}),
+        (["graph", "protein"], set()),
+        (["no-such-word"], set()),
+    ],
+)
+@pytest.mark.parametrize("publish_year_range", [None, [1900, 2019]])
+def test_every_keyword_occurs_whatever_its_case_and_ending(
+    serve: Callable[..., Served], keywords: list[str], titles: set[str], publish_year_range: list[int] | None
+) -> None:
+    years = {one["title"]: one.get("year") for one in ROWS}
+    if publish_year_range:
+        titles = {title for title in titles if years[title] and years[title] <= 2019}
+    found = serve().search(query="graphs", keywords=keywords, publish_year_range=publish_year_range)
+    assert {paper["title"] for paper in found["papers"]} == titles
+    assert found["total"] == len(titles)
+
+
+def test_an_empty_list_of_keywords_filters_nothing(serve: Callable[..., Served]) -> None:
+    papers = serve()
+    assert papers.search(query="graphs", keywords=[]) == papers.search(query="graphs")
+
+
+def test_fewer_than_asked_for_come_only_where_there_are_fewer(serve: Callable[..., Served]) -> None:
+    many = serve(grown(500))
+    found = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=50)
+    assert {paper["title"] for paper in found["papers"]} == {f"Deep learning {n}" for n in range(49, 500, 50)}
+    assert found["total"] == 10
+    few = many.search(query="deep learning 1", keywords=["quaternion"], paper_count=3)
+    assert few["papers"] == found["papers"][:3]
+    assert few["total"] == 10
+
+
+def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., Served]) -> None:
+    papers = serve([])
+    for number, audience in ((1, ()), (2, ("staff",))):
+        made = record_of(row(number, f"Secret graphs {number}"))
+        hidden = Record(id=made.id, fields=made.fields, audiences=audience)
+        papers.catalogue.shelf.writer().apply([Put(record=hidden)])
+    outsider = Principal(name="x", actions=frozenset({Action.ACCESS_CATALOG}), sight=Sight(frozenset()))
+    for more in ({}, {"keywords": ["secret"]}):
+        found = papers.search(outsider, query="secret graphs", **more)
+        assert ([paper["title"] for paper in found["papers"]], found["total"]) == (["Secret graphs 1"], 1)
+
+
+def test_the_text_beside_the_structure_names_the_papers(serve: Callable[..., Served]) -> None:
+    told = serve().call(query="graph networks", paper_count=2).text
+    assert "1. Graph networks, Ada [IDENTICAL, " in told
+
+
+@pytest.mark.row("P8")
+def test_the_same_search_over_another_shelf_gives_the_same_papers(tmp_path: Path, embedder: Any) -> None:
+    shelves: list[Any] = [
+        MemoryShelf(SPEC, model=embedder.model),
+        EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model),
+    ]
+    for shelf in shelves:
+        fill(shelf, [*ROWS, *(one | {"id": f"g{one['id']}"} for one in grown(100))], embedder)
+    questions: list[Mapping[str, Any]] = [
+        {"query": "graph networks"},
+        {"query": "deep learning", "keywords": ["quaternions"]},
+        {"query": "graphs", "publish_year_range": [2018, 2021], "keywords": ["network"]},
+    ]
+    for question in questions:
+        answers = [served(shelf, embedder).search(**question) for shelf in shelves]
+        assert answers[0]["total"] == answers[1]["total"]
+        assert [paper["title"] for paper in answers[0]["papers"]] == [paper["title"] for paper in answers[1]["papers"]]
+    for shelf in shelves:
+        shelf.close()
+
+
+@pytest.mark.row("P8")
+def test_the_nearest_papers_are_those_that_every_vector_compared_gives(tmp_path: Path, embedder: Any) -> None:
+    shelf = EmbeddedShelf.create(tmp_path, SPEC, model=embedder.model)
+    fill(shelf, grown(300), embedder)
+    reader = shelf.reader()
+    keys = reader.scan(scope=WHOLE, limit=1_000)
+    asked = embedder.embed_query("deep quaternions 149")
+    cosines = reader.vectors(keys) @ asked
+    best = [keys[place] for place in np.lexsort((keys, -cosines))[:20]]
+    assert reader.nearest(asked[None, :], scope=WHOLE, limit=20)[0].keys.tolist() == best
+    shelf.close()
+
+
+@pytest.fixture
+def openai(embedding_server: Any) -> Iterator[tuple[Any, RemoteEmbedder]]:
+    """A server that answers as OpenAI's embeddings endpoint does, and the embedder that the settings make of it."""
+    embedding_server.model = ModelId(name="text-embedding-3-small", dimension=1536)
+    settings = embedding_server.settings(kind="openai", path="/v1/embeddings", api_key="secret", timeout_s=10.0)
+    embedder = RemoteEmbedder(settings)
+    yield embedding_server, embedder
+    embedder.close()
+
+
+@pytest.mark.row("P7")
+def test_papers_are_built_and_queried_through_the_model_that_the_settings_name(openai: Any) -> None:
+    server, embedder = openai
+    shelf = MemoryShelf(SPEC, model=embedder.model)
+    fill(shelf, ROWS, embedder)
+    assert server.texts["graph transformers. transformers on graphs."] == 1
+    found = served(shelf, embedder).search(query="graph transformers")
+    assert (found["searchMode"], found["papers"][0]["title"]) == ("hybrid", "Graph transformers")
+    assert server.texts["graph transformers"] == 1
+    reader = shelf.reader()
+    assert reader.model == ModelId(name="text-embedding-3-small", dimension=1536)
+    assert np.linalg.norm(reader.vectors(reader.scan(scope=WHOLE, limit=10)), axis=1) == pytest.approx(np.ones(6))
+
+
+@pytest.mark.row("P7")
+@pytest.mark.parametrize(
+    "change",
+    [
+        str,
+        lambda text: f"  {text}\n",
+        lambda text: text.replace(" ", " \u00a0\t"),
+        str.upper,
+    ],
+)
+def test_a_text_is_sent_in_the_same_form_when_it_is_stored_and_when_it_is_asked_for(
+    openai: Any, change: Callable[[str], str]
+) -> None:
+    server, embedder = openai
+    shelf = MemoryShelf(SPEC, model=embedder.model)
+    fill(shelf, [row(1, " Graph  transformers", "Transformers\n on graphs.")], embedder)
+    stored = set(server.texts)
+    server.texts.clear()
+    served(shelf, embedder).search(query=change("Graph transformers. Transformers on graphs."))
+    assert set(server.texts) == stored

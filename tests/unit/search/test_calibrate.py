@@ -1,0 +1,249 @@
+"""Calibration: what a cosine means in one catalogue."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import CALIBRATION_FILE, App
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.errors import StorageError
+from pinakes.model.record import Record
+from pinakes.model.vectors import ModelId
+from pinakes.search.calibrate import (
+    Calibration,
+    Label,
+    calibrate,
+    find_calibration,
+    load_probes,
+    save_calibration,
+)
+from pinakes.settings import Settings
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.sources.json_rows import JsonRows
+
+pytestmark = pytest.mark.row("P2")
+
+MODEL = ModelId(name="word-hash", dimension=64)
+KNOWN = Calibration(model=MODEL, floor=0.2, relevant=0.4, similar=0.6, highly_similar=0.8, identical=0.95)
+WORDS = ("star", "bread", "sea", "robot", "garden", "king", "winter", "river")
+
+
+def steps(calibration: Calibration) -> list[float]:
+    return [
+        calibration.floor,
+        calibration.relevant,
+        calibration.similar,
+        calibration.highly_similar,
+        calibration.identical,
+    ]
+
+
+def measured(shelved: Any) -> Calibration | None:
+    return calibrate(shelved.shelf.reader(), shelved.spec, shelved.embedder)
+
+
+CATALOGUES: dict[str, list[dict[str, Any]]] = {
+    "one record": [{"synopsis": "Bread."}],
+    "one record that is its title": [{"synopsis": None}],
+    "two records": [{"synopsis": "Bread."}, {"synopsis": "The sea."}],
+    "the same text many times": [{"title": "Same", "synopsis": "The same."}] * 30,
+    "texts that say nothing of their titles": [
+        {"synopsis": f"{WORDS[place % 8]} {WORDS[place % 5]} " * 40} for place in range(50)
+    ],
+    "titles alone": [{"title": f"{WORDS[place % 8]} {place}", "synopsis": None} for place in range(300)],
+    "a record that is a probe": [{"title": load_probes()[0], "synopsis": None}],
+    "every probe": [{"title": probe, "synopsis": None} for probe in load_probes()],
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUES)
+def test_the_labels_of_any_catalogue_begin_one_above_the_other(
+    shelved: Any, anime: Callable[..., Record], name: str
+) -> None:
+    shelved.put(*(anime(f"Title {place}", **fields) for place, fields in enumerate(CATALOGUES[name])))
+    calibration = measured(shelved)
+    assert calibration is not None
+    assert calibration.model == shelved.embedder.model
+    assert all(low < high for low, high in zip([0.0, *steps(calibration)], steps(calibration), strict=False))
+    assert calibration.identical >= 0.95
+
+
+def test_the_same_catalogue_is_measured_the_same_every_time(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(*(anime(f"Title {place}", synopsis=WORDS[place % 8]) for place in range(20)))
+    assert measured(shelved) == measured(shelved)
+
+
+def test_a_large_catalogue_is_measured_by_a_sample_of_its_titles(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(*(anime(f"Title {place}") for place in range(450)))
+    measured(shelved)
+    assert len(shelved.embedder.queries) <= 200 + len(load_probes())
+
+
+def test_titles_near_their_texts_ask_more_of_what_is_similar(
+    new_shelved: Callable[[Any], Any], anime_spec: Any, anime: Callable[..., Record]
+) -> None:
+    near, far = new_shelved(anime_spec), new_shelved(anime_spec)
+    near.put(*(anime(f"{WORDS[place % 8]} {place}") for place in range(40)))
+    far.put(*(anime(f"{WORDS[place % 8]} {place}", synopsis="long and winding words " * 9) for place in range(40)))
+    by_near, by_far = measured(near), measured(far)
+    assert by_near is not None
+    assert by_far is not None
+    assert by_near.highly_similar > by_far.highly_similar
+
+
+def test_without_vectors_there_is_nothing_to_measure(
+    shelved: Any, anime: Callable[..., Record], new_embedder: Callable[[ModelId], Any]
+) -> None:
+    assert measured(shelved) is None
+    shelved.put(anime("A"), embed=False)
+    assert measured(shelved) is None
+    shelved.put(anime("B"))
+    assert measured(shelved) is not None
+    other = new_embedder(ModelId(name="other", dimension=64))
+    assert calibrate(shelved.shelf.reader(), shelved.spec, other) is None
+    assert other.queries == []
+    assert calibrate(MemoryShelf(shelved.spec).reader(), shelved.spec, shelved.embedder) is None
+
+
+def test_the_probes_are_many_and_each_is_once() -> None:
+    probes = load_probes()
+    assert len(probes) >= 50
+    assert len(set(probes)) == len(probes)
+    assert all(probe.strip() == probe != "" for probe in probes)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "label"),
+    [
+        (-1.0, None),
+        (0.0, None),
+        (0.2, None),
+        (0.39, None),
+        (0.4, Label.RELEVANT),
+        (0.6, Label.SIMILAR),
+        (0.8, Label.HIGHLY_SIMILAR),
+        (0.94, Label.HIGHLY_SIMILAR),
+        (0.95, Label.IDENTICAL),
+        (1.0, Label.IDENTICAL),
+    ],
+)
+def test_a_label_begins_at_its_cosine(cosine: float, label: Label | None) -> None:
+    assert KNOWN.label_of(cosine) is label
+
+
+def test_strengths_lie_between_nothing_and_one_and_never_fall_as_the_cosine_grows() -> None:
+    strengths = [KNOWN.strength_of(cosine / 100) for cosine in range(-100, 101)]
+    assert strengths == sorted(strengths)
+    assert (strengths[0], strengths[-1]) == (0.0, 1.0)
+
+
+def test_the_same_label_has_the_same_strength_in_every_catalogue() -> None:
+    other = replace(KNOWN, floor=0.5, relevant=0.7, similar=0.8, highly_similar=0.9)
+    for name in ("floor", "relevant", "similar", "highly_similar", "identical"):
+        assert other.strength_of(getattr(other, name)) == pytest.approx(KNOWN.strength_of(getattr(KNOWN, name)))
+
+
+def test_a_calibration_is_found_again_as_it_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    assert find_calibration(path) is None
+    for calibration in (KNOWN, replace(KNOWN, floor=1 / 3)):
+        save_calibration(calibration, path)
+        assert find_calibration(path) == calibration
+
+
+DAMAGED = {
+    "empty": "",
+    "cut": json.dumps(asdict(KNOWN))[:40],
+    "null": "null",
+    "list": "[1, 2]",
+    "text": '"text"',
+    "nothing in it": "{}",
+    "a model alone": json.dumps({"model": asdict(MODEL)}),
+    "no model": json.dumps({**asdict(KNOWN), "model": None}),
+    "a model without a name": json.dumps({**asdict(KNOWN), "model": {"dimension": 64}}),
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_said_to_be_with_what_to_do(tmp_path: Path, text: str) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    path.write_text(text)
+    with pytest.raises(StorageError, match=r"calibration.json is damaged; build the catalogue again, or remove"):
+        find_calibration(path)
+
+
+@pytest.mark.parametrize("floor", [None, "high", [0.2], 0.9])
+def test_a_file_whose_numbers_are_none_or_out_of_order_is_damaged(tmp_path: Path, floor: Any) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    path.write_text(json.dumps({**asdict(KNOWN), "floor": floor}))
+    with pytest.raises(StorageError):
+        find_calibration(path)
+
+
+@pytest.fixture
+def new_app(tmp_path: Path, embedder: Any) -> Callable[[], App]:
+    """Open the same library with the embedder in memory, again and again."""
+
+    def run() -> App:
+        app = App(Settings(home=tmp_path / "home"))
+        app.embedder = embedder
+        return app
+
+    return run
+
+
+@pytest.fixture
+def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
+    """Build a small anime catalogue, or build it again, and return its folder."""
+    rows = [
+        {"title": f"Title {place}", "synopsis": word, "sources": [f"https://myanimelist.net/anime/{place}"]}
+        for place, word in enumerate(WORDS)
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+
+    def run() -> Path:
+        app = new_app()
+        source = JsonRows(tmp_path / "rows.jsonl")
+        add_catalogue(app, source, recipe=builtin_recipe("anime"), name="anime", progress=lambda _report: None)
+        app.close()
+        return app.library.get_installed("anime").folder
+
+    return run
+
+
+def opened_calibration(app: App) -> Calibration | None:
+    try:
+        return app.open_catalogue("anime").calibration
+    finally:
+        app.close()
+
+
+def test_a_catalogue_is_measured_when_it_is_built(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+    saved = find_calibration(build() / CALIBRATION_FILE)
+    assert saved is not None
+    assert opened_calibration(new_app()) == saved
+
+
+def test_the_calibration_of_another_model_is_not_used(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+    path = build() / CALIBRATION_FILE
+    for other in (ModelId(name="other", dimension=64), replace(MODEL, dimension=32)):
+        save_calibration(replace(KNOWN, model=other), path)
+        assert opened_calibration(new_app()) is None
+    save_calibration(KNOWN, path)
+    assert opened_calibration(new_app()) == KNOWN
+
+
+@pytest.mark.parametrize("text", ["{", None], ids=["damaged", "missing"])
+def test_building_again_mends_a_calibration(
+    build: Callable[[], Path], new_app: Callable[[], App], text: str | None
+) -> None:
+    path = build() / CALIBRATION_FILE
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    build()
+    assert opened_calibration(new_app()) is not None

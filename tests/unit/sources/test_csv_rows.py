@@ -1,0 +1,252 @@
+"""Rows from CSV and TSV as they are found: many delimiters, encodings, quotes and accidents."""
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from pinakes.errors import InputError
+from pinakes.sources import csv_rows
+from pinakes.sources.csv_rows import CsvRows
+from pinakes.sources.port import SourceRow
+
+pytestmark = pytest.mark.row("N1")
+
+TABLE = "id,title,note\n1,Käse,ß\n2,日本,\n"
+
+
+def source(folder: Path, content: bytes | str, name: str = "a.csv") -> CsvRows:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return CsvRows(path)
+
+
+def read(folder: Path, content: bytes | str, name: str = "a.csv") -> list[SourceRow]:
+    return list(source(folder, content, name).iter_rows())
+
+
+def values(folder: Path, content: bytes | str, name: str = "a.csv") -> list[Any]:
+    rows = read(folder, content, name)
+    assert [row.problem for row in rows] == [None] * len(rows)
+    return [row.values for row in rows]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.tab.zst"])
+def test_the_delimiter_is_told_by_the_lines_whatever_the_name(tmp_path: Path, delimiter: str, name: str) -> None:
+    text = "".join(f'{number}{delimiter}"a, b; c | d"{delimiter}x y\n' for number in range(300))
+    content = f"id{delimiter}title{delimiter}note\n{text}".encode()
+    packed = {"gz": gzip.compress, "zst": zstandard.compress}.get(name.rpartition(".")[2], bytes)(content)
+    rows = values(tmp_path, packed, name)
+    assert rows[7] == {"id": "7", "title": "a, b; c | d", "note": "x y"}
+    assert len(rows) == 300
+
+
+def test_a_text_full_of_another_delimiter_does_not_mislead(tmp_path: Path) -> None:
+    rows = values(tmp_path, "id;price;text\n1;1,50;a, b, c\n2;2,50;a, b, c\n3;3,25;a, b, c\n")
+    assert rows[0] == {"id": "1", "price": "1,50", "text": "a, b, c"}
+
+
+def test_a_delimiter_stated_by_a_spreadsheet_is_believed(tmp_path: Path) -> None:
+    rows = read(tmp_path, "sep=;\r\nid;a,b\r\n1;x,y\r\n")
+    assert [(row.place, row.values) for row in rows] == [("line 3", {"id": "1", "a,b": "x,y"})]
+
+
+def test_a_table_of_one_column_has_no_delimiter(tmp_path: Path) -> None:
+    assert values(tmp_path, "title\nBread\nSalt\n") == [{"title": "Bread"}, {"title": "Salt"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_unicode_is_read_with_and_without_a_mark(tmp_path: Path, encoding: str) -> None:
+    rows = values(tmp_path, TABLE.encode(encoding))
+    assert rows == [{"id": "1", "title": "Käse", "note": "ß"}, {"id": "2", "title": "日本", "note": ""}]
+
+
+def test_both_orders_of_utf_16_are_read(tmp_path: Path) -> None:
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        assert values(tmp_path, mark + TABLE.encode(encoding))[1]["title"] == "日本"
+
+
+def test_lines_that_are_not_utf_8_are_read_as_windows_1252_and_the_others_stay_right(tmp_path: Path) -> None:
+    content = "id,title\n1,日本\n".encode() + "2,Café “x” €5\n".encode("cp1252") + b"3,\x81odd\n"
+    assert [row["title"] for row in values(tmp_path, content)] == ["日本", "Café “x” €5", "\ufffdodd"]
+
+
+def test_utf_16_that_ends_in_half_a_character_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.csv: not the UTF-16 it starts as"):
+        read(tmp_path, TABLE.encode("utf-16")[:-1])
+
+
+def test_a_quoted_cell_may_have_lines_and_the_place_is_where_the_row_starts(tmp_path: Path) -> None:
+    rows = read(tmp_path, 'id,text\n\n1,"one\ntwo\r\n\n, ""four"""\n2,x\n')
+    assert [row.place for row in rows] == ["line 3", "line 7"]
+    assert rows[0].values == {"id": "1", "text": 'one\ntwo\r\n\n, "four"'}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_in_any_way(tmp_path: Path, end: str) -> None:
+    assert values(tmp_path, f"id,text{end}1,a{end}2,b") == [{"id": "1", "text": "a"}, {"id": "2", "text": "b"}]
+
+
+def test_spaces_before_a_quote_do_not_undo_it(tmp_path: Path) -> None:
+    assert values(tmp_path, 'id, text, more\n1, "a, b", c\n') == [{"id": "1", "text": "a, b", "more": "c"}]
+
+
+def test_columns_of_one_name_and_of_none_are_told_apart(tmp_path: Path) -> None:
+    (row,) = values(tmp_path, "a,a,,a_2,a\n1,2,3,4,5\n")
+    assert row == {"a": "1", "a_3": "2", "column_3": "3", "a_2": "4", "a_4": "5"}
+
+
+def test_a_row_with_other_than_the_header_s_number_of_cells_says_so_and_the_others_are_read(tmp_path: Path) -> None:
+    rows = read(tmp_path, "id,title,note\n1,a,b\n2,few\n3,a,b,many\n4,a,b\n")
+    assert [row.problem for row in rows] == [
+        None,
+        "line 3: 2 cells where the header has 3",
+        "line 4: 4 cells where the header has 3",
+        None,
+    ]
+    assert [row.place for row in rows] == ["line 2", "line 3", "line 4", "line 5"]
+
+
+def test_empty_cells_at_the_end_are_forgiven(tmp_path: Path) -> None:
+    assert values(tmp_path, "id,title\n1,a,,\n2,b, \n") == [{"id": "1", "title": "a"}, {"id": "2", "title": "b"}]
+
+
+def test_lines_without_anything_in_them_are_no_rows(tmp_path: Path) -> None:
+    rows = read(tmp_path, "\n\nid,title\n1,a\n,\n \n2,b\n,\n")
+    assert [(row.place, row.values["id"]) for row in rows] == [("line 4", "1"), ("line 7", "2")]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff", " \r\n,,\r\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(InputError, match=r"a\.csv: it is empty"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize("content", ["id,title", "id,title\n", "id,title\n\n,\n"])
+def test_a_header_alone_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(InputError, match=r"a\.csv: it names its columns and has no rows"):
+        read(tmp_path, content)
+
+
+def test_numbers_are_no_header(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.csv, line 1: the first line has to name the columns"):
+        read(tmp_path, "1,2.5\n2,3.5\n")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id,title\n1,a\n2,b\0c\n",
+        b"PK\x03\x04\x14\x00\x06\x00\x08\x00",
+        "id,title\n1,a\n".encode("utf-16-le"),
+        "id,title\n1,a\n".encode("utf-32"),
+        random.Random(1).randbytes(50_000),
+    ],
+)
+def test_what_is_no_text_is_refused_by_name_and_line(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match=r"a\.csv, line \d+: a NUL byte"):
+        read(tmp_path, content)
+
+
+def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path) -> None:
+    book = "word " * 400_000
+    assert values(tmp_path, f'id,text\n1,"{book}"\n2,{book}\n')[0]["text"] == book
+
+
+def test_quotes_within_a_quoted_cell_are_kept_as_well_as_they_can_be(tmp_path: Path) -> None:
+    rows = values(tmp_path, 'id,text\n1,"He said "hi" to me"\n2,5" disk\n3,"x" \n')
+    assert [row["text"].strip() for row in rows] == ['He said hi" to me"', '5" disk', "x"]
+
+
+def test_a_quote_that_is_never_closed_costs_one_row_and_not_the_rest_of_the_file(tmp_path: Path) -> None:
+    later = "".join(f"{number},b\n" for number in range(1_000))
+    rows = read(tmp_path, f'id,text\n1,a\n2,"open\n{later}')
+    assert [row.place for row in rows if row.problem] == ["line 3"]
+    assert "a quote is opened" in (rows[1].problem or "")
+    assert len(rows) == 1_002
+    assert rows[-1].place == "line 1003"
+
+
+def test_a_quote_closed_only_by_the_next_one_costs_one_row(tmp_path: Path) -> None:
+    rows = read(tmp_path, 'id,text\n1,"open\n2,b\n3,"quoted"\n4,d\n')
+    assert [(row.place, bool(row.problem)) for row in rows] == [
+        ("line 2", True),
+        ("line 3", False),
+        ("line 4", False),
+        ("line 5", False),
+    ]
+
+
+def test_a_quote_never_closed_is_given_up_after_so_many_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_rows, "ROW_LINES", 10)
+    rows = read(tmp_path, 'id,text\n1,"open\n' + "2,b\n" * 50 + '3,"c"\n')
+    assert [row.place for row in rows if row.problem] == ["line 2"]
+    assert len(rows) == 52
+
+
+def test_a_file_of_nothing_but_open_quotes_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_rows, "REREAD_LINES", 1_000)
+    with pytest.raises(InputError, match=r"a\.csv, line \d+: too many quotes that do not match"):
+        read(tmp_path, "id,text,more\n" + 'z",",\n' * 500)
+
+
+def test_quotes_in_a_table_of_tabs_may_be_text(tmp_path: Path) -> None:
+    content = 'id\ttitle\tyear\n1\t"Rome\t1945\n2\tOpen City"\t1946\n3\t"Quoted"\t1947\n4\t"Last\t1948\n'
+    rows = values(tmp_path, content, "a.tsv")
+    assert [row["title"] for row in rows] == ['"Rome', 'Open City"', "Quoted", '"Last']
+
+
+@pytest.mark.parametrize("start", [0, 1, 3, 9, 10, 99])
+def test_reading_on_gives_the_rows_after_those_passed_over(tmp_path: Path, start: int) -> None:
+    rows = source(tmp_path, "id,text\n" + "".join(f"{number},x\n" for number in range(10)))
+    assert list(rows.iter_rows(start=start)) == list(rows.iter_rows())[start:]
+
+
+def test_rows_are_counted_without_the_header_and_the_lines_within_quotes(tmp_path: Path) -> None:
+    assert source(tmp_path, 'id,text\n1,"a\nb"\n\n2,c\n').count_rows() == 2
+    assert source(tmp_path, TABLE.encode("utf-16")).count_rows() == 2
+    assert source(tmp_path, "").count_rows() == 0
+
+
+def test_rows_of_a_large_packed_file_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = source(tmp_path, gzip.compress(TABLE.encode()), "a.csv.gz")
+    assert rows.count_rows() == 2
+    monkeypatch.setattr(csv_rows, "COUNTED_PACKED_BYTES", 10)
+    assert rows.count_rows() is None
+
+
+def test_the_source_is_whole_and_named_by_its_path(tmp_path: Path) -> None:
+    rows = source(tmp_path, TABLE)
+    assert rows.is_whole
+    assert rows.name == str((tmp_path / "a.csv").resolve())
+
+
+def test_a_packed_table_cut_short_is_an_error_and_not_a_shorter_catalogue(tmp_path: Path) -> None:
+    packed = zstandard.compress(("id,text\n" + "".join(f"{number},x\n" for number in range(5_000))).encode())
+    with pytest.raises(InputError, match="cannot be read"):
+        read(tmp_path, packed[:-20], "a.csv.zst")
+
+
+def test_no_bytes_whatever_are_an_unforeseen_error(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    alphabet = [b'"', b",", b"\n", b"\r", b"\t", b";", b"a", b" ", b"\xff", "é".encode(), b"1"]
+    for _ in range(300):
+        content = b"h,i\n" + b"".join(chance.choices(alphabet, k=chance.randrange(60)))
+        try:
+            rows = read(tmp_path, content)
+        except InputError:
+            continue
+        assert all(row.problem or set(row.values) for row in rows)
+
+
+@pytest.mark.data
+def test_the_real_tables_are_read_to_their_last_rows(shared_data: Any) -> None:
+    titles = CsvRows(shared_data / "anime" / "ratings-titles.tsv.zst")
+    rows = list(titles.iter_rows())
+    assert len(rows) == titles.count_rows()
+    assert not any(row.problem for row in rows)
+    assert {"name", "genre", "type", "episodes"} <= set(rows[0].values)

@@ -1,0 +1,111 @@
+"""Which source a location names, and what is said of those that name none."""
+
+import gzip
+import io
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+import zstandard
+from arro3.core import Array, DataType, Table
+from arro3.io import write_parquet
+
+from pinakes.errors import InputError
+from pinakes.sources import opener
+from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.opener import ENDINGS, open_source
+from pinakes.sources.sqlite_rows import SqliteRows
+
+pytestmark = pytest.mark.row("N1")
+
+
+def parquet() -> bytes:
+    file = io.BytesIO()
+    write_parquet(Table.from_pydict({"title": Array(["Bread"], DataType.string())}), file)
+    return file.getvalue()
+
+
+def sqlite(folder: Path) -> bytes:
+    path = folder / "made"
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("CREATE TABLE t (title TEXT); INSERT INTO t VALUES ('Bread')")
+    return path.read_bytes()
+
+
+def content_of(ending: str, folder: Path) -> bytes:
+    if ENDINGS[ending] is SqliteRows:
+        return sqlite(folder)
+    if ENDINGS[ending] is JsonRows:
+        return b'{"title": "Bread"}\n' if "l" in ending or "nd" in ending else b'[{"title": "Bread"}]'
+    return parquet() if ending in (".parquet", ".pq") else b"title\nBread\n"
+
+
+@pytest.mark.parametrize("spelling", [str.lower, str.upper])
+@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_ending_is_read_plain_and_packed_in_any_case(
+    tmp_path: Path, ending: str, packing: str, spelling: type[str]
+) -> None:
+    path = tmp_path / spelling(f"a.b{ending}{packing}")
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[packing]
+    path.write_bytes(pack(content_of(ending, tmp_path)))
+    source = open_source(str(path))
+    assert [row.values for row in source.iter_rows()] == [{"title": "Bread"}]
+    assert source.name.split("#")[0] == str(path.resolve())
+    assert source.is_whole
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.xlsx", "a", "a.gz", "csv", ".csv", "a.csv.bz2"])
+def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"title\nBread\n")
+    with pytest.raises(
+        InputError, match=r"not read; \.json, \.jsonl, .*\.csv, .*\.db \(each also packed: \.gz, \.zst\)"
+    ):
+        open_source(str(tmp_path / name))
+
+
+def test_a_folder_is_a_source_of_its_documents(tmp_path: Path) -> None:
+    (tmp_path / "bread.md").write_text("# Bread\n\nFlour and water.")
+    assert [row.place for row in open_source(str(tmp_path)).iter_rows()] == ["bread.md"]
+    with pytest.raises(InputError, match="SQLite file only"):
+        open_source(str(tmp_path), table="t")
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "no/such/folder.csv", "x" * 5_000 + ".csv", "a\0.csv"])
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"there is no such file|cannot be read"):
+        open_source(str(tmp_path / name))
+
+
+def test_the_home_of_nobody_is_refused() -> None:
+    with pytest.raises(InputError, match=r"cannot be read|there is no such file"):
+        open_source("~nobody-of-this-name/a.csv")
+
+
+def test_a_table_or_a_query_is_for_sqlite_only(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("title\nBread\n")
+    for choice in ({"table": "t"}, {"query": "SELECT 1"}):
+        with pytest.raises(InputError, match=r"a\.csv: a table or a query can be chosen in an SQLite file only"):
+            open_source(str(tmp_path / "a.csv"), **choice)
+
+
+def test_a_table_or_a_query_is_handed_to_sqlite(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.write_bytes(sqlite(tmp_path))
+    assert open_source(str(path), table="T").name.endswith("#t")
+    (row,) = open_source(str(path), query="SELECT upper(title) AS loud FROM t").iter_rows()
+    assert row.values == {"loud": "BREAD"}
+
+
+def test_a_prefix_that_is_registered_is_asked_and_takes_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('[{"title": "Bread"}]')
+    monkeypatch.setattr(opener, "PREFIXES", {"known": lambda question, offline: JsonRows(Path(question))})
+    assert open_source(f"known:{path}").name == str(path.resolve())
+    with pytest.raises(InputError, match="SQLite file only"):
+        open_source(f"known:{path}", table="t")
+    with pytest.raises(InputError, match="there is no such file"):
+        open_source(f"other:{path}")

@@ -1,0 +1,165 @@
+"""Rows from Parquet: nested values, dates, batches, and files that are broken."""
+
+import gzip
+import io
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zstandard
+from arro3.core import Array, DataType, Field, Table, list_array, struct_array
+from arro3.io import write_parquet
+
+from pinakes.errors import InputError
+from pinakes.sources.parquet_rows import BATCH_ROWS, ParquetRows
+
+pytestmark = pytest.mark.row("N1")
+
+ROWS = BATCH_ROWS * 2 + 100
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".zst": zstandard.compress,
+    ".gz": gzip.compress,
+}
+
+
+def texts(*values: str | None) -> Array:
+    return Array(list(values), DataType.string())
+
+
+def packed(columns: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    write_parquet(Table.from_pydict(columns), file)
+    return file.getvalue()
+
+
+def source(folder: Path, content: bytes, name: str = "a.parquet") -> ParquetRows:
+    path = folder / name
+    path.write_bytes(content)
+    return ParquetRows(path)
+
+
+def values(folder: Path, columns: dict[str, Any]) -> list[Any]:
+    rows = list(source(folder, packed(columns)).iter_rows())
+    assert not any(row.problem for row in rows)
+    return [row.values for row in rows]
+
+
+def numbered(count: int) -> bytes:
+    return packed(
+        {
+            "id": Array(list(range(count)), DataType.int64()),
+            "title": texts(*(f"Käse {number}" for number in range(count))),
+        }
+    )
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_rows_of_many_batches_come_in_order_with_their_places(tmp_path: Path, suffix: str) -> None:
+    rows = list(source(tmp_path, PACKERS[suffix](numbered(ROWS)), f"a.parquet{suffix}").iter_rows())
+    assert [row.values for row in rows] == [{"id": number, "title": f"Käse {number}"} for number in range(ROWS)]
+    assert [row.place for row in rows] == [f"row {number}" for number in range(1, ROWS + 1)]
+
+
+@pytest.mark.parametrize("start", [0, 1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, ROWS - 1, ROWS, ROWS + 9])
+def test_reading_on_gives_the_rows_after_those_passed_over(tmp_path: Path, start: int) -> None:
+    rows = source(tmp_path, numbered(ROWS))
+    assert list(rows.iter_rows(start=start)) == list(rows.iter_rows())[start:]
+
+
+def test_lists_and_structs_are_lists_and_dictionaries(tmp_path: Path) -> None:
+    offsets = Array(np.array([0, 2, 2, 3], dtype=np.int32))
+    authors = list_array(offsets, texts("Ada", "Ben", "Cy"))
+    pages = Array([1, 2, None], DataType.int64())
+    fields = [Field("pages", DataType.int64()), Field("by", texts("x").type)]
+    nested = struct_array([pages, texts("a", None, "c")], fields=fields)
+    rows = values(tmp_path, {"authors": authors, "book": nested})
+    assert [row["authors"] for row in rows] == [["Ada", "Ben"], [], ["Cy"]]
+    assert [row["book"] for row in rows] == [
+        {"pages": 1, "by": "a"},
+        {"pages": 2, "by": None},
+        {"pages": None, "by": "c"},
+    ]
+
+
+def test_dates_and_times_are_dates_and_times(tmp_path: Path) -> None:
+    days = Array(np.array([18263, -365], dtype=np.int32)).cast(DataType.date32())
+    moments = Array(np.array([0, 1_577_934_245_000_000], dtype=np.int64))
+    columns = {
+        "day": days,
+        "at": moments.cast(DataType.timestamp("us")),
+        "utc": moments.cast(DataType.timestamp("us", tz="UTC")),
+    }
+    first, second = values(tmp_path, columns)
+    assert [first["day"], second["day"]] == [date(2020, 1, 2), date(1969, 1, 1)]
+    assert second["at"] == datetime(2020, 1, 2, 3, 4, 5)
+    assert second["utc"] == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_exact_numbers_and_bytes_are_values_that_a_record_can_hold(tmp_path: Path) -> None:
+    columns = {
+        "price": Array([1.25, 3.0], DataType.float64()).cast(DataType.decimal128(9, 2)),
+        "amount": Array([7, 8], DataType.int64()).cast(DataType.decimal128(9, 0)),
+        "text": Array(["é".encode(), b"\x89PNG\xff"], DataType.binary()),
+        "length": Array(np.array([90, 0], dtype=np.int64)).cast(DataType.duration("s")),
+    }
+    first, second = values(tmp_path, columns)
+    assert (first["price"], first["amount"], first["text"], first["length"]) == (1.25, 7, "é", "0:01:30")
+    assert second["text"] is None
+    assert {type(first[name]) for name in ("price", "amount")} == {float, int}
+
+
+def test_a_missing_value_is_none(tmp_path: Path) -> None:
+    assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
+
+
+def test_a_time_that_python_has_no_value_for_is_the_problem_of_its_row_alone(tmp_path: Path) -> None:
+    moments = Array(np.array([0, 2**61, 0], dtype=np.int64)).cast(DataType.timestamp("us"))
+    rows = list(source(tmp_path, packed({"id": texts("1", "2", "3"), "at": moments})).iter_rows())
+    assert [bool(row.problem) for row in rows] == [False, True, False]
+    assert "'at' cannot be read: year" in (rows[1].problem or "")
+    assert rows[2].values == {"id": "3", "at": datetime(1970, 1, 1)}
+
+
+def test_rows_are_counted_but_not_those_of_a_packed_file(tmp_path: Path) -> None:
+    assert source(tmp_path, numbered(ROWS)).count_rows() == ROWS
+    assert source(tmp_path, gzip.compress(numbered(5)), "a.parquet.gz").count_rows() is None
+
+
+def test_a_file_without_rows_gives_none(tmp_path: Path) -> None:
+    assert list(source(tmp_path, numbered(0)).iter_rows()) == []
+
+
+def test_the_source_is_whole_and_named_by_its_path(tmp_path: Path) -> None:
+    rows = source(tmp_path, numbered(1))
+    assert rows.is_whole
+    assert rows.name == str((tmp_path / "a.parquet").resolve())
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("content", [b"", b"PAR", b"id,title\n1,a\n", bytes(500), b"PAREencrypted"])
+def test_what_is_no_parquet_is_refused_by_name(tmp_path: Path, content: bytes, suffix: str) -> None:
+    with pytest.raises(InputError, match=r"a\.parquet.*: not a Parquet file"):
+        list(source(tmp_path, PACKERS[suffix](content), f"a.parquet{suffix}").iter_rows())
+
+
+@pytest.mark.parametrize("kept", [4, 100, 5_000, -1, -5, -200])
+def test_a_file_cut_short_is_refused_by_name(tmp_path: Path, kept: int) -> None:
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
+        list(source(tmp_path, numbered(ROWS)[:kept]).iter_rows())
+
+
+def test_a_damaged_page_is_refused_by_name(tmp_path: Path) -> None:
+    content = bytearray(numbered(ROWS))
+    middle = len(content) // 2
+    content[middle : middle + 2_000] = b"\xff" * 2_000
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
+        list(source(tmp_path, bytes(content)).iter_rows())
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        ParquetRows(tmp_path / "nothing.parquet")

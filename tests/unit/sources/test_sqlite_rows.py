@@ -1,0 +1,358 @@
+"""Rows from SQLite: the main table, what its keys point at, queries, and files that are broken."""
+
+import gzip
+import hashlib
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+import zstandard
+
+from pinakes.errors import InputError
+from pinakes.sources.sqlite_rows import SqliteRows
+
+pytestmark = pytest.mark.row("N1")
+
+BOOKS = """
+CREATE TABLE author (id INTEGER PRIMARY KEY, born INTEGER, name TEXT);
+CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER REFERENCES author, price REAL);
+CREATE TABLE book_author (book_id INTEGER, author_id INTEGER, PRIMARY KEY (book_id, author_id));
+INSERT INTO author VALUES (1, 1815, 'Ada'), (2, 1912, 'Alan');
+INSERT INTO book VALUES (10, 'On engines and their many uses', 1, 9.5),
+                        (11, 'On numbers that can be computed', 2, NULL),
+                        (12, 'Nobody wrote this long title', 99, 1), (13, 'Nor this, which is as long', NULL, 1);
+INSERT INTO book_author SELECT value, value FROM generate_series(1, 500);
+"""
+PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstandard.compress, ".gz": gzip.compress}
+
+
+def made(folder: Path, sql: str, name: str = "a.sqlite") -> Path:
+    path = folder / name
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute(sql.replace("generate_series(1, 500)", SERIES)).fetchall()
+    return path
+
+
+SERIES = "(WITH RECURSIVE s(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM s LIMIT 500) SELECT value FROM s)"
+
+
+def values(source: SqliteRows) -> list[Any]:
+    rows = list(source.iter_rows())
+    assert not any(row.problem for row in rows)
+    return [row.values for row in rows]
+
+
+def rows_of(folder: Path, sql: str, table: str | None = None) -> list[Any]:
+    return values(SqliteRows(made(folder, sql), table))
+
+
+def test_the_table_with_the_most_text_is_read_and_the_others_are_named(tmp_path: Path) -> None:
+    source = SqliteRows(made(tmp_path, BOOKS))
+    assert source.name == f"{(tmp_path / 'a.sqlite').resolve()}#book"
+    assert source.other_tables == ("author", "book_author")
+    assert source.id_column == "id"
+    assert source.count_rows() == 4
+    assert source.is_whole
+
+
+def test_a_foreign_key_is_joined_by_the_name_of_what_it_points_at(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, BOOKS)
+    assert rows[0] == {
+        "id": 10,
+        "title": "On engines and their many uses",
+        "author_id": 1,
+        "price": 9.5,
+        "author": "Ada",
+    }
+    assert [row["author"] for row in rows] == ["Ada", "Alan", None, None]
+
+
+def test_rows_have_their_places_and_can_be_read_on(tmp_path: Path) -> None:
+    source = SqliteRows(made(tmp_path, BOOKS))
+    rows = list(source.iter_rows())
+    assert [row.place for row in rows] == ["row 1", "row 2", "row 3", "row 4"]
+    assert [list(source.iter_rows(start=start)) for start in (1, 4, 9)] == [rows[1:], [], []]
+
+
+def test_a_table_can_be_named_in_any_case(tmp_path: Path) -> None:
+    source = SqliteRows(made(tmp_path, BOOKS), table="AUTHOR")
+    assert source.name.endswith("#author")
+    assert source.other_tables == ("book", "book_author")
+    assert [row["name"] for row in values(source)] == ["Ada", "Alan"]
+
+
+def test_a_table_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"no table 'bok' \(did you mean 'book'\?\); tables: author, book, book_author"
+    ):
+        SqliteRows(made(tmp_path, BOOKS), table="bok")
+
+
+def test_a_link_between_tables_is_not_the_main_one_however_many_rows_it_has(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE person (code TEXT PRIMARY KEY, name TEXT);
+    CREATE TABLE club (code TEXT PRIMARY KEY, name TEXT);
+    CREATE TABLE member (person TEXT REFERENCES person, club TEXT REFERENCES club, PRIMARY KEY (person, club));
+    INSERT INTO person VALUES ('p', 'Pat'); INSERT INTO club VALUES ('c', 'Chess, on Mondays');
+    INSERT INTO member SELECT 'a long text that is only a key ' || value, 'c' FROM generate_series(1, 500);
+    """
+    assert SqliteRows(made(tmp_path, sql)).name.endswith("#club")
+
+
+def test_a_link_is_read_where_there_is_nothing_else_to_read(tmp_path: Path) -> None:
+    sql = "CREATE TABLE pair (a INTEGER REFERENCES pair, b INTEGER REFERENCES pair, PRIMARY KEY (a, b))"
+    assert SqliteRows(made(tmp_path, sql)).count_rows() == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "column"),
+    [
+        ("Album", "AlbumId", "AlbumId"),
+        ("album", "id", "album_id"),
+        ("albums", "id", "album_id"),
+        ("MediaType", "MediaTypeId", "MediaTypeId"),
+        ("categories", "id", "category_id"),
+        ("boxes", "id", "boxId"),
+    ],
+)
+def test_a_key_that_is_not_declared_is_told_by_its_name(tmp_path: Path, target: str, key: str, column: str) -> None:
+    sql = f"""
+    CREATE TABLE {target} ({key} INTEGER PRIMARY KEY, Name TEXT);
+    CREATE TABLE track (id INTEGER PRIMARY KEY, name TEXT, {column} INTEGER);
+    INSERT INTO {target} VALUES (5, 'Five'); INSERT INTO track VALUES (1, 'One', 5);
+    """
+    assert rows_of(tmp_path, sql, "track") == [{"id": 1, "name": "One", column: 5, target.lower(): "Five"}]
+
+
+def test_a_name_like_a_key_s_that_is_none_points_nowhere(tmp_path: Path) -> None:
+    sql = (
+        "CREATE TABLE pa (x TEXT); CREATE TABLE t (paid INTEGER, id TEXT, bid TEXT); INSERT INTO t VALUES (1, 'a', 'b')"
+    )
+    assert rows_of(tmp_path, sql, "t") == [{"paid": 1, "id": "a", "bid": "b"}]
+
+
+def test_two_keys_into_one_table_and_one_into_its_own_are_named_by_their_roles(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE team (id INTEGER PRIMARY KEY, title TEXT);
+    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team(id), away_id INTEGER REFERENCES team(id),
+                       before_id INTEGER REFERENCES game(id), follows INTEGER REFERENCES game(id), report TEXT);
+    INSERT INTO team VALUES (1, 'Reds'), (2, 'Blues'); INSERT INTO game VALUES (7, 1, 2, 7, 7, 'A fine game');
+    """
+    (row,) = rows_of(tmp_path, sql, "game")
+    assert (row["home"], row["away"], row["before"]) == ("Reds", "Blues", "A fine game")
+    assert row["follows_game"] == "A fine game"
+
+
+def test_what_a_key_points_at_does_not_hide_a_column_of_that_name(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE genre (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO genre VALUES (1, 'Rock');
+    CREATE TABLE song (id INTEGER PRIMARY KEY, Genre TEXT, genre_id INTEGER); INSERT INTO song VALUES (1, 'own', 1);
+    """
+    assert rows_of(tmp_path, sql, "song") == [{"id": 1, "Genre": "own", "genre_id": 1, "genre_id_genre": "Rock"}]
+
+
+def test_a_row_is_named_by_its_first_text_where_no_column_is_a_name(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE place (id INTEGER PRIMARY KEY, size REAL, label VARCHAR(9), more TEXT);
+    CREATE TABLE bare (id INTEGER PRIMARY KEY, size REAL);
+    CREATE TABLE t (id INTEGER PRIMARY KEY, place_id INTEGER, bare_id INTEGER);
+    INSERT INTO place VALUES (1, 2.0, 'Here', 'x'); INSERT INTO bare VALUES (1, 2.0); INSERT INTO t VALUES (1, 1, 1);
+    """
+    assert rows_of(tmp_path, sql, "t") == [{"id": 1, "place_id": 1, "bare_id": 1, "place": "Here"}]
+
+
+def test_keys_of_several_columns_and_of_tables_that_are_gone_are_left_alone(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE pair (a INTEGER, b INTEGER, name TEXT, PRIMARY KEY (a, b));
+    CREATE TABLE t (x INTEGER, y INTEGER, z INTEGER REFERENCES gone, name TEXT, FOREIGN KEY (x, y) REFERENCES pair);
+    INSERT INTO t VALUES (1, 2, 3, 'n');
+    """
+    source = SqliteRows(made(tmp_path, sql), "t")
+    assert values(source) == [{"x": 1, "y": 2, "z": 3, "name": "n"}]
+    assert source.id_column is None
+
+
+def test_odd_names_are_read_as_they_are(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE "od""d; DROP TABLE x" ("a ""b" TEXT, "select" TEXT, "made" TEXT GENERATED ALWAYS AS ("select" || '!'));
+    INSERT INTO "od""d; DROP TABLE x" VALUES ('1', '2');
+    """
+    assert rows_of(tmp_path, sql) == [{'a "b': "1", "select": "2", "made": "2!"}]
+
+
+def test_bytes_are_their_text_or_nothing(tmp_path: Path) -> None:
+    sql = "CREATE TABLE t (a, b); INSERT INTO t VALUES (CAST('é' AS BLOB), x'89504E47FF')"
+    assert rows_of(tmp_path, sql) == [{"a": "é", "b": None}]
+
+
+def test_a_text_that_is_not_utf_8_is_the_problem_of_its_row_alone(tmp_path: Path) -> None:
+    sql = "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x'), (CAST(x'41FF' AS TEXT)), ('y')"
+    rows = list(SqliteRows(made(tmp_path, sql)).iter_rows())
+    assert [(row.place, bool(row.problem)) for row in rows] == [("row 1", False), ("row 2", True), ("row 3", False)]
+    assert "not UTF-8" in (rows[1].problem or "")
+
+
+def test_an_index_of_texts_beside_its_table_is_not_taken_for_the_table(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE note (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO note VALUES (1, 'short');
+    CREATE VIRTUAL TABLE note_index USING fts5(body);
+    INSERT INTO note_index VALUES ('a much longer text than that one');
+    """
+    source = SqliteRows(made(tmp_path, sql))
+    assert source.name.endswith("#note")
+    assert source.other_tables == ()
+
+
+def test_a_view_is_read_when_named(tmp_path: Path) -> None:
+    sql = f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS SELECT * FROM gone"
+    assert len(rows_of(tmp_path, sql, "cheap")) == 2
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 1 AS a, 2 AS a, 3 AS b;", "-- why\nselect 1 a, 2 a, 3 b ; -- end", " VALUES (1,2,3)"]
+)
+def test_a_query_gives_its_rows_under_names_told_apart(tmp_path: Path, query: str) -> None:
+    source = SqliteRows(made(tmp_path, BOOKS), query=query)
+    (row,) = values(source)
+    assert list(row.values()) == [1, 2, 3]
+    assert len(set(row)) == 3
+    assert (source.count_rows(), source.id_column, source.other_tables) == (None, None, ())
+    assert "#" in source.name
+    assert source.name != SqliteRows(tmp_path / "a.sqlite", query="SELECT 2").name
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "-- nothing",
+        "DELETE FROM book",
+        "WITH x AS (SELECT 1) DELETE FROM book",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE book",
+        "DROP TABLE book",
+        "INSERT INTO book(title) VALUES ('x') RETURNING id",
+        "PRAGMA user_version",
+        "PRAGMA journal_mode = DELETE",
+        "ATTACH 'other.db' AS other",
+        "VACUUM INTO 'copy.db'",
+        "EXPLAIN SELECT 1",
+    ],
+)
+def test_a_query_that_is_not_one_selection_is_refused(tmp_path: Path, query: str) -> None:
+    with pytest.raises(InputError, match=r"a\.sqlite: the query has to be one SELECT statement"):
+        SqliteRows(made(tmp_path, BOOKS), query=query)
+
+
+@pytest.mark.parametrize("query", ["SELECT nope FROM book", "SELECT * FROM gone", "SELEC 1", "SELECT 'open"])
+def test_a_query_that_cannot_be_run_is_refused_with_the_reason(tmp_path: Path, query: str) -> None:
+    with pytest.raises(InputError, match=r"a\.sqlite: the query cannot be run: "):
+        SqliteRows(made(tmp_path, BOOKS), query=query)
+
+
+def test_a_table_and_a_query_together_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a table or a query, not both"):
+        SqliteRows(made(tmp_path, BOOKS), table="book", query="SELECT 1")
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello", b"not a database " * 500, bytes(8192), hashlib.sha512(b"x").digest() * 100]
+)
+def test_what_is_no_database_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.sqlite: not an SQLite database, or an encrypted one"):
+        SqliteRows(path)
+
+
+def test_a_file_without_tables_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(InputError, match=r"empty\.db: it is empty"):
+        SqliteRows(tmp_path / "empty.db")
+    with pytest.raises(InputError, match=r"a\.sqlite: there is no table in it"):
+        SqliteRows(made(tmp_path, "CREATE TABLE t (a); DROP TABLE t"))
+
+
+@pytest.mark.parametrize("missing", [1, 4096, 5000])
+def test_a_database_cut_short_is_refused_by_name(tmp_path: Path, missing: int) -> None:
+    path = made(tmp_path, BOOKS)
+    path.write_bytes(path.read_bytes()[:-missing])
+    with pytest.raises(InputError, match=r"a\.sqlite: cannot be read"):
+        list(SqliteRows(path).iter_rows())
+
+
+def test_a_damaged_database_is_refused_by_name(tmp_path: Path) -> None:
+    path = made(tmp_path, BOOKS)
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(InputError, match=r"a\.sqlite: cannot be read as an SQLite database"):
+        list(SqliteRows(path, "book").iter_rows())
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_reading_leaves_the_file_and_its_folder_as_they_were(tmp_path: Path, journal: str) -> None:
+    path = made(tmp_path, f"PRAGMA journal_mode = {journal}; {BOOKS}")
+    before = path.read_bytes()
+    assert len(values(SqliteRows(path))) == 4
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["a.sqlite"]
+
+
+def test_what_another_process_has_only_logged_yet_is_read_too(tmp_path: Path) -> None:
+    path = made(tmp_path, f"PRAGMA journal_mode = wal; {BOOKS}")
+    with closing(apsw.Connection(str(path))) as writer:
+        writer.execute("INSERT INTO book(title) VALUES ('new')")
+        assert [row["title"] for row in values(SqliteRows(path))][-1] == "new"
+
+
+@pytest.mark.parametrize("name", ["a b.sqlite", "a?b#c%20.sqlite", "日本.db", "a'b;.sqlite3"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    assert len(values(SqliteRows(made(tmp_path, BOOKS, name)))) == 4
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_packed_database_is_read_from_a_copy_that_goes_with_the_source(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    path = tmp_path / f"b.sqlite{suffix}"
+    path.write_bytes(PACKERS[suffix](made(tmp_path, BOOKS).read_bytes()))
+    source = SqliteRows(path)
+    assert source.name == f"{path.resolve()}#book"
+    assert len(values(source)) == 4
+    assert len(list(copies.iterdir())) == 1
+    del source
+    assert list(copies.iterdir()) == []
+
+
+def test_a_packed_database_that_is_broken_is_refused_by_its_own_name_and_leaves_no_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    packed = gzip.compress(made(tmp_path, BOOKS).read_bytes())
+    path = tmp_path / "b.sqlite.gz"
+    for content in (packed[:-30], gzip.compress(b"no database" * 50)):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"b\.sqlite\.gz: "):
+            SqliteRows(path)
+        assert list(copies.iterdir()) == []
+
+
+@pytest.mark.data
+def test_the_real_music_database_gives_readable_tracks(shared_data: Any) -> None:
+    source = SqliteRows(shared_data / "music" / "chinook.sqlite")
+    rows = values(source)
+    assert source.name.endswith("#Track")
+    assert source.id_column == "TrackId"
+    assert len(rows) == source.count_rows() == 3_503
+    assert {"Album", "Genre", "PlaylistTrack"} <= set(source.other_tables)
+    assert all(row["album"] and row["genre"] and row["mediatype"] for row in rows)
+    assert all(row["AlbumId"] and row["GenreId"] for row in rows)

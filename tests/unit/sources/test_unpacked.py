@@ -1,0 +1,77 @@
+"""A file's content, plain and packed, whole and broken."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from pinakes.errors import InputError
+from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
+
+pytestmark = pytest.mark.row("N1")
+
+CONTENT = "käse 日本\n".encode() * 20_000
+PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstandard.compress, ".gz": gzip.compress}
+
+
+def read(path: Path) -> bytes:
+    with open_unpacked(path) as file:
+        return file.read()
+
+
+def written(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("spelling", [str.lower, str.upper])
+def test_a_packed_file_is_read_as_what_was_packed(tmp_path: Path, suffix: str, spelling: Callable[[str], str]) -> None:
+    path = written(tmp_path, spelling(f"a.csv{suffix}"), PACKERS[suffix](CONTENT))
+    assert is_packed(path)
+    assert read(path) == CONTENT
+
+
+def test_a_plain_file_is_read_as_it_is(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", CONTENT)
+    assert not is_packed(path)
+    assert read(path) == CONTENT
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_several_packed_parts_are_read_as_one(tmp_path: Path, suffix: str) -> None:
+    packed = PACKERS[suffix](CONTENT)
+    assert read(written(tmp_path, f"a{suffix}", packed + packed)) == CONTENT * 2
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("kept", [0.3, 0.9])
+def test_a_packed_file_cut_short_is_refused_by_name(tmp_path: Path, suffix: str, kept: float) -> None:
+    packed = PACKERS[suffix](CONTENT)
+    with pytest.raises(InputError, match=r"short\.csv.*cannot be read"):
+        read(written(tmp_path, f"short.csv{suffix}", packed[: int(len(packed) * kept)]))
+
+
+def test_a_gzip_file_damaged_within_is_refused_by_name(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(CONTENT))
+    packed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
+    with pytest.raises(InputError, match=r"a\.gz: cannot be read"):
+        read(written(tmp_path, "a.gz", bytes(packed)))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read(written(tmp_path, f"a{suffix}", b"plain text"))
+
+
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        require_file(tmp_path / "nothing")
+    with pytest.raises(InputError, match="a file is wanted, not a folder"):
+        require_file(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        require_file(tmp_path / ("long" * 200))

@@ -1,0 +1,231 @@
+"""The library: which catalogues are there, what spec each follows, and on which shelf it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, own_recipe
+from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
+from pinakes.errors import ExpectedError, InputError, NotFoundError, StorageError
+from pinakes.library import Installed, Library
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.sources.folder_rows import FolderRows
+from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.port import RowSource
+
+BOOKS = """
+name = "books"
+title = "Books"
+summary = "Novels."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+LONGER = BOOKS + '\n[fields.year]\ntype = "int"\nfilter = true\n'
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "catalogues")
+
+
+def names(library: Library) -> list[str]:
+    return [one.name for one in library.list_installed()]
+
+
+def test_a_library_that_is_not_there_yet_is_empty(library: Library) -> None:
+    assert library.list_installed() == []
+    with pytest.raises(NotFoundError, match="no catalogue 'anime'; installed: none; run: pinakes init"):
+        library.get_installed("anime")
+
+
+def test_a_catalogue_is_there_once_it_is_whole(library: Library) -> None:
+    place = library.reserve("films", "anime")
+    assert names(library) == []
+    library.complete(place, source="films.jsonl")
+    assert library.get_installed("films") == Installed(
+        name="films", spec_name="anime", folder=library.folder / "films", sources=("films.jsonl",)
+    )
+    assert names(library) == ["films"]
+
+
+def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(library: Library) -> None:
+    for name in ("films", "books"):
+        library.complete(library.reserve(name, "anime"), source="x")
+    with pytest.raises(NotFoundError, match=r"no catalogue 'film' \(did you mean 'films'\?\); installed: books, films"):
+        library.get_installed("film")
+
+
+@pytest.mark.parametrize("name", ["", "Films", "my films", "-films", "a/b", "..", "x" * 64, "filmé"])
+def test_a_name_that_is_none_is_refused_and_nothing_is_made(library: Library, name: str) -> None:
+    with pytest.raises(InputError, match="cannot name a catalogue"):
+        library.reserve(name, "anime")
+    assert not library.folder.exists()
+
+
+def test_an_own_spec_is_kept_with_its_catalogue(library: Library) -> None:
+    place = library.reserve("novels", "books", declaration=BOOKS)
+    library.complete(place, source="books.csv")
+    installed = library.get_installed("novels")
+    assert installed.spec_name == "books"
+    assert installed.own_declaration is not None
+    assert installed.own_declaration.read_text() == BOOKS
+
+
+def test_a_catalogue_of_a_built_in_spec_has_no_spec_of_its_own(library: Library) -> None:
+    place = library.reserve("films", "anime")
+    library.complete(place, source="x")
+    assert library.get_installed("films").own_declaration is None
+
+
+def test_an_own_spec_takes_the_place_of_the_one_before(library: Library) -> None:
+    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
+    place = library.reserve("novels", "books", declaration=LONGER)
+    assert place.own_declaration is not None
+    assert place.own_declaration.read_text() == LONGER
+    assert names(library) == ["novels"]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(library: Library, is_whole: bool) -> None:
+    own, built_in = library.reserve("novels", "books", declaration=BOOKS), library.reserve("films", "anime")
+    if is_whole:
+        library.complete(own, source="x")
+        library.complete(built_in, source="x")
+    for name, spec_name, declaration, holder in (
+        ("novels", "anime", None, "books"),
+        ("novels", "books", None, "books"),  # a built-in one of the same name is another
+        ("novels", "papers", BOOKS, "books"),
+        ("films", "anime", BOOKS, "anime"),
+        ("films", "music", None, "anime"),
+    ):
+        with pytest.raises(InputError, match=f"'{name}' is a catalogue of '{holder}', not of '{spec_name}'"):
+            library.reserve(name, spec_name, declaration=declaration)
+    assert own.own_declaration is not None
+    assert own.own_declaration.read_text() == BOOKS
+    assert built_in.own_declaration is None
+
+
+def test_the_kind_of_shelf_is_remembered_and_no_other_is_put_in_its_place(library: Library) -> None:
+    place = library.reserve("films", "anime", shelf="lance")
+    for _ in range(2):
+        with pytest.raises(InputError, match="'films' is on the lance shelf, not on the embedded shelf"):
+            library.reserve("films", "anime", shelf="embedded")
+        assert library.reserve("films", "anime", shelf="lance").shelf == "lance"
+        library.complete(place, source="x")
+    assert library.get_installed("films").shelf == "lance"
+
+
+def test_a_catalogue_from_before_shelves_were_named_is_on_the_embedded_one(library: Library) -> None:
+    (library.folder / "films").mkdir(parents=True)
+    (library.folder / "films" / "installed.json").write_text('{"spec": "anime"}')
+    assert library.get_installed("films") == Installed(
+        name="films", spec_name="anime", folder=library.folder / "films", shelf="embedded", sources=()
+    )
+
+
+def test_every_source_of_a_catalogue_is_remembered_once(library: Library) -> None:
+    for source in ("a.csv", "b.csv", "a.csv"):
+        library.complete(library.reserve("films", "anime"), source=source)
+    assert library.get_installed("films").sources == ("a.csv", "b.csv")
+
+
+def test_a_build_that_was_stopped_goes_on_in_the_same_place(library: Library) -> None:
+    first = library.reserve("novels", "books", declaration=BOOKS)
+    (first.folder / "part").write_text("kept")
+    again = library.reserve("novels", "books", declaration=BOOKS)
+    assert again == first
+    assert (again.folder / "part").read_text() == "kept"
+    assert names(library) == []
+
+
+def test_a_first_build_that_came_to_nothing_leaves_nothing_and_an_installed_catalogue_stays(library: Library) -> None:
+    place = library.reserve("novels", "books", declaration=BOOKS)
+    library.abandon(place)
+    assert not place.folder.exists()
+    place = library.reserve("novels", "books", declaration=BOOKS)
+    library.complete(place, source="x")
+    library.abandon(place)
+    assert names(library) == ["novels"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[]", "{}", '"anime"', "7"])
+def test_a_damaged_marker_is_said_to_be_with_what_to_do(library: Library, text: str) -> None:
+    library.complete(library.reserve("films", "anime"), source="x")
+    (library.folder / "films" / "installed.json").write_text(text)
+    with pytest.raises(StorageError, match=r"installed.json is damaged; write"):
+        library.list_installed()
+
+
+def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:
+    recipe = builtin_recipe("anime")
+    if declaration is not None:
+        recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="x"), declaration=declaration))
+    source = JsonRows(rows) if isinstance(rows, Path) else rows
+    add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"title": f"Title {number}", "year": 2000 + number, "sources": [f"https://x.org/{number}"]} for number in (1, 2)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_one(tmp_path: Path, rows: Path) -> None:
+    app = App(Settings(home=tmp_path / "home"))
+    add(app, rows, "novels", LONGER)
+    add(app, rows, "films", None)
+    try:
+        assert app.open_catalogue("novels").spec == compile_text(LONGER, origin="x")
+        assert app.open_catalogue("films").spec == get_builtin("anime").spec
+        assert app.open_catalogue("novels") is app.open_catalogue("novels")
+    finally:
+        app.close()
+
+
+def test_the_rows_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Path, rows: Path) -> None:
+    app = App(Settings(home=tmp_path / "home"))
+    add(app, rows, "novels", BOOKS)
+    add(app, rows, "novels", LONGER)
+    try:
+        reader = app.open_catalogue("novels").shelf.reader()
+        records = reader.fetch(reader.scan(scope=WHOLE, limit=10), scope=WHOLE).values()
+        assert sorted((record.get("title"), record.get("year")) for record in records) == [
+            ("Title 1", 2001),
+            ("Title 2", 2002),
+        ]
+    finally:
+        app.close()
+
+
+def test_the_files_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
+    app = App(Settings(home=tmp_path / "home"))
+    add(app, FolderRows(tmp_path / "pages"), "pages", BOOKS)
+    longer = BOOKS + '\n[fields.text]\ntype = "text"\nsearch = true\n'
+    add(app, FolderRows(tmp_path / "pages"), "pages", longer)
+    try:
+        reader = app.open_catalogue("pages").shelf.reader()
+        (record,) = reader.fetch(reader.scan(scope=WHOLE, limit=10), scope=WHOLE).values()
+        assert "Flour and water." in str(record.get("text"))
+    finally:
+        app.close()
+
+
+def test_a_shelf_of_an_unknown_kind_is_said_to_be(tmp_path: Path, rows: Path) -> None:
+    app = App(Settings(home=tmp_path / "home"))
+    add(app, rows, "films", None)
+    marker = app.library.get_installed("films").folder / "installed.json"
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "shelf": "papyrus"}))
+    with pytest.raises(ExpectedError, match="papyrus"):
+        app.open_catalogue("films")

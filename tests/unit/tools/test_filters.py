@@ -1,0 +1,311 @@
+"""Filters as clients write them: the schema that says what is right, and the reading that refuses what is wrong."""
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Range
+from pinakes.tools.filters import filter_schema, filterable, parse_filters
+
+SHOP = """
+name = "shop"
+title = "Shop"
+summary = "Things to buy."
+
+[kinds.book]
+[kinds.toy]
+
+[fields.title]
+type = "text"
+role = "title"
+
+[fields.maker]
+type = "text"
+filter = "equals"
+
+[fields.colours]
+type = "text[]"
+filter = "any-of"
+
+[fields.marks]
+type = "tag[]"
+filter = "all-of"
+
+[fields.state]
+type = "enum"
+values = ["NEW", "USED"]
+filter = true
+facet = true
+
+[fields.year]
+type = "int"
+role = "time"
+filter = true
+
+[fields.price]
+type = "float"
+filter = true
+
+[fields.weight]
+type = "int"
+filter = true
+
+[fields.arrived]
+type = "date"
+filter = true
+
+[fields.sold]
+type = "date"
+filter = true
+
+[fields.blurb]
+type = "text"
+"""
+
+CARS = """
+name = "cars"
+title = "Cars"
+summary = "Things to drive."
+
+[kinds.car]
+[kinds.van]
+
+[fields.title]
+type = "text"
+role = "title"
+
+[fields.state]
+type = "enum"
+values = ["NEW", "SCRAP"]
+filter = true
+facet = true
+
+[fields.year]
+type = "int"
+role = "time"
+filter = true
+
+[fields.doors]
+type = "int"
+filter = true
+"""
+
+GOOD: list[tuple[dict[str, Any], Any]] = [
+    ({"maker": ["Ravensburger"]}, AnyOf("maker", ("Ravensburger",))),
+    ({"colours": ["red", "blue"]}, AnyOf("colours", ("red", "blue"))),
+    ({"marks": ["wood", "safe"]}, AllOf("marks", ("wood", "safe"))),
+    ({"state": ["NEW", "USED"]}, AnyOf("state", ("NEW", "USED"))),
+    ({"price": {"min": 1.5, "max": 9}}, Range("price", 1.5, 9.0)),
+    ({"price": {"min": 0}}, Range("price", 0.0, None)),
+    ({"weight": {"max": -3}}, Range("weight", None, -3.0)),
+    ({"weight": {"min": 7, "max": 7}}, Range("weight", 7.0, 7.0)),
+    ({"arrived": {"min": "2015-04-30"}}, Range("arrived", 735718.0, None)),
+    ({"sold": {"min": "0001-01-01", "max": "0001-01-02"}}, Range("sold", 1.0, 2.0)),
+    ({"kind": ["toy"]}, AnyOf(KIND_FIELD, ("toy",))),
+]
+
+REFUSED_BY_BOTH: list[tuple[dict[str, Any], str]] = [
+    ({"prize": {"min": 1}}, r"'filters.prize'.*did you mean 'price'\?.*filterable: maker, colours"),
+    ({"blurb": ["x"]}, r"'filters.blurb': 'shop' cannot be filtered by it"),
+    ({"colours": {"min": 1}}, r"'filters.colours' is a list of texts, as in \[\"a\", \"b\"\]"),
+    ({"colours": 7}, "'filters.colours' is a list of texts"),
+    ({"colours": ["red", 7]}, "'filters.colours' is a list of texts"),
+    ({"colours": [["red"]]}, "'filters.colours' is a list of texts"),
+    ({"state": ["NEWER"]}, r"'filters.state': no value 'NEWER' \(did you mean 'NEW'\?\); one of NEW, USED"),
+    ({"kind": ["toys"]}, r"'filters.kind': no value 'toys' \(did you mean 'toy'\?\); one of book, toy"),
+    ({"price": 7}, r"'filters.price' is a range, as in {\"min\": 1, \"max\": 9}"),
+    ({"price": [1, 9]}, "'filters.price' is a range"),
+    ({"price": {"min": "cheap"}}, "'filters.price': 'cheap' is not a number"),
+    ({"price": {"max": True}}, "'filters.price': 'True' is not a number"),
+    ({"price": {"max": [1]}}, "'filters.price'.* is not a number"),
+    ({"arrived": "2015-04-30"}, "'filters.arrived' is a range"),
+    ({"price": {"min": 1, "middle": 5}}, "'filters.price' is a range"),
+]
+
+REFUSED_BY_THE_READING_ALONE: list[tuple[dict[str, Any], str]] = [
+    ({"price": {"min": 9, "max": 1}}, "'filters.price': min is greater than max"),
+    ({"price": {"min": float("nan")}}, "'filters.price': 'nan' is not a number"),
+    ({"price": {"max": float("inf")}}, "'filters.price': 'inf' is not a number"),
+    ({"arrived": {"min": "2016-01-01", "max": "2015-12-31"}}, "'filters.arrived': min is greater than max"),
+    ({"arrived": {"min": "yesterday"}}, "'filters.arrived': 'yesterday' is not a date; 2015-04-30 is one"),
+    ({"arrived": {"min": "2015-02-29"}}, "'2015-02-29' is not a date"),
+    ({"arrived": {"max": ""}}, "'filters.arrived': '' is not a date"),
+]
+"""What a schema cannot say, or only at a length that every turn of an assistant would pay for."""
+
+EMPTY: list[dict[str, Any]] = [
+    {"colours": []},
+    {"state": []},
+    {"kind": []},
+    {"price": {}},
+    {"arrived": {}},
+    {"colours": None, "price": None},
+]
+
+
+@pytest.fixture(scope="module")
+def shop() -> CatalogueSpec:
+    return compile_text(SHOP, origin="shop")
+
+
+@pytest.fixture(scope="module")
+def cars() -> CatalogueSpec:
+    return compile_text(CARS, origin="cars")
+
+
+def validator(*specs: CatalogueSpec) -> Draft202012Validator:
+    """Return a validator of the filters over these catalogues, as a tool's input schema has them."""
+    schema, definitions = filter_schema(specs)
+    whole = {**schema, "$defs": definitions}
+    Draft202012Validator.check_schema(whole)
+    return Draft202012Validator(whole)
+
+
+@pytest.mark.parametrize(("filters", "wanted"), GOOD, ids=str)
+def test_a_right_filter_becomes_its_condition_and_fits_the_schema(
+    shop: CatalogueSpec, filters: dict[str, Any], wanted: Any
+) -> None:
+    assert parse_filters(filters, shop) == [wanted]
+    assert validator(shop).is_valid(filters)
+
+
+def test_several_filters_become_a_condition_each_and_none_becomes_none(shop: CatalogueSpec) -> None:
+    asked = {"maker": ["A"], "price": {"min": 1}}
+    assert parse_filters(asked, shop) == [AnyOf("maker", ("A",)), Range("price", 1.0, None)]
+    assert parse_filters({}, shop) == []
+    assert validator(shop).is_valid({})
+
+
+@pytest.mark.parametrize(("filters", "message"), REFUSED_BY_BOTH, ids=str)
+def test_a_wrong_form_is_refused_by_its_name_with_what_would_be_right_and_by_the_schema(
+    shop: CatalogueSpec, filters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_filters(filters, shop)
+    assert not validator(shop).is_valid(filters)
+
+
+@pytest.mark.parametrize(("filters", "message"), REFUSED_BY_THE_READING_ALONE, ids=str)
+def test_a_value_that_cannot_be_is_refused_by_its_name_with_what_would_be_right(
+    shop: CatalogueSpec, filters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_filters(filters, shop)
+
+
+@pytest.mark.parametrize("filters", EMPTY, ids=str)
+def test_a_filter_with_nothing_in_it_filters_nothing(shop: CatalogueSpec, filters: dict[str, Any]) -> None:
+    assert parse_filters(filters, shop) == []
+    assert validator(shop).is_valid({name: asked for name, asked in filters.items() if asked is not None})
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5_000], ids=["great", "small", "endless"])
+def test_a_number_too_great_for_any_column_is_refused(shop: CatalogueSpec, number: int) -> None:
+    with pytest.raises(InputError, match=r"'filters\.price': the number is too great"):
+        parse_filters({"price": {"min": number}}, shop)
+
+
+def test_a_misspelt_kind_is_told_of_it(shop: CatalogueSpec) -> None:
+    with pytest.raises(InputError, match=r"did you mean 'kind'\?.*filterable: .*, kind$"):
+        parse_filters({"kinds": ["toy"]}, shop)
+
+
+def test_one_value_need_not_be_in_a_list(shop: CatalogueSpec) -> None:
+    assert parse_filters({"state": "NEW", "marks": "wood"}, shop) == [
+        AnyOf("state", ("NEW",)),
+        AllOf("marks", ("wood",)),
+    ]
+
+
+def test_a_value_of_an_enum_is_known_in_any_case(shop: CatalogueSpec) -> None:
+    parse_filters({"state": ["new", "Used"]}, shop)
+
+
+def test_a_long_value_is_not_repeated_whole_in_the_refusal(shop: CatalogueSpec) -> None:
+    for filters in ({"state": ["x" * 10_000]}, {"price": {"min": "x" * 10_000}}, {"arrived": {"min": "x" * 10_000}}):
+        with pytest.raises(InputError) as caught:
+            parse_filters(filters, shop)
+        assert len(caught.value.message) < 300
+
+
+def test_the_schema_names_every_field_that_can_be_filtered_by_and_no_other(shop: CatalogueSpec) -> None:
+    schema, _ = filter_schema([shop])
+    assert set(schema["properties"]) == {field.name for field in filterable(shop)} | {"kind"}
+    assert schema["additionalProperties"] is False
+    assert "blurb" not in schema["properties"]
+
+
+def test_the_schema_lists_the_values_of_an_enum_and_the_kinds(shop: CatalogueSpec) -> None:
+    properties = filter_schema([shop])[0]["properties"]
+    assert properties["state"] == {"type": "array", "items": {"enum": ["NEW", "USED"]}}
+    assert properties["kind"] == {"type": "array", "items": {"enum": ["book", "toy"]}}
+
+
+def test_a_form_that_several_fields_have_is_written_once_and_referred_to(shop: CatalogueSpec) -> None:
+    schema, definitions = filter_schema([shop])
+    properties = schema["properties"]
+    assert properties["price"] == properties["weight"]
+    assert properties["arrived"] == properties["sold"]
+    assert properties["maker"] == properties["colours"] == properties["marks"]
+    used = {form["$ref"].removeprefix("#/$defs/") for form in properties.values() if "$ref" in form}
+    assert used == set(definitions)
+    assert len(definitions) == 3
+
+
+def test_a_form_that_one_field_has_stands_in_its_place(shop: CatalogueSpec, cars: CatalogueSpec) -> None:
+    schema, definitions = filter_schema([shop, cars])
+    assert definitions == {}
+    assert schema["properties"]["year"]["properties"] == {"min": {"type": "number"}, "max": {"type": "number"}}
+
+
+def test_the_schema_of_several_catalogues_has_what_can_be_browsed_or_is_about_time(
+    shop: CatalogueSpec, cars: CatalogueSpec
+) -> None:
+    schema, _ = filter_schema([shop, cars])
+    assert set(schema["properties"]) == {"state", "year", "kind"}
+    assert schema["properties"]["kind"]["items"]["enum"] == ["book", "car", "toy", "van"]
+    both = validator(shop, cars)
+    assert both.is_valid({"year": {"min": 1990}, "state": ["NEW"], "kind": ["van"]})
+    assert both.is_valid({"doors": {"min": 3}})  # the others may be used as well
+    assert not both.is_valid({"year": {"min": "then"}})
+    assert not both.is_valid({"state": ["BROKEN"]})
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_enum_that_two_catalogues_have_allows_the_values_of_both(
+    shop: CatalogueSpec, cars: CatalogueSpec, order: int
+) -> None:
+    both = validator(*[shop, cars][::order])
+    assert both.is_valid({"state": ["USED", "SCRAP", "NEW"]})
+    assert not both.is_valid({"state": ["BROKEN"]})
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_field_that_two_catalogues_have_in_different_forms_may_be_written_in_either(
+    shop: CatalogueSpec, cars: CatalogueSpec, order: int
+) -> None:
+    in_words = 'type = "text"\nfacet = true\nfilter = true'
+    other = compile_text(CARS.replace('type = "int"\nrole = "time"\nfilter = true', in_words), origin="other")
+    both = validator(*[shop, other][::order])
+    assert both.is_valid({"year": {"min": 1}})
+    assert both.is_valid({"year": ["the nineties"]})
+    assert not both.is_valid({"year": 1990})
+
+
+def test_a_catalogue_without_filters_allows_only_no_filter() -> None:
+    bare = compile_text(
+        'name = "bare"\ntitle = "Bare"\nsummary = "x"\n[fields.title]\ntype = "text"\nrole = "title"\n', origin="bare"
+    )
+    assert validator(bare).is_valid({})
+    assert not validator(bare).is_valid({"kind": ["record"]})
+    with pytest.raises(InputError, match=r"'filters.kind': 'bare' cannot be filtered by it"):
+        parse_filters({"kind": ["record"]}, bare)
+
+
+@pytest.mark.parametrize("name", ["anime", "music"])
+def test_the_filters_of_built_in_catalogues_have_a_valid_schema(name: str) -> None:
+    validator(get_builtin(name).spec)

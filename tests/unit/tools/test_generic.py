@@ -1,0 +1,704 @@
+"""`search`, `fetch`, `similar` and `browse`, and the resources beside them, over small catalogues in memory."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError, NotFoundError
+from pinakes.gate.gate import Answer, Gate
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.model.scope import WHOLE, Sight
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.calibrate import calibrate
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Put
+from pinakes.tools.addresses import address_of, parse_address, uri_of
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import generic_resources, generic_tools
+
+BOOKS = """
+name = "books"
+title = "Books"
+summary = "Novels and handbooks."
+
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25, fuzzy = true }
+
+[fields.type]
+type = "enum"
+values = ["NOVEL", "HANDBOOK"]
+filter = true
+facet = true
+
+[fields.pages]
+type = "int"
+filter = true
+
+[fields.year]
+type = "int"
+filter = true
+
+[fields.subjects]
+type = "tag[]"
+filter = true
+facet = true
+
+[fields.blurb]
+type = "text"
+role = "body"
+search = true
+
+[embed]
+template = "{title}. {blurb}"
+"""
+PLANTS = BOOKS.replace('"books"', '"plants"').replace('"Books"', '"Plants"').replace("NOVEL", "TREE")
+WORDS = ("star", "pilot", "robot", "garden", "king", "winter", "summer", "river", "road", "war", "love", "song")
+STAFF = "staff"
+OUTSIDER = Principal(
+    name="outsider", actions=frozenset({Action.ACCESS_CATALOG}), sight=Sight(frozenset({"another audience"}))
+)
+INSIDER = replace(OUTSIDER, name="insider", sight=Sight(frozenset({STAFF})))
+RECORD_TEMPLATE = "pinakes://{catalogue}/{+id}"
+VALUE_TEMPLATE = "pinakes-values://{catalogue}/{field}/{value}"
+
+
+def book(name: str, blurb: str = "", **fields: Any) -> Record:
+    subjects = tuple(Tag("", one) for one in fields.pop("subjects", ()))
+    values = {"title": name, "type": "NOVEL", "blurb": blurb, "subjects": subjects, **fields}
+    return Record(
+        id=RecordId(name), fields={key: value for key, value in values.items() if value not in ("", (), None)}
+    )
+
+
+@dataclass(frozen=True)
+class Served:
+    """Catalogues behind a gate."""
+
+    gate: Gate
+
+    def call(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
+        return self.gate.call(principal, tool, arguments)
+
+    def ask(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must answer as its schema says, and return its structured content."""
+        answer = self.call(tool, principal=principal, **arguments)
+        assert not answer.is_error, answer.text
+        spec = self.gate.get_tool(principal, tool)
+        jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
+        assert answer.structured is not None
+        return answer.structured
+
+    def refusal(self, tool: str, **arguments: Any) -> tuple[str | None, str]:
+        answer = self.call(tool, **arguments)
+        return answer.error_code, answer.text
+
+    def ids(self, query: str, **arguments: Any) -> list[str]:
+        return [one["id"] for one in self.ask("search", query=query, **arguments)["results"]]
+
+    def pages(self, query: str, **arguments: Any) -> Iterator[list[str]]:
+        """Yield the ids of each page of a search, to the last."""
+        cursor: dict[str, str] = {}
+        while True:
+            page = self.ask("search", query=query, **arguments, **cursor)
+            yield [one["id"] for one in page["results"]]
+            if not page["has_more"]:
+                assert page["cursor"] is None
+                return
+            cursor = {"cursor": page["cursor"]}
+
+
+def opened(shelved: Any, *, name: str | None = None) -> OpenCatalogue:
+    """Return a catalogue in memory as the app would open it."""
+    shelf, embedder = shelved.shelf, shelved.embedder
+    return OpenCatalogue(
+        name=name or shelved.spec.name,
+        spec=shelved.spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        calibration=calibrate(shelf.reader(), shelved.spec, embedder),
+    )
+
+
+def serve(*catalogues: OpenCatalogue) -> Served:
+    return Served(Gate(generic_tools(catalogues), generic_resources(catalogues)))
+
+
+@pytest.fixture(scope="module")
+def books_spec() -> CatalogueSpec:
+    return compile_text(BOOKS, origin="books")
+
+
+@pytest.fixture
+def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
+    """The anime catalogue, with a few records."""
+    shelved.put(
+        anime("Star Pilots", synopsis="Pilots race between stars.", tags=["space"], year=1998, episodes=26),
+        anime("The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010, type="MOVIE"),
+        anime("Space Bread", synopsis="A bakery among stars.", tags=["space", "gourmet"], year=2015),
+    )
+    return shelved
+
+
+@pytest.fixture
+def novels(new_shelved: Callable[[CatalogueSpec], Any], books_spec: CatalogueSpec) -> Any:
+    """The books catalogue, with a few records."""
+    books = new_shelved(books_spec)
+    books.put(
+        book("Bread at Home", "How to bake bread, rolls and cakes.", type="HANDBOOK", year=2001, subjects=["cooking"]),
+        book("The Lighthouse", "A keeper alone with the sea.", year=1927, pages=209, subjects=["sea", "solitude"]),
+        book("Pilots of the Night", "Pilots carry mail between stars and storms.", year=1931, subjects=["flight"]),
+    )
+    return books
+
+
+@pytest.fixture
+def served(stories: Any, novels: Any) -> Served:
+    return serve(opened(stories), opened(novels))
+
+
+@pytest.mark.row("N9")
+def test_a_search_over_all_catalogues_finds_the_records_of_each(served: Served) -> None:
+    found = served.ask("search", query="pilots between stars")
+    assert {one["catalogue"] for one in found["results"]} == {"anime", "books"}
+    assert {one["id"] for one in found["results"][:2]} == {"anime/Star Pilots", "books/Pilots of the Night"}
+    assert found["total"] == 6
+    assert found["notes"] == []
+
+
+@pytest.mark.row("N9")
+def test_a_merged_list_falls_in_strength_and_breaks_ties_by_name_and_id(served: Served) -> None:
+    results = served.ask("search", query="bread", limit=50)["results"]
+    order = [(-one["score"], one["catalogue"], one["id"]) for one in results]
+    assert order == sorted(order)
+    assert served.ids("bread", limit=50) == [one["id"] for one in results]
+
+
+@pytest.mark.row("N9")
+@pytest.mark.parametrize("limit", [1, 3, 10])
+def test_a_catalogue_full_of_weak_matches_does_not_push_the_right_record_of_another_down(
+    stories: Any, novels: Any, anime: Callable[..., Record], limit: int
+) -> None:
+    stories.put(
+        *(
+            anime(f"Weak {place}", synopsis=" ".join(["keeper", *WORDS[place % 7 :], *WORDS[: place % 5]]))
+            for place in range(60)
+        )
+    )
+    served = serve(opened(stories), opened(novels))
+    assert served.ids("a keeper alone with the sea", limit=limit)[0] == "books/The Lighthouse"
+    assert served.ids("the lighthouse", limit=limit)[0] == "books/The Lighthouse"
+
+
+@pytest.mark.row("N9")
+def test_the_order_in_which_catalogues_are_served_does_not_matter(stories: Any, novels: Any) -> None:
+    one_way = serve(opened(stories), opened(novels)).ask("search", query="bread and stars")
+    other_way = serve(opened(novels), opened(stories)).ask("search", query="bread and stars")
+    assert one_way == other_way
+
+
+@pytest.mark.row("N9")
+def test_a_catalogue_without_vectors_takes_part_by_its_words_and_it_is_said(stories: Any, books_spec: Any) -> None:
+    shelf = MemoryShelf(books_spec)
+    shelf.apply([Put(record=book("Glaciers", "Slow rivers of ice.")), Put(record=book("Deserts", "Sand."))])
+    books = OpenCatalogue(
+        name="books",
+        spec=books_spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=stories.embedder),
+        recommender=Recommender(shelf=shelf, embedder=stories.embedder, this_year=lambda: 2026),
+    )
+    found = serve(opened(stories), books).ask("search", query="slow rivers of ice")
+    assert found["results"][0]["id"] == "books/Glaciers"
+    assert found["results"][0]["relevance"] == "RELEVANT"
+    assert found["notes"] == ["books: searched by words alone (the catalogue has no vectors)"]
+
+
+@pytest.mark.row("N9")
+def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(stories: Any, novels: Any) -> None:
+    served = serve(opened(stories), opened(novels))
+    for one in (stories, novels):
+        one.embedder.problem = "it is asleep"
+    found = served.ask("search", query="a keeper alone with the sea in a small house")
+    assert len(found["notes"]) == 2
+    assert found["results"][0]["id"] == "books/The Lighthouse"
+
+
+def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any) -> None:
+    catalogue = opened(stories)
+    own = [f"anime/{hit.record.id}" for hit in catalogue.searcher.search("bread", scope=WHOLE, limit=10).hits]
+    assert serve(catalogue, opened(novels)).ids("bread", catalogue="anime") == own
+
+
+def test_a_result_has_what_connectors_of_research_assistants_expect(served: Served) -> None:
+    for one in served.ask("search", query="bread")["results"]:
+        assert set(one) == {"id", "title", "url", "catalogue", "score", "relevance", "text"}
+        assert all(isinstance(one[key], str) and one[key] for key in ("id", "title", "url"))
+        assert 0 <= one["score"] <= 1
+        whole = served.ask("fetch", id=one["id"])
+        assert set(whole) == {"id", "title", "text", "url", "metadata"}
+        assert [whole[key] for key in ("id", "title", "url")] == [one[key] for key in ("id", "title", "url")]
+
+
+def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: Served) -> None:
+    tools = {tool.name: tool for tool in served.gate.list_tools(LOCAL_USER)}
+    assert set(tools) == {"search", "fetch", "similar", "browse"}
+    assert tools["search"].input_schema["required"] == ["query"]
+    assert tools["fetch"].input_schema["required"] == ["id"]
+    for tool in tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+
+
+def test_the_text_beside_the_structure_names_the_results_and_their_ids(served: Served) -> None:
+    text = served.call("search", query="The Lighthouse").text
+    assert "1. The Lighthouse [books/The Lighthouse]" in text
+    assert "books: Books, 3 records" in served.call("browse").text
+    assert served.call("fetch", id="books/The Lighthouse").text.startswith("title: The Lighthouse\n")
+
+
+def test_a_long_body_is_cut_at_a_word(novels: Any) -> None:
+    novels.put(book("Long", "sentence " * 200))
+    (first, *_rest) = serve(opened(novels)).ask("search", query="Long")["results"]
+    assert len(first["text"]) <= 242
+    assert first["text"].endswith("sentence …")
+
+
+def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(served: Served) -> None:
+    for tool, arguments in (
+        ("search", {"query": "x", "catalogue": "book"}),
+        ("browse", {"catalogue": "book"}),
+        ("similar", {"id": "books/The Lighthouse", "catalogue": "book"}),
+    ):
+        code, text = served.refusal(tool, **arguments)
+        assert code == "not_found"
+        assert "no catalogue 'book' (did you mean 'books'?); there are anime, books" in text
+
+
+def test_filters_narrow_every_catalogue_that_has_them(served: Served) -> None:
+    found = served.ask("search", query="pilots bread stars", filters={"year": {"min": 1990, "max": 2010}})
+    assert {one["id"] for one in found["results"]} == {"anime/Star Pilots", "anime/The Baker", "books/Bread at Home"}
+    assert found["total"] == 3
+    assert found["notes"] == []
+
+
+def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: Served) -> None:
+    found = served.ask("search", query="pilots", filters={"episodes": {"min": 1}})
+    assert [one["id"] for one in found["results"]] == ["anime/Star Pilots"]
+    assert found["notes"] == ["not searched, since it cannot be filtered so: books"]
+    assert (
+        "not searched, since it cannot be filtered so: books"
+        in served.call("search", query="pilots", filters={"episodes": {"min": 1}}).text
+    )
+
+
+def test_filters_that_no_catalogue_has_together_are_refused(served: Served) -> None:
+    code, text = served.refusal("search", query="x", filters={"episodes": {"min": 1}, "pages": {"min": 1}})
+    assert code == "invalid_input"
+    assert "no catalogue can be filtered so; " in text
+
+
+def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_it_has(served: Served) -> None:
+    code, text = served.refusal("search", query="x", catalogue="books", filters={"episodes": {"min": 1}})
+    assert code == "invalid_input"
+    assert "'filters.episodes': 'books' cannot be filtered by it" in text
+    assert "filterable: type, pages, year, subjects" in text
+
+
+@pytest.mark.row("N9")
+def test_a_catalogue_whose_enum_lacks_the_value_is_skipped_and_the_others_are_searched(served: Served) -> None:
+    answer = served.call("search", query="bread", filters={"type": ["MOVIE"]})
+    assert not answer.is_error, answer.text
+    assert answer.structured is not None
+    assert [one["id"] for one in answer.structured["results"]] == ["anime/The Baker"]
+    assert "books" in " ".join(answer.structured["notes"])
+
+
+@pytest.fixture
+def many(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
+    """Two catalogues of sixty and forty records that all match, some better, some worse."""
+
+    def text(place: int) -> str:
+        return " ".join(WORDS[(place * step + step) % len(WORDS)] for step in range(2, 4 + place % 11))
+
+    stories.put(*(anime(f"Story {place}", synopsis=f"{text(place)} bread") for place in range(57)))
+    novels.put(*(book(f"Book {place}", f"bread {text(place * 3)}") for place in range(37)))
+    return serve(opened(stories), opened(novels))
+
+
+@pytest.mark.parametrize("limit", [7, 25])
+def test_the_pages_of_one_catalogue_are_its_whole_list_without_repeats(many: Served, limit: int) -> None:
+    paged = [one for page in many.pages("bread garden", catalogue="anime", limit=limit) for one in page]
+    assert len(paged) == len(set(paged)) == 60
+    assert paged[:50] == many.ids("bread garden", catalogue="anime", limit=50)
+
+
+@pytest.mark.row("N9")
+@pytest.mark.parametrize("limit", [5, 10])
+def test_the_pages_over_all_catalogues_are_one_list_without_repeats(many: Served, limit: int) -> None:
+    paged = [one for page in many.pages("bread robot garden", limit=limit) for one in page]
+    assert len(paged) == len(set(paged)) == 100
+    assert paged[:50] == many.ids("bread robot garden", limit=50)
+
+
+def test_pages_say_how_many_there_are_and_whether_there_are_more(many: Served) -> None:
+    page = many.ask("search", query="bread garden", limit=10)
+    assert (page["total"], page["has_more"], page["cursor"]) == (100, True, "10")
+    only = many.ask("search", query="bread garden", limit=10, filters={"pages": {"min": 1}})
+    assert (only["total"], only["has_more"], only["cursor"]) == (1, False, None)
+
+
+def test_a_page_past_the_end_is_empty(served: Served) -> None:
+    page = served.ask("search", query="bread", cursor="100")
+    assert (page["results"], page["has_more"]) == ([], False)
+
+
+@pytest.mark.parametrize("cursor", ["", "next", "-1", "1.5", "10 ", "201", "9" * 5_000])
+def test_a_cursor_that_search_did_not_give_is_refused(served: Served, cursor: str) -> None:
+    assert served.refusal("search", query="bread", cursor=cursor) == (
+        "invalid_input",
+        "invalid_input: 'cursor' is not one that search gave",
+    )
+
+
+@pytest.mark.parametrize("cursor", ["000000000999999999", "0" * 9 + "9" * 5_000], ids=["far", "endless"])
+def test_a_cursor_with_zeros_before_it_reaches_no_further(served: Served, cursor: str) -> None:
+    assert served.refusal("search", query="bread", cursor=cursor)[0] == "invalid_input"
+
+
+def test_a_record_is_fetched_whole_by_its_id_and_by_its_address(served: Served) -> None:
+    by_id = served.ask("fetch", id="books/The Lighthouse")
+    assert served.ask("fetch", id="pinakes://books/The%20Lighthouse") == by_id
+    assert by_id == {
+        "id": "books/The Lighthouse",
+        "title": "The Lighthouse",
+        "text": "title: The Lighthouse\ntype: NOVEL\npages: 209\nyear: 1927\n"
+        "subjects: sea, solitude\nblurb: A keeper alone with the sea.",
+        "url": "pinakes://books/The%20Lighthouse",
+        "metadata": {
+            "id": "The Lighthouse",
+            "kind": "record",
+            "title": "The Lighthouse",
+            "type": "NOVEL",
+            "pages": 209,
+            "year": 1927,
+            "subjects": by_id["metadata"]["subjects"],
+            "blurb": "A keeper alone with the sea.",
+        },
+    }
+
+
+@pytest.mark.parametrize("record_id", ["a/b/c.md", "50% off?", "a b#c", "/odd", "日本 語", "%2F", "a//b", "x&y=z"])
+def test_any_id_can_be_fetched_by_what_search_says_it_is(novels: Any, record_id: str) -> None:
+    novels.put(replace(book("Oddly named", "Nothing else is said."), id=RecordId(record_id)))
+    served = serve(opened(novels))
+    (first, *_rest) = served.ask("search", query="Oddly named")["results"]
+    for address in (first["id"], first["url"]):
+        assert served.ask("fetch", id=address)["metadata"]["id"] == record_id
+    content = served.gate.read(LOCAL_USER, first["url"])
+    assert json.loads(content.text or "")["id"] == record_id
+    assert parse_address(address_of("books", RecordId(record_id))) == ("books", record_id)
+    assert parse_address(uri_of("books", RecordId(record_id))) == ("books", record_id)
+
+
+def test_where_there_is_one_catalogue_an_id_may_stand_alone(novels: Any, served: Served) -> None:
+    assert serve(opened(novels)).ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
+    code, text = served.refusal("fetch", id="The Lighthouse")
+    assert code == "invalid_input"
+    assert "'id' is CATALOGUE/ID, as search gives it; not 'The Lighthouse'" in text
+
+
+@pytest.mark.parametrize("tool", ["fetch", "similar"])
+@pytest.mark.parametrize("address", ["books/Nothing", "pinakes://books/Nothing", "books/the lighthouse"])
+def test_an_unknown_id_is_not_found(served: Served, tool: str, address: str) -> None:
+    assert served.refusal(tool, id=address) == ("not_found", f"not_found: there is no record '{address}'")
+
+
+@pytest.mark.parametrize("address", ["book/The Lighthouse", "pinakes://book/The%20Lighthouse"])
+def test_an_id_in_an_unknown_catalogue_is_refused_with_those_there_are(served: Served, address: str) -> None:
+    code, text = served.refusal("fetch", id=address)
+    assert code == "not_found"
+    assert "no catalogue 'book' (did you mean 'books'?)" in text
+
+
+def test_the_most_similar_records_come_first_and_never_the_record_itself(stories: Any, novels: Any) -> None:
+    stories.put(replace(stories.shelf.reader().fetch([1], scope=WHOLE)[1], id=RecordId("Twin")))
+    results = serve(opened(stories), opened(novels)).ask("similar", id="anime/Star Pilots")["results"]
+    assert results[0]["id"] == "anime/Twin"
+    assert results[0]["score"] == pytest.approx(1.0, abs=1e-3)
+    assert "anime/Star Pilots" not in [one["id"] for one in results]
+    scores = [one["score"] for one in results]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_as_many_similar_records_come_as_are_asked_for(served: Served) -> None:
+    assert len(served.ask("similar", id="anime/Star Pilots", limit=1)["results"]) == 1
+    assert len(served.ask("similar", id="anime/Star Pilots")["results"]) == 2
+
+
+def test_similar_records_are_found_in_another_catalogue(served: Served) -> None:
+    results = served.ask("similar", id="anime/Star Pilots", catalogue="books", limit=3)["results"]
+    assert results[0]["id"] == "books/Pilots of the Night"
+    assert {one["catalogue"] for one in results} == {"books"}
+
+
+def test_a_record_of_the_same_id_in_another_catalogue_is_no_less_similar(stories: Any, novels: Any) -> None:
+    novels.put(book("Star Pilots", "Pilots race between stars."))
+    results = serve(opened(stories), opened(novels)).ask("similar", id="anime/Star Pilots", catalogue="books")[
+        "results"
+    ]
+    assert results[0]["id"] == "books/Star Pilots"
+
+
+@pytest.mark.parametrize(
+    ("address", "target"), [("plants/Oak", None), ("plants/Oak", "books"), ("books/The Lighthouse", "plants")]
+)
+def test_what_has_no_vectors_is_not_compared_and_it_is_said(novels: Any, address: str, target: str | None) -> None:
+    spec = compile_text(PLANTS, origin="plants")
+    shelf = MemoryShelf(spec)
+    shelf.apply([Put(record=book("Oak", "A tree."))])
+    plants = OpenCatalogue(
+        name="plants",
+        spec=spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf),
+        recommender=Recommender(shelf=shelf, embedder=novels.embedder, this_year=lambda: 2026),
+    )
+    served = serve(plants, opened(novels))
+    code, text = served.refusal("similar", id=address, **({"catalogue": target} if target else {}))
+    assert code == "invalid_input"
+    assert f"'{address}' cannot be compared with '{target or 'plants'}': one of them has no such vectors" in text
+    assert served.ask("fetch", id="plants/Oak")["title"] == "Oak"
+
+
+def test_a_record_without_a_vector_in_a_catalogue_with_vectors_is_not_compared(novels: Any) -> None:
+    novels.put(book("Bare", "No vector."), embed=False)
+    assert serve(opened(novels)).refusal("similar", id="books/Bare")[0] == "invalid_input"
+
+
+def values_of(catalogue: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {field["field"]: {one["value"]: one["count"] for one in field["values"]} for field in catalogue["fields"]}
+
+
+def test_all_catalogues_are_browsed_with_their_fields_values_and_counts(served: Served) -> None:
+    anime, books = served.ask("browse")["catalogues"]
+    assert [(one["name"], one["title"], one["records"]) for one in (anime, books)] == [
+        ("anime", "Anime", 3),
+        ("books", "Books", 3),
+    ]
+    assert values_of(books) == {
+        "type": {"NOVEL": 2, "HANDBOOK": 1},
+        "pages": {},
+        "year": {},
+        "subjects": {"cooking": 1, "flight": 1, "sea": 1, "solitude": 1},
+    }
+    assert values_of(anime)["tags"] == {"gourmet": 2, "space": 2}
+
+
+def test_one_catalogue_is_browsed_alone(served: Served) -> None:
+    assert [one["name"] for one in served.ask("browse", catalogue="books")["catalogues"]] == ["books"]
+
+
+def test_the_overview_of_a_field_is_short_and_the_field_itself_is_long(novels: Any) -> None:
+    novels.put(*(book(f"Book {place}", subjects=[f"subject {place:02}"]) for place in range(40)))
+    served = serve(opened(novels))
+    (books,) = served.ask("browse")["catalogues"]
+    assert len(values_of(books)["subjects"]) == 10
+    for limit in (30, 5):
+        (books,) = served.ask("browse", catalogue="books", field="subjects", limit=limit)["catalogues"]
+        assert len(values_of(books)["subjects"]) == limit
+        assert list(values_of(books)) == ["subjects"]
+
+
+def test_values_are_searched_with_a_misspelling(served: Served) -> None:
+    (books,) = served.ask("browse", catalogue="books", field="subjects", search="solitud")["catalogues"]
+    assert values_of(books) == {"subjects": {"solitude": 1}}
+    (books,) = served.ask("browse", catalogue="books", field="subjects", search="qqqqq")["catalogues"]
+    assert values_of(books) == {"subjects": {}}
+
+
+def test_a_field_that_cannot_be_counted_is_shown_without_values(served: Served) -> None:
+    (books,) = served.ask("browse", catalogue="books", field="blurb")["catalogues"]
+    assert books["fields"] == [{"field": "blurb", "type": "text", "values": []}]
+
+
+def test_an_unknown_field_is_refused_with_the_nearest(served: Served) -> None:
+    code, text = served.refusal("browse", catalogue="books", field="subject")
+    assert code == "invalid_input"
+    assert "'books' has no field 'subject' (did you mean 'subjects'?)" in text
+
+
+def test_a_field_without_its_catalogue_is_refused_where_there_are_several(served: Served, novels: Any) -> None:
+    code, text = served.refusal("browse", field="year")
+    assert code == "invalid_input"
+    assert "'field' needs a 'catalogue'; there are anime, books" in text
+    assert serve(opened(novels)).ask("browse", field="type")["catalogues"]
+
+
+@pytest.fixture
+def guarded(stories: Any, novels: Any, anime: Callable[..., Record]) -> Served:
+    """Catalogues with a record each for the staff alone."""
+    secret = "Secret bread of the pilots between stars."
+    novels.put(replace(book("Secret Bread", secret, subjects=["secret"], year=2020), audiences=(STAFF,)))
+    stories.put(replace(anime("Secret Show", synopsis=secret, tags=["secret"], year=2020), audiences=(STAFF,)))
+    return serve(opened(stories), opened(novels))
+
+
+def test_search_neither_shows_nor_counts_what_a_caller_may_not_see(guarded: Served) -> None:
+    for arguments in ({}, {"catalogue": "books"}, {"filters": {"year": {"min": 1900}}}):
+        hidden = guarded.ask("search", principal=OUTSIDER, query="secret bread", limit=50, **arguments)
+        assert "Secret" not in json.dumps(hidden)
+        shown = guarded.ask("search", principal=INSIDER, query="secret bread", limit=50, **arguments)
+        assert shown["results"][0]["id"] == "books/Secret Bread"
+        assert hidden["total"] == len(hidden["results"])
+        assert shown["total"] == len(shown["results"]) > hidden["total"]
+
+
+def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: Served) -> None:
+    answers = {
+        guarded.call("fetch", principal=OUTSIDER, id=f"books/{name}").text.replace(name, "NAME")
+        for name in ("Secret Bread", "Nothing at all")
+    }
+    assert answers == {"not_found: there is no record 'books/NAME'"}
+    assert guarded.ask("fetch", principal=INSIDER, id="books/Secret Bread")["title"] == "Secret Bread"
+
+
+def test_similar_neither_starts_from_a_hidden_record_nor_leads_to_one(guarded: Served) -> None:
+    assert guarded.call("similar", principal=OUTSIDER, id="books/Secret Bread").error_code == "not_found"
+    for arguments in ({}, {"catalogue": "anime"}):
+        near = guarded.ask("similar", principal=OUTSIDER, id="books/Pilots of the Night", limit=50, **arguments)
+        assert "Secret" not in json.dumps(near)
+        near = guarded.ask("similar", principal=INSIDER, id="books/Pilots of the Night", limit=50, **arguments)
+        assert "Secret" in json.dumps(near)
+
+
+def test_browse_counts_only_what_a_caller_may_see(guarded: Served) -> None:
+    for arguments in ({}, {"catalogue": "books"}, {"catalogue": "books", "field": "subjects", "search": "secret"}):
+        hidden = guarded.ask("browse", principal=OUTSIDER, **arguments)
+        assert "secret" not in json.dumps(hidden)
+        assert {one["records"] for one in hidden["catalogues"]} == {3}
+        shown = guarded.ask("browse", principal=INSIDER, **arguments)
+        assert "secret" in json.dumps(shown)
+        assert {one["records"] for one in shown["catalogues"]} == {4}
+
+
+@pytest.mark.parametrize("name", ["Secret%20Bread", "Secret Bread", "secret bread"])
+def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(guarded: Served, name: str) -> None:
+    with pytest.raises(NotFoundError, match="there is no resource"):
+        guarded.gate.read(OUTSIDER, f"pinakes://books/{name}")
+    assert json.loads(guarded.gate.read(INSIDER, f"pinakes://books/{name}").text or "")["title"] == "Secret Bread"
+
+
+def test_a_hidden_record_is_not_among_those_with_a_value(guarded: Served) -> None:
+    hidden = guarded.gate.read(OUTSIDER, "pinakes-values://books/subjects/secret")
+    assert json.loads(hidden.text or "") == {"total": 0, "records": []}
+    shown = guarded.gate.read(INSIDER, "pinakes-values://books/subjects/secret")
+    assert json.loads(shown.text or "") == {
+        "total": 1,
+        "records": [{"id": "books/Secret Bread", "title": "Secret Bread"}],
+    }
+
+
+def test_what_is_hidden_is_completed_neither_as_a_title_nor_as_a_value(guarded: Served) -> None:
+    def completions(principal: Principal) -> list[str]:
+        gate = guarded.gate
+        return [
+            *gate.complete(principal, RECORD_TEMPLATE, "id", "Secret", {"catalogue": "books"}).values,
+            *gate.complete(
+                principal, VALUE_TEMPLATE, "value", "sec", {"catalogue": "books", "field": "subjects"}
+            ).values,
+        ]
+
+    assert not [one for one in completions(OUTSIDER) if "secret" in one.lower()]
+    shown = completions(INSIDER)
+    assert shown[0] == "Secret Bread"
+    assert shown[-1] == "secret"
+
+
+def test_a_record_is_read_as_json_by_its_id_and_by_its_title(stories: Any, anime: Callable[..., Record]) -> None:
+    stories.put(anime("mal-1", title="Fate/Zero: A Tale", synopsis="Knights."))
+    gate = serve(opened(stories)).gate
+    for rest in ("mal-1", "Fate/Zero: A Tale", "fate%2Fzero%3A%20a%20tale"):
+        content = gate.read(LOCAL_USER, f"pinakes://anime/{rest}")
+        assert content.mime_type == "application/json"
+        assert json.loads(content.text or "")["id"] == "mal-1"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "pinakes://anime/nothing",
+        "pinakes://anime/",
+        "pinakes://anime",
+        "pinakes://",
+        "pinakes://books2/The%20Lighthouse",
+        "pinakes-values://anime/synopsis/Bread",
+        "pinakes-values://anime/none/x",
+        "pinakes-values://nothing/tags/space",
+        "pinakes-values://",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_an_address_where_nothing_stands_is_not_found(served: Served, uri: str) -> None:
+    with pytest.raises(NotFoundError, match="there is no resource"):
+        served.gate.read(LOCAL_USER, uri)
+
+
+def test_the_records_with_a_value_are_read_by_it_in_any_case(served: Served) -> None:
+    for value in ("space", "SPACE", "sp%61ce"):
+        content = served.gate.read(LOCAL_USER, f"pinakes-values://anime/tags/{value}")
+        found = json.loads(content.text or "")
+        assert found["total"] == 2
+        assert [one["id"] for one in found["records"]] == ["anime/Star Pilots", "anime/Space Bread"]
+
+
+def test_catalogues_fields_and_values_are_completed_from_what_is_typed(served: Served) -> None:
+    def complete(variable: str, typed: str, **others: str) -> list[str]:
+        return served.gate.complete(LOCAL_USER, VALUE_TEMPLATE, variable, typed, others).values
+
+    assert complete("catalogue", "") == ["anime", "books"]
+    assert complete("catalogue", "bo") == ["books"]
+    assert complete("field", "", catalogue="books") == ["type", "subjects"]
+    assert complete("field", "su", catalogue="books") == ["subjects"]
+    assert complete("value", "S", catalogue="books", field="subjects") == ["sea", "solitude"]
+    assert complete("value", "x", catalogue="books", field="subjects") == []
+    assert complete("value", "s", catalogue="books", field="blurb") == []
+    assert complete("value", "s", catalogue="books") == []
+    assert complete("value", "s", catalogue="nothing", field="subjects") == []
+
+
+def test_titles_that_begin_as_typed_come_first_and_each_leads_to_its_record(served: Served) -> None:
+    titles = served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, "id", "the light", {"catalogue": "books"}).values
+    assert titles[0] == "The Lighthouse"
+    for title in titles:
+        assert json.loads(served.gate.read(LOCAL_USER, f"pinakes://books/{title}").text or "")["title"] == title
+    for others, variable, typed in (
+        ({}, "id", "the"),
+        ({"catalogue": "nothing"}, "id", "the"),
+        ({"catalogue": "books"}, "id", " "),
+        ({"catalogue": "books"}, "else", "the"),
+    ):
+        assert served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, variable, typed, others).values == []
+
+
+def test_what_is_like_no_title_is_completed_to_nothing(served: Served) -> None:
+    assert served.gate.complete(LOCAL_USER, RECORD_TEMPLATE, "id", "zzzzqqq", {"catalogue": "books"}).values == []
+
+
+def test_an_unknown_template_is_refused(served: Served) -> None:
+    with pytest.raises(NotFoundError, match="there is no resource template"):
+        served.gate.complete(LOCAL_USER, "pinakes://{x}", "x", "a", {})
+    with pytest.raises(InputError):
+        served.gate.list_resources(LOCAL_USER, "later")
