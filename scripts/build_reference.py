@@ -44,6 +44,7 @@ PLAIN_TYPES = {
     "boolean": "true/false",
     "object": "object",
     "null": "null",
+    "anything": "anything",
 }
 BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
 OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
@@ -229,9 +230,9 @@ def type_of(node: Schema, definitions: Schema, *, with_null: bool = True) -> str
         return f"list of {type_of(node.get('items', {}), definitions)}"
     if isinstance(node.get("additionalProperties"), dict):
         return f"NAME → {type_of(node['additionalProperties'], definitions)}"
-    if isinstance(node.get("type"), list):
-        return " or ".join(PLAIN_TYPES[one] for one in node["type"] if with_null or one != "null")
-    return PLAIN_TYPES[node["type"]] if "type" in node else "anything"
+    kinds = node.get("type", "anything")
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    return " or ".join(PLAIN_TYPES[one] for one in listed if with_null or one != "null")
 
 
 def limits_of(node: Schema) -> list[str]:

@@ -418,7 +418,7 @@ def _extent(least: float, most: float) -> str:
     """Return from where to where numbers go; thousands are grouped where none could be a year."""
     grouping = "," if most > 9999 else ""
     return " to ".join(
-        f"{value:{grouping}.0f}" if value.is_integer() else f"{value:{grouping}.6g}" for value in (least, most)
+        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}" for value in (least, most)
     )
 
 

@@ -207,7 +207,7 @@ def _form_of_number(number: float, *, is_exact: bool = False) -> Form:
     """Return WHOLE or NUMBER; what is written to the hundredth, as `$25.00`, may come in hundredths."""
     if math.isinf(number):
         return Form.TEXT
-    is_whole = number.is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
+    is_whole = float(number).is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
     return Form.WHOLE if is_whole else Form.NUMBER
 
 
