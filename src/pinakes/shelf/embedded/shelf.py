@@ -172,6 +172,7 @@ class EmbeddedShelf:
                 dimension=model.dimension if model else None,
             )
         return EmbeddedView(
+            spec=self.spec,
             store=self.store,
             text=text,
             searcher=text.searcher,
