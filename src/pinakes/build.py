@@ -22,7 +22,7 @@ from pinakes.model.record import Record
 from pinakes.packs.builder import build_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.shelf.port import Shelf
-from pinakes.sources.opener import open_source
+from pinakes.sources.opener import ASKING_FREELY, Access, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
@@ -102,7 +102,8 @@ def add_catalogue(
     place = app.library.reserve(
         name,
         recipe.spec_name,
-        shelf=shelf_kind or app.settings.shelf_of(name),
+        shelf=shelf_kind,
+        usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
     )
     embedder = app.embedder if embed and loaded.spec.embed else None
@@ -113,6 +114,9 @@ def add_catalogue(
                 spec=loaded.spec, mapping=recipe.mapping, writer=shelf.writer(), ledger=ledger, embedder=embedder
             )
             report = ingest(source, target, progress=progress)
+            if shelf.is_empty():
+                reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
+                raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")
             if report.written or report.removed or not _is_derived(place, embedder):
                 _derive(shelf, loaded, place, embedder)
             recipe.keep_files(source.name, place.folder)
@@ -207,12 +211,17 @@ def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
 
 
 def open_rows(
-    spec_name: str | None, location: str, *, table: str | None = None, query: str | None = None, offline: bool = False
+    spec_name: str | None,
+    location: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    access: Access = ASKING_FREELY,
 ) -> RowSource:
     """Return the source at a location; a built-in catalogue may read some locations in a way of its own."""
     rows = find_catalogue_part(spec_name, "rows") if spec_name else None
     own = rows.open_rows(location) if rows is not None and hasattr(rows, "open_rows") else None
-    return own or open_source(location, table=table, query=query, offline=offline)
+    return own or open_source(location, table=table, query=query, access=access)
 
 
 def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:

@@ -58,16 +58,23 @@ class Library:
         return installed[name]
 
     def reserve(
-        self, name: str, spec_name: str, *, shelf: str = "embedded", declaration: str | None = None
+        self,
+        name: str,
+        spec_name: str,
+        *,
+        shelf: str | None = None,
+        usual_shelf: str = "embedded",
+        declaration: str | None = None,
     ) -> Installed:
         """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
 
-        A spec of the user's own is kept with the catalogue, in place of the one before.
+        Without a shelf it is on the one that it has, or for a new one on the usual one. A spec of the user's own is
+        kept with the catalogue, in place of the one before.
         """
         if not NAME.fullmatch(name):
             raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
         place = self._find_place(name) or Installed(
-            name=name, spec_name=spec_name, folder=self.folder / name, shelf=shelf
+            name=name, spec_name=spec_name, folder=self.folder / name, shelf=shelf or usual_shelf
         )
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
@@ -75,7 +82,7 @@ class Library:
             raise InputError(
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
             )
-        if place.shelf != shelf:
+        if shelf is not None and place.shelf != shelf:
             raise InputError(f"'{name}' is on the {place.shelf} shelf, not on the {shelf} shelf; choose another --name")
         place.folder.mkdir(parents=True, exist_ok=True)
         if declaration is not None:

@@ -15,7 +15,7 @@ import platformdirs
 from pinakes.errors import InputError, did_you_mean
 
 CONFIG_FILE = "pinakes.toml"
-SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true"}
+SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true", "semantic_scholar_key": '"…"'}
 """The keys that stand outside any section, with an example of each."""
 FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 SHELF_KINDS = ("embedded", "lance")
@@ -87,6 +87,8 @@ class Settings:
     """The section `[rerank]`."""
     shelves: Mapping[str, str] = field(default_factory=dict)
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
+    semantic_scholar_key: str = ""
+    """The key that Semantic Scholar gave you, for more requests."""
     offline: bool = False
     """Whether everything that would need the network is refused."""
     log_level: str = "INFO"
@@ -129,6 +131,7 @@ ENVIRONMENT = {
     "PINAKES_RERANK_DEPTH": ("rerank", "depth"),
     "LOG_LEVEL": ("", "log_level"),
     "RAG_STRICT_OFFLINE": ("", "offline"),
+    "SEMANTIC_SCHOLAR_API_KEY": ("", "semantic_scholar_key"),
 }
 """Environment variable → section and key; the same names work in the file."""
 
@@ -146,6 +149,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
         rerank=_section(RerankSettings(), "rerank", values),
         shelves=_shelves(values.get("shelves", {})),
+        semantic_scholar_key=str(values.get("", {}).get("semantic_scholar_key", "")),
         offline=_flag("offline", values.get("", {}).get("offline", False)),
         log_level=_log_level(str(values.get("", {}).get("log_level", "INFO"))),
     )

@@ -58,7 +58,7 @@ GROUP_WORD = re.compile(
 )
 """A word in the names of columns whose values group records, though many have few records each."""
 BODY_WORD = re.compile(
-    r"description|synopsis|summary|abstract|text|content|body|plot|overview|notes?|bio|about|review|story"
+    r"description|synopsis|summary|abstract|text|content|body|blurb|plot|overview|notes?|bio|about|review|story"
 )
 
 HEADER = """\

@@ -34,6 +34,7 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.settings import load_settings
+from pinakes.sources.opener import Access
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import is_packed
@@ -47,7 +48,7 @@ SHOWN_LEFT_OUT = 10
 @click.command("init")
 @click.option("--no-model", is_flag=True, help="Leave the embedding model out; search goes by words alone.")
 def init_command(no_model: bool) -> None:
-    """Set up a library: the embedding model and the sample catalogue.
+    """Set up a library: the embedding model and the sample catalogues.
 
     Safe to run again: what is there already is left as it is.
     """
@@ -91,7 +92,7 @@ def add_command(
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
         spec_name, name = DOCUMENTS, name or name_of(location)
     recipe = _given_recipe(spec_name, spec_file)
-    source = open_rows(spec_name, location, table=table, query=query, offline=app.settings.offline)
+    source = open_rows(spec_name, location, table=table, query=query, access=_access(app))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
     recipe = recipe or find_own_recipe(app, chosen)
     recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not (yes or as_json))
@@ -241,6 +242,10 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.metadata} metadata"] if report.metadata else []
     parts += [f"{report.removed} removed"] if report.removed else []
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
+
+
+def _access(app: App) -> Access:
+    return Access(offline=app.settings.offline, semantic_scholar_key=app.settings.semantic_scholar_key)
 
 
 @contextmanager

@@ -54,6 +54,8 @@ def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
         yield f"{name}: records", "; ".join(problems) or f"{shelf.store.count()} in {shelf.store.path}", not problems
         indexed = shelf.reader().count(WHOLE)
         yield f"{name}: index", f"{indexed} records indexed", indexed == shelf.store.count()
+    else:
+        yield f"{name}: records", f"{shelf.reader().count(WHOLE)} on the {installed.shelf} shelf", True
     model = shelf.reader().model
     if model is not None and model != app.embedder.model:
         yield f"{name}: vectors", f"made by {model}, but the embedder is {app.embedder.model}: words alone", False

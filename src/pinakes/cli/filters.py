@@ -1,12 +1,17 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 
 NOT = "not-"
+KIND = "kind"
+NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
+DATE_RANGES = "2015-04-30, 2015-01-01..2015-12-31, 2015-01-01.., ..1999-12-31"
 
 
 def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[Condition]:
@@ -14,7 +19,8 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
     for name, value in _pairs(arguments):
         negated = name.startswith(NOT)
         field = _require_filter(name.removeprefix(NOT), spec)
-        yield _condition(field, value, negated=negated)
+        condition = _condition(field, value, negated=negated)
+        yield replace(condition, field=KIND_FIELD) if field.name == KIND else condition
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -33,6 +39,9 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _require_filter(name: str, spec: CatalogueSpec) -> FieldSpec:
     filters = {field.name: field for field in spec.fields.values() if field.filter}
+    if len(spec.kinds) > 1:
+        any_of = FilterKind.ANY_OF
+        filters.setdefault(KIND, FieldSpec(name=KIND, type=FieldType.ENUM, filter=any_of, values=spec.kinds))
     if name not in filters:
         known = ", ".join(f"--{one}" for one in filters)
         raise InputError(f"no filter '--{name}'{did_you_mean(name, list(filters))}; filters: {known}")
@@ -57,11 +66,15 @@ def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
 
 def _range(field: FieldSpec, value: str) -> Range:
     low, dots, high = value.partition("..")
+    read = _day if field.type is FieldType.DATE else float
     try:
-        at_least = float(low) if low else None
-        at_most = float(high) if high else None
+        at_least = read(low) if low else None
+        at_most = read(high) if high else None
     except ValueError as error:
-        raise InputError(
-            f"'--{field.name}': '{value}' is not a range; right are 2015, 2010..2020, 2015.., ..1999"
-        ) from error
+        right = DATE_RANGES if field.type is FieldType.DATE else NUMBER_RANGES
+        raise InputError(f"'--{field.name}': '{value}' is not a range; right are {right}") from error
     return Range(field.name, at_least, at_most if dots else at_least)
+
+
+def _day(text: str) -> float:
+    return float(date.fromisoformat(text).toordinal())

@@ -15,7 +15,7 @@ from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
-    "init": ("pinakes.cli.build", "Set up a library: the sample catalogue and the embedding model."),
+    "init": ("pinakes.cli.build", "Set up a library: the sample catalogues and the embedding model."),
     "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),

@@ -1,6 +1,7 @@
 """Which source a location names: a file by its ending, a folder of documents, or a provider by its prefix."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pinakes.errors import InputError
@@ -29,18 +30,26 @@ ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
 }
 """How a file is read, by how its name ends."""
 
-PREFIXES: Mapping[str, Callable[..., RowSource]] = {"arxiv": open_arxiv, "s2": open_semantic_scholar}
-"""Who is asked for the rows, by what stands before the colon; what stands after it is the question."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What providers are asked with: whether they may be asked at all, and the keys they gave."""
+
+    offline: bool = False
+    semantic_scholar_key: str = ""
+
+
+ASKING_FREELY = Access()
 
 
 def open_source(
-    location: str, *, table: str | None = None, query: str | None = None, offline: bool = False
+    location: str, *, table: str | None = None, query: str | None = None, access: Access = ASKING_FREELY
 ) -> RowSource:
     """Return the source at a location, or refuse with the forms there are; table and query are for SQLite alone."""
     prefix, _, question = location.partition(":")
     if prefix in PREFIXES:
         _require_no_choice(location, table, query)
-        return PREFIXES[prefix](question, offline=offline)
+        return PREFIXES[prefix](question, access)
     path = _require_path(location)
     if path.is_dir():
         _require_no_choice(location, table, query)
@@ -52,6 +61,15 @@ def open_source(
         return SqliteRows(path, table=table, query=query)
     _require_no_choice(location, table, query)
     return reader(path)
+
+
+PREFIXES: Mapping[str, Callable[[str, Access], RowSource]] = {
+    "arxiv": lambda question, access: open_arxiv(question, offline=access.offline),
+    "s2": lambda question, access: open_semantic_scholar(
+        question, api_key=access.semantic_scholar_key, offline=access.offline
+    ),
+}
+"""Who is asked for the rows, by what stands before the colon; what stands after it is the question."""
 
 
 def _require_path(location: str) -> Path:

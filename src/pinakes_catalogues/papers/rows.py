@@ -11,11 +11,16 @@ from typing import Any
 from pinakes.api import InputError, Record, RecordId, RowMapping, Tag
 
 YEARS = range(1000, 3000)
+ABSTRACT = re.compile(r"^\W*abstract\b[\s.:—-]*", re.IGNORECASE | re.MULTILINE)
+ABSTRACT_CHARS = 1_800
+TITLE_CHARS = 300
 DOI_PREFIX = re.compile(r"^https?://(dx\.)?doi\.org/", re.IGNORECASE)
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
     """Return the record of a paper, or refuse one without a title."""
+    if "text" in row and "abstract" not in row:
+        row = _of_document(row)
     title = _text(row.get("title"))
     if not title:
         raise InputError("'title' is missing")
@@ -52,6 +57,19 @@ def identities_of(record: Record) -> tuple[str, ...]:
 
 
 MAPPING = RowMapping(records_of=records_of, identities_of=identities_of)
+
+
+def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the text of a paper itself says: its title, where it begins, and its abstract, where it has one."""
+    text = str(row.get("text") or "")
+    lines = [stripped for line in text.splitlines() if (stripped := line.strip().lstrip("#").strip())]
+    found = ABSTRACT.search(text)
+    abstract = text[found.end() :] if found else " ".join(lines[1:])
+    return {
+        "id": row.get("path"),
+        "title": row.get("title") or (lines[0][:TITLE_CHARS] if lines else ""),
+        "abstract": " ".join(abstract.split())[:ABSTRACT_CHARS],
+    }
 
 
 def _authors(value: Any) -> list[dict[str, Any]]:

@@ -143,3 +143,17 @@ def test_the_sample_is_of_papers_and_nothing_else() -> None:
     report = ingest(JsonRows(sample), target, progress=lambda _report: None)  # type: ignore[arg-type]
     assert (report.rejected, report.duplicates) == (0, 0)
     assert report.written == report.rows > 100
+
+
+@pytest.mark.row("P3")
+@pytest.mark.parametrize(
+    ("text", "title", "abstract"),
+    [
+        ("On Bread\nA. Baker\nAbstract\nFlour and water.\n\nMore.", "On Bread", "Flour and water. More."),
+        ("# On Bread\n\nAbstract: flour and\nwater.", "On Bread", "flour and water."),
+        ("On Bread\nFlour and water.", "On Bread", "Flour and water."),
+    ],
+)
+def test_a_paper_s_own_text_has_its_title_and_its_abstract(text: str, title: str, abstract: str) -> None:
+    record = record_of({"path": "bread.pdf", "text": text})
+    assert (record.id, record.get("title"), record.get("abstract")) == ("bread.pdf", title, abstract)

@@ -103,7 +103,7 @@ def test_a_prefix_that_is_registered_is_asked_and_takes_no_table(
 ) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"title": "Bread"}]')
-    monkeypatch.setattr(opener, "PREFIXES", {"known": lambda question, offline: JsonRows(Path(question))})
+    monkeypatch.setattr(opener, "PREFIXES", {"known": lambda question, _access: JsonRows(Path(question))})
     assert open_source(f"known:{path}").name == str(path.resolve())
     with pytest.raises(InputError, match="SQLite file only"):
         open_source(f"known:{path}", table="t")
