@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test check format bench bench-peers bench-large eval lock clean
+.PHONY: serve test check format bench bench-peers bench-large bench-catalogues eval lock clean
 
 serve: $(STAMP)  ## set up, install the sample library and the model, and show it at work
 	$(BIN)/pinakes tour
@@ -32,6 +32,9 @@ bench-peers: $(STAMP)  ## the same work by other engines, interleaved in one run
 
 bench-large: $(STAMP)  ## a million records
 	$(BIN)/python benchmarks/large.py
+
+bench-catalogues: $(STAMP)  ## papers and documents on the real data, both shelves
+	$(BIN)/python benchmarks/catalogues.py
 
 eval: $(STAMP)  ## retrieval and recommendation quality on the real data
 	$(BIN)/python benchmarks/quality.py

@@ -1,0 +1,159 @@
+"""Papers and documents on the real data: latency with a year range, labels, shelves side by side.
+
+The catalogues are built under the work folder, once; the papers take most of an hour. `benchmarks/README.md` says what
+is controlled for.
+"""
+
+import argparse
+import json
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zstandard
+from real_anime import DEFAULT_WORK
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.embed.weights import pull_model
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+COLLECTIONS = {"handbook": "handbook.tar.zst", "dnd": "dnd-srd.tar.zst"}
+QUESTIONS = {
+    "handbook": (
+        "how do we review code", "parental leave", "expense limits when travelling", "what is our on-call rotation",
+        "how to write a product brief", "interview process for engineers", "how bonuses are paid", "company values",
+        "incident severity levels", "remote work equipment", "how to request access", "customer support escalation",
+    ),
+    "dnd": (
+        "fireball damage", "how does initiative work", "grappling another creature", "long rest and hit dice",
+        "red dragon breath weapon", "wizard spell slots", "conditions: blinded", "price of plate armour",
+        "opportunity attack", "falling damage", "counterspell", "exhaustion levels",
+    ),
+}  # fmt: skip
+UNRELATED = (
+    "how to bake sourdough bread", "premier league football results", "mortgage interest rates", "coral reef bleaching",
+    "knitting a baby blanket", "guitar chords for beginners", "cheap flights to Lisbon", "chess openings for black",
+    "repairing a bicycle chain", "treatment of high blood pressure", "carburettor adjustment", "volcanic eruptions",
+    "wine from the Loire valley", "growing tomatoes on a balcony", "swimming pool maintenance", "divorce law",
+    "black hole mergers", "vegetarian lasagne recipe", "marathon training plan", "antibiotic resistance in hospitals",
+)  # fmt: skip
+RELATED = (
+    "attention mechanism for machine translation", "word sense disambiguation", "speech recognition", "parsing",
+    "sentiment analysis of tweets", "named entity recognition in clinical notes", "language model pretraining",
+    "coreference resolution", "question answering over tables", "summarisation of meetings",
+)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, default=DEFAULT_WORK)
+    parser.add_argument("--only", choices=("papers", "documents"))
+    arguments = parser.parse_args()
+    if not DATA.is_dir():
+        sys.exit(f"skipped: the real data is not here ({DATA})")
+    figures: dict[str, Any] = {}
+    if arguments.only != "documents":
+        figures["papers"] = papers(arguments.work / "papers-40k")
+    if arguments.only != "papers":
+        figures["documents"] = documents(arguments.work / "documents")
+    print(json.dumps(figures, indent=1))
+
+
+def papers(home: Path) -> dict[str, Any]:
+    """Build the papers, and ask them."""
+    app = opened(home)
+    location = str(DATA / "papers" / "acl-40k.jsonl.zst")
+    built = build(app, "papers", "papers", location)
+    gate = app.build_gate(["papers"])
+
+    def ask(**arguments: Any) -> Any:
+        answer = gate.call(LOCAL_USER, "search_papers", arguments)
+        assert answer.structured is not None, answer.text
+        return answer.structured["papers"]
+
+    reader = app.open_catalogue("papers").shelf.reader()
+    titles = [
+        reader.fetch([key], scope=WHOLE)[key].get("title") for key in reader.scan(scope=WHOLE, limit=20_000)[::97]
+    ]
+    walls = []
+    for title in titles[:220]:
+        started = time.perf_counter()
+        ask(query=" ".join(title.split()[:6]), publish_year_range=[2010, 2018])
+        walls.append((time.perf_counter() - started) * 1e3)
+    labelled = {query: sum(1 for paper in ask(query=query) if paper["relevance"]) for query in (*UNRELATED, *RELATED)}
+    return {
+        "build": built,
+        "search with a year range, p50 ms": float(np.percentile(walls[20:], 50)),
+        "search with a year range, p95 ms": float(np.percentile(walls[20:], 95)),
+        "unrelated questions with a label": [query for query in UNRELATED if labelled[query]],
+        "labels among ten, related questions": {query: labelled[query] for query in RELATED},
+    }
+
+
+def documents(work: Path) -> dict[str, Any]:
+    """Build both collections on both shelves, and compare the documents that they find."""
+    figures: dict[str, Any] = {}
+    for name, archive in COLLECTIONS.items():
+        folder = unpacked(DATA / "documents" / archive, work / "files" / name)
+        apps = {shelf: opened(work / shelf) for shelf in ("embedded", "lance")}
+        built = {shelf: build(app, "documents", name, str(folder), shelf=shelf) for shelf, app in apps.items()}
+        found = {shelf: [top(app, name, query) for query in QUESTIONS[name]] for shelf, app in apps.items()}
+        pairs = list(zip(found["embedded"], found["lance"], strict=True))
+        overlaps = [len(one & other) / max(len(one), len(other), 1) for one, other in pairs]
+        figures[name] = {
+            "build": built,
+            "overlap of the first ten, mean": float(np.mean(overlaps)),
+            "least": min(overlaps),
+        }
+    return figures
+
+
+def top(app: App, name: str, query: str) -> set[str]:
+    arguments = {"query": query, "sources": [name], "n_results": 10}
+    answer = app.build_gate([name]).call(LOCAL_USER, "search_documents", arguments)
+    assert answer.structured is not None, answer.text
+    return {one["metadata"]["file_path"] for one in answer.structured["results"]}
+
+
+def build(app: App, spec_name: str, name: str, location: str, *, shelf: str | None = None) -> dict[str, Any]:
+    started = time.perf_counter()
+
+    def show(report: IngestReport) -> None:
+        print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
+
+    source, recipe = open_rows(spec_name, location), builtin_recipe(spec_name)
+    report = add_catalogue(app, source, recipe=recipe, name=name, progress=show, shelf_kind=shelf)
+    print(file=sys.stderr)
+    counts = {
+        key: getattr(report, key) for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")
+    }
+    return {**counts, "seconds": round(time.perf_counter() - started, 1)}
+
+
+def opened(home: Path) -> App:
+    app = App(Settings(home=home))
+    pull_model(app.settings.models_folder, show_progress=True)
+    return app
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    if not folder.is_dir():
+        with (
+            archive.open("rb") as packed,
+            zstandard.ZstdDecompressor().stream_reader(packed) as stream,
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
+            tar.extractall(folder, filter="data")
+    return folder
+
+
+if __name__ == "__main__":
+    main()
