@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -14,7 +15,7 @@ from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, l
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
 from pinakes.embed.port import Embedder
-from pinakes.errors import NotFoundError, StorageError
+from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.gate.gate import Gate
 from pinakes.library import Installed, Library
 from pinakes.model.vectors import ModelId
@@ -26,6 +27,8 @@ from pinakes.settings import Settings
 from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_resources, generic_tools
+
+logger = logging.getLogger(__name__)
 
 RERANK_MODULE = "pinakes.search.remote_reranker"
 LEDGER_FILE = "ledger.sqlite"
@@ -93,9 +96,7 @@ class App:
 
     def build_gate(self, names: Sequence[str] = (), *, tools: ToolChoice = ToolChoice.AUTO) -> Gate:
         """Return the gate over these catalogues, or over every installed one."""
-        wanted = [self.library.get_installed(name) for name in names] or self.library.list_installed()
-        if not wanted:
-            raise NotFoundError("the library is empty; run: pinakes init")
+        wanted = self._openable([self.library.get_installed(name) for name in names] or self.library.list_installed())
         opened = [self.open_catalogue(one.name) for one in wanted]
         parts = self._tool_parts(wanted)
         own = [tool for part, some in parts for tool in part.tools(some)]
@@ -109,12 +110,33 @@ class App:
 
     def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
-        wanted = [one for one in self.library.list_installed() if not names or one.name in names]
+        wanted = self._openable([one for one in self.library.list_installed() if not names or one.name in names])
         return {
             some[0].spec.name: [catalogue.name for catalogue in some]
             for part, some in self._tool_parts(wanted)
             if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
         }
+
+    def _openable(self, installed: Sequence[Installed]) -> list[Installed]:
+        """Return the catalogues that can be opened; one that cannot must not keep the others from being served."""
+        if not installed:
+            raise NotFoundError("the library is empty; run: pinakes init")
+        problems = {one.name: self.find_problem(one.name) for one in installed}
+        for name, problem in problems.items():
+            if problem is not None:
+                logger.warning("catalogue '%s' is not served: %s", name, problem)
+        able = [one for one in installed if problems[one.name] is None]
+        if not able:
+            raise StorageError(f"no catalogue can be opened; {next(iter(problems.values()))}")
+        return able
+
+    def find_problem(self, name: str) -> str | None:
+        """Return why a catalogue cannot be opened, None where it can."""
+        try:
+            self.open_catalogue(name)
+        except ExpectedError as error:
+            return error.message
+        return None
 
     def _tool_parts(self, wanted: Sequence[Installed]) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
         """Return the built-in tools modules that these catalogues call for, each with its catalogues."""

@@ -16,6 +16,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
+from pinakes.ingest.paths import flattened
 from pinakes.ingest.pipeline import IngestReport, Progress, Target, ingest
 from pinakes.library import Installed
 from pinakes.model.record import Record
@@ -173,7 +174,7 @@ class Proposal:
 
 def propose(source: RowSource, *, name: str) -> Proposal:
     """Infer a spec for a catalogue of this name from some of the source's rows."""
-    rows = sample_rows(source)
+    rows = [flattened(row) for row in sample_rows(source)]
     id_column = source.id_column if isinstance(source, SqliteRows) else None
     try:
         inferred = infer_declaration(profile_columns(rows), name=name, id_column=id_column)

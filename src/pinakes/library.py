@@ -71,8 +71,7 @@ class Library:
         Without a shelf it is on the one that it has, or for a new one on the usual one. A spec of the user's own is
         kept with the catalogue, in place of the one before.
         """
-        if not NAME.fullmatch(name):
-            raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
+        require_name(name)
         place = self._find_place(name) or Installed(
             name=name, spec_name=spec_name, folder=self.folder / name, shelf=shelf or usual_shelf
         )
@@ -110,6 +109,12 @@ class Library:
         """Remove what is left of a first build that came to nothing."""
         if (catalogue.folder / BUILDING_FILE).is_file():
             shutil.rmtree(catalogue.folder)
+
+
+def require_name(name: str) -> None:
+    """Refuse a name that no catalogue can have."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
 
 
 def _read(marker: Path) -> Installed:

@@ -211,8 +211,9 @@ def test_the_files_of_a_catalogue_are_read_again_by_a_changed_spec(tmp_path: Pat
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "bread.md").write_text("# Bread\n\nFlour and water.\n")
     app = App(Settings(home=tmp_path / "home"))
-    add(app, FolderRows(tmp_path / "pages"), "pages", BOOKS)
-    longer = BOOKS + '\n[fields.text]\ntype = "text"\nsearch = true\n'
+    pages = BOOKS.replace('role = "title"', 'role = "title"\npath = "path"')
+    add(app, FolderRows(tmp_path / "pages"), "pages", pages)
+    longer = pages + '\n[fields.text]\ntype = "text"\nsearch = true\n'
     add(app, FolderRows(tmp_path / "pages"), "pages", longer)
     try:
         reader = app.open_catalogue("pages").shelf.reader()

@@ -45,6 +45,8 @@ ALTERNATIVE = re.compile(
 FIRST_NAME = re.compile(r"first ?name|given ?name|forename")
 LAST_NAME = re.compile(r"last ?name|sur ?name|family ?name")
 ID_WORD = re.compile(r"ids?|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode")
+FIRST_ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
+"""What ends the name of a first column that identifies rows, where its values are all different."""
 LINK_WORD = re.compile(r"ids?|uuid|guid")
 """What ends the names of columns that point to rows of a table; other codes mean something to people."""
 YEAR_WORD = re.compile(
@@ -222,6 +224,8 @@ def _choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Co
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
     """Tell whether a column is named as ids are; ids that come again, further on, are those of another table."""
     is_own = column.is_unique or is_first or column.words == ("id",)
+    if is_first and column.is_unique and column.words and FIRST_ID_WORD.fullmatch(column.words[-1]):
+        return True
     return _is_code(column) and (is_own or not _is_link(column))
 
 

@@ -29,6 +29,9 @@ def list_command(as_json: bool) -> None:
     app = App(load_settings())
     rows = []
     for one in app.library.list_installed():
+        if problem := app.find_problem(one.name):
+            click.echo(f"pinakes: '{one.name}' cannot be opened: {problem}", err=True)
+            continue
         reader = app.open_catalogue(one.name).shelf.reader()
         rows.append(
             {

@@ -33,6 +33,7 @@ from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
+from pinakes.library import require_name
 from pinakes.settings import load_settings
 from pinakes.sources.opener import Access
 from pinakes.sources.port import RowSource
@@ -82,13 +83,18 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or bring it up to date.
 
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), or a folder of documents. Without --as
-    and --spec, what the columns are is told from the rows, and shown before anything is built.
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), a folder of documents, or a question
+    to arXiv ("arxiv:all:attention?limit=200") or Semantic Scholar ("s2:graph networks"). Without --as and --spec, what
+    the columns are is told from the rows, and shown before anything is built.
 
     Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Run again on a file
     that has changed, it writes what is new and removes what is gone.
     """
     app = App(load_settings())
+    if not location.strip():
+        raise InputError("LOCATION is empty; a file, a folder or a question is wanted")
+    if name is not None:
+        require_name(name)
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
         spec_name, name = DOCUMENTS, name or name_of(location)
     recipe = _given_recipe(spec_name, spec_file)

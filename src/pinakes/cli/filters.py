@@ -66,6 +66,7 @@ def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
 
 def _range(field: FieldSpec, value: str) -> Range:
     low, dots, high = value.partition("..")
+    high = "wrong" if high.startswith(".") else high
     read = _day if field.type is FieldType.DATE else float
     try:
         at_least = read(low) if low else None
@@ -73,6 +74,8 @@ def _range(field: FieldSpec, value: str) -> Range:
     except ValueError as error:
         right = DATE_RANGES if field.type is FieldType.DATE else NUMBER_RANGES
         raise InputError(f"'--{field.name}': '{value}' is not a range; right are {right}") from error
+    if at_least is not None and at_most is not None and at_least > at_most:
+        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {NUMBER_RANGES}")
     return Range(field.name, at_least, at_most if dots else at_least)
 
 

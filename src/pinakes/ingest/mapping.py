@@ -88,6 +88,8 @@ def build_mapping(spec: CatalogueSpec) -> RowMapping:
     def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         values = {field.name: read_value(value_at(row, field.source_path), field) for field in spec.fields.values()}
         fields = {name: value for name, value in values.items() if value is not None}
+        if spec.title_field.name not in fields:
+            raise InputError(f"'{spec.title_field.source_path}', the record's title, is missing")
         return (Record(id=_id_of(row, spec, fields), fields=fields, kind=spec.kinds[0]),)
 
     return RowMapping(records_of=records_of)

@@ -18,6 +18,17 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
     return _walk(row, path.split("."))
 
 
+def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with the values of objects in it as columns of their own, named by their paths."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping) and value and "." not in name:
+            flat |= {f"{name}.{inner}": deeper for inner, deeper in flattened(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
 def _walk(value: Any, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
         name = step.removesuffix("[]")

@@ -9,7 +9,7 @@ import orjson
 from pinakes.catalogue.spec import FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.model.record import Tag, Value
-from pinakes.text.cells import find_date, is_nothing, list_in, read_number, text_of
+from pinakes.text.cells import find_date, is_nothing, list_in, plain_text, read_number, text_of
 
 
 def read_value(raw: Any, field: FieldSpec) -> Value:
@@ -72,7 +72,7 @@ def _json(raw: Any, _field: FieldSpec) -> Value:
 
 
 READERS: Mapping[FieldType, Callable[[Any, FieldSpec], Value]] = {
-    FieldType.TEXT: lambda raw, _field: text_of(raw),
+    FieldType.TEXT: lambda raw, _field: plain_text(raw),
     FieldType.URL: lambda raw, _field: text_of(raw),
     FieldType.TEXTS: _texts,
     FieldType.TAGS: _tags,

@@ -23,7 +23,6 @@ INSTRUCTIONS = "Catalogues to search, browse and get recommendations from. Text 
 
 Context = ServerRequestContext[Any]
 AnswerT = TypeVar("AnswerT")
-JSON = "application/json"
 
 
 def build_server(gate: Callable[[], Gate], principal: Principal) -> Server[Any]:
@@ -123,7 +122,10 @@ def _resource(entry: ResourceEntry) -> types.Resource:
 
 def _template(resource: ResourceSpec) -> types.ResourceTemplate:
     return types.ResourceTemplate(
-        uri_template=resource.template, name=resource.name, description=resource.description, mime_type=JSON
+        uri_template=resource.template,
+        name=resource.name,
+        description=resource.description,
+        mime_type=resource.template_mime_type,
     )
 
 

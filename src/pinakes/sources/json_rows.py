@@ -79,7 +79,11 @@ def _rows_in(document: Any) -> list[Any] | None:
     if isinstance(document, list):
         return document
     if isinstance(document, dict):
-        return next((document[key] for key in ROW_LISTS if isinstance(document.get(key), list)), None)
+        named = next((document[key] for key in ROW_LISTS if isinstance(document.get(key), list)), None)
+        lists = [
+            value for value in document.values() if isinstance(value, list) and value and isinstance(value[0], dict)
+        ]
+        return named if named is not None or len(lists) != 1 else lists[0]
     return None
 
 

@@ -5,8 +5,10 @@ Nothing is guessed beyond its form. Which field a cell belongs to, and what beco
 """
 
 import ast
+import html
 import math
 import re
+import sys
 from datetime import date, datetime
 from typing import Any
 
@@ -14,6 +16,11 @@ import orjson
 
 NOTHING = frozenset({"", "-", "–", "n/a", "na", "none", "null", "nan", "unknown", "?", "\\n", "[]", "{}"})
 """What tables write for a value they do not have."""
+
+TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
+HTML = re.compile(
+    r"</?(p|br|div|span|b|i|em|strong|ul|ol|li|a|h[1-6]|table|tr|td)\b[^<>]*>|&(#\d+|[a-z]{2,8});", re.IGNORECASE
+)
 
 FORMULA_TEXT = re.compile(r'="([^"]*)"')
 """How spreadsheets are made to keep a number's leading zeros: `="0439023483"`."""
@@ -24,7 +31,7 @@ GROUPING = re.compile(r"[,\u00a0\u202f' ]")
 CURRENCY = "USD EUR GBP JPY CHF CAD AUD CNY INR SEK NOK DKK PLN BRL"
 UNIT = re.compile(rf"^({CURRENCY.replace(' ', '|')}|[$€£¥₹%])\s*|\s*({CURRENCY.replace(' ', '|')}|[$€£¥₹%])$")
 WHOLE = re.compile(r"[-+]?\d{1,300}")
-GREATEST = 10**300
+GREATEST = sys.float_info.max
 """What is greater is no number that anybody meant, and fits no column."""
 
 DATE_FORMS = ("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d")
@@ -61,12 +68,20 @@ def text_of(raw: Any) -> str:
     return str(raw)
 
 
+def plain_text(raw: Any) -> str:
+    """Return a cell as text to read: without the tags and entities of HTML, where it has any."""
+    text = text_of(raw)
+    if not HTML.search(text):
+        return text
+    return " ".join(html.unescape(TAG.sub(" ", text)).split())
+
+
 def read_number(raw: Any) -> int | float | None:
     """Return a cell as a number, None where it is not one: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`."""
     if isinstance(raw, bool):
         return None
     if isinstance(raw, int | float):
-        return raw if abs(raw) < GREATEST else None
+        return raw if abs(raw) <= GREATEST else None
     text = UNIT.sub("", unwrapped(str(raw)))
     if DECIMAL_COMMA.fullmatch(text):
         text = text.replace(".", "").replace(",", ".")
@@ -74,7 +89,7 @@ def read_number(raw: Any) -> int | float | None:
         return None
     digits = GROUPING.sub("", text)
     number = int(digits) if WHOLE.fullmatch(digits) else float(digits)
-    return number if abs(number) < GREATEST else None
+    return number if abs(number) <= GREATEST else None
 
 
 def find_date(text: str) -> str | None:

@@ -7,14 +7,14 @@ a record with id, title, text, url and metadata.
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import unquote
 
 import numpy as np
 import orjson
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
@@ -36,8 +36,8 @@ from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 VALUES_SCHEME = "pinakes-values://"
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
-FURTHEST = 200
-"""How deep results can be paged through."""
+FURTHEST = 99
+"""How deep results can be paged through: as deep as both arms of a search look anyway, so that pages fit together."""
 
 COMPLETED = 50
 VALUES_SHOWN = 10
@@ -45,6 +45,7 @@ MERGED_HEAD = 10
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 """A list whose items the tool list does not spell out: their shape is plain from any answer."""
 LISTED_IN_TEXT = 20
+LISTED_BY_VALUE = 200
 
 
 class GenericParams(ToolParams):
@@ -62,7 +63,7 @@ class GenericResult(ToolResult):
 class SearchParams(GenericParams):
     """The arguments of `search`."""
 
-    query: str = Field(min_length=1)
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     catalogue: str | None = None
     filters: dict[str, Any] | None = None
     limit: int = Field(default=10, ge=1, le=50)
@@ -182,16 +183,17 @@ class _Page:
 def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
     """Merge the lists of several catalogues by how well each record answers, so that each has what it deserves.
 
-    Of each catalogue the first few are put in the order of their strength; after that its own order holds, and none is
-    taken to be stronger than the one before. So a longer list begins as a shorter one does, and pages fit together.
+    A catalogue's own order holds. Its first few have the strengths of those few, the strongest first; after them none
+    is taken to be stronger than the one before. So a longer list begins as a shorter one does, and pages fit together.
     """
     ranked: list[tuple[float, str, int, Merged]] = []
     for items in lists:
-        head = sorted(items[:MERGED_HEAD], key=lambda item: (-item.strength, item.hit.record.id))
+        strengths = sorted((item.strength for item in items[:MERGED_HEAD]), reverse=True)
+        strengths += [item.strength for item in items[MERGED_HEAD:]]
         least = 1.0
-        for place, item in enumerate([*head, *items[MERGED_HEAD:]]):
-            least = min(least, item.strength)
-            ranked.append((-least, item.catalogue.name, place, item))
+        for place, (item, strength) in enumerate(zip(items, strengths, strict=True)):
+            least = min(least, strength)
+            ranked.append((-least, item.catalogue.name, place, replace(item, strength=least)))
     return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
 
 
@@ -208,9 +210,11 @@ class GenericTools:
         end = start + params.limit
         filters = params.filters or {}
         chosen, notes = self._chosen(params.catalogue, filters)
-        ask = partial(self._page, principal=principal, query=params.query, filters=filters, depth=end + 1)
+        ask = partial(
+            self._page, principal=principal, query=params.query, filters=filters, depth=min(end, FURTHEST) + 1
+        )
         pages = list(self._pool.map(ask, chosen))
-        merged = merge([page.items for page in pages]) if len(chosen) > 1 else pages[0].items
+        merged = merge([page.items for page in pages])
         has_more = len(merged) > end and end < FURTHEST
         return SearchResult(
             results=[_found(item) for item in merged[start:end]],
@@ -290,7 +294,7 @@ class GenericTools:
             return None
         reader = catalogue.shelf.reader()
         scope = Scope(conditions=(AnyOf(field, (value,)),), sight=principal.sight)
-        records = reader.fetch(reader.scan(scope=scope, limit=FURTHEST), scope=scope).values()
+        records = reader.fetch(reader.scan(scope=scope, limit=LISTED_BY_VALUE), scope=scope).values()
         shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
         return ResourceContent(
             mime_type="application/json", text=orjson.dumps({"total": reader.count(scope), "records": shown}).decode()
@@ -318,7 +322,8 @@ class GenericTools:
         problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
-            raise InputError(f"no catalogue can be filtered so; {problems[left_out[0]]}")
+            having = [one for one in left_out if set(filters) <= set(self._get(one).spec.fields)]
+            raise InputError(f"no catalogue can be filtered so; {problems[(having or left_out)[0]]}")
         notes = [f"not searched, since it cannot be filtered so: {', '.join(left_out)}"] if left_out else []
         return [one for name, one in self._catalogues.items() if name not in left_out], notes
 

@@ -45,5 +45,7 @@ class ResourceSpec:
     name: str = ""
     """What the template is called."""
     description: str = ""
+    template_mime_type: str = "application/json"
+    """What stands at the template's addresses."""
     complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
     """Values for a variable of the template that begin like what was typed: (principal, variable, typed, others)."""

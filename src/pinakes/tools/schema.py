@@ -43,4 +43,5 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
     if "default" in node:
         return {**real[0], **rest}
-    return {**real[0], **rest, "type": [real[0]["type"], "null"]}
+    values = {"enum": [*real[0]["enum"], None]} if "enum" in real[0] else {}
+    return {**real[0], **rest, **values, "type": [real[0]["type"], "null"]}

@@ -50,7 +50,7 @@ NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
 EXCERPT_CHARS = 300
 
-Query = Annotated[str, StringConstraints(min_length=1)]
+Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -367,6 +367,7 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
             template=SCHEME + "{collection}/{+path}",
             name="document",
             description="The whole text of a document.",
+            template_mime_type="text/markdown",
         )
     ]
 

