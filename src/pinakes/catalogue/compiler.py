@@ -64,6 +64,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         summary=declaration.summary,
         fields=fields,
         kinds=kinds,
+        unfound_kinds=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
         relations=tuple(
             RelationSpec(name=name, **declared.model_dump()) for name, declared in declaration.relations.items()
         ),
@@ -80,8 +81,8 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 def _digest(declaration: Declaration) -> str:
     """Return a digest of what is indexed. How rows are read into the fields is not a part of it."""
-    of_rows = {"fields": {"__all__": {"path", "split", "description"}}}
-    indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=of_rows)
+    not_indexed = {"fields": {"__all__": {"path", "split", "description"}}, "kinds": {"__all__": {"found"}}}
+    indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 

@@ -64,6 +64,8 @@ class DeclaredKind(Declared):
 
     title: str = ""
     """What the kind is called."""
+    found: bool = True
+    """Whether a search finds it without being asked for the kind; not so for what only holds other records together."""
 
 
 class DeclaredRelation(Declared):

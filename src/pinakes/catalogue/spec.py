@@ -168,6 +168,8 @@ class CatalogueSpec:
     summary: str
     fields: Mapping[str, FieldSpec]
     kinds: tuple[str, ...] = (DEFAULT_KIND,)
+    unfound_kinds: tuple[str, ...] = ()
+    """The kinds that a search finds only when it is asked for them."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
     editable: bool = False

@@ -6,7 +6,7 @@ import click
 
 from pinakes.app import App
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
-from pinakes.cli.filters import parse_conditions
+from pinakes.cli.filters import usual_conditions
 from pinakes.cli.json_output import json_option, print_json, record_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
@@ -67,7 +67,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     if not query.strip():
         raise InputError("the query is empty; to see what there is: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
-    scope = Scope(conditions=tuple(parse_conditions(ctx.args, opened.spec)))
+    scope = Scope(conditions=tuple(usual_conditions(ctx.args, opened.spec)))
     page = opened.searcher.search(query, scope=scope, limit=limit)
     if as_json:
         hits = [{**record_json(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]

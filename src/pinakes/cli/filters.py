@@ -23,6 +23,14 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
         yield replace(condition, field=KIND_FIELD) if field.name == KIND else condition
 
 
+def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
+    """Return the conditions of a search: those of its options, and not the kinds that must be asked for."""
+    conditions = list(parse_conditions(arguments, spec))
+    if spec.unfound_kinds and not any(condition.field == KIND_FIELD for condition in conditions):
+        conditions.append(NoneOf(KIND_FIELD, spec.unfound_kinds))
+    return conditions
+
+
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
     rest = list(arguments)
     while rest:

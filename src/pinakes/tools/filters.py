@@ -11,7 +11,7 @@ from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, Range
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 
 KIND = "kind"
 BOUNDS = ("min", "max")
@@ -54,7 +54,10 @@ def _usual(spec: CatalogueSpec) -> list[FieldSpec]:
 
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a catalogue that the filters ask for, or refuse with what would be right."""
-    return [_condition(name, asked, spec) for name, asked in filters.items() if asked not in (None, [], {})]
+    conditions = [_condition(name, asked, spec) for name, asked in filters.items() if asked not in (None, [], {})]
+    if spec.unfound_kinds and not filters.get(KIND):
+        conditions.append(NoneOf(KIND_FIELD, spec.unfound_kinds))
+    return conditions
 
 
 def _bounds(of: str) -> dict[str, Any]:
