@@ -43,6 +43,11 @@ def rows() -> Iterator[dict[str, Any]]:
         }
 
 
+def _hear_ctrl_c() -> None:
+    """Undo what a shell does to the commands that it runs in the background: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Builds:
     """Builds of one catalogue, in processes of their own, embedded by the server."""
 
@@ -61,7 +66,12 @@ class Builds:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         env = {**os.environ, "PINAKES_HOME": str(self.home), **self.server.environment()}
         return subprocess.Popen(
-            [PINAKES, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+            [PINAKES, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+            preexec_fn=_hear_ctrl_c,  # noqa: PLW1509
         )
 
     def add(self) -> subprocess.CompletedProcess[str]:
