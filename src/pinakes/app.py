@@ -26,7 +26,8 @@ from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_resources, generic_tools
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.record_resources import generic_resources
 
 logger = logging.getLogger(__name__)
 

@@ -51,3 +51,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Tag):
         return {"category": value.category, "value": value.value}
     raise TypeError(f"a record cannot hold a {type(value).__name__}")
+
+
+def plain_record(record: Record) -> dict[str, Any]:
+    """Return a record as plain values: its id, its kind and its fields."""
+    document: dict[str, Any] = orjson.loads(encode_record(record))
+    return {"id": record.id, "kind": record.kind, **document["fields"]}

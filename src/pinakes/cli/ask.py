@@ -5,9 +5,10 @@ from typing import Any
 import click
 
 from pinakes.app import App
+from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
 from pinakes.cli.filters import usual_conditions
-from pinakes.cli.json_output import json_option, print_json, record_json
+from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import Hit
@@ -70,7 +71,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     scope = Scope(conditions=tuple(usual_conditions(ctx.args, opened.spec)))
     page = opened.searcher.search(query, scope=scope, limit=limit)
     if as_json:
-        hits = [{**record_json(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
+        hits = [{**plain_record(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
         print_json(
             {"results": hits, "totalMatches": page.total_matches, "searchMode": page.mode, "degraded": page.degraded}
         )
@@ -108,17 +109,15 @@ def recommend_command(
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
     opened = App(load_settings()).open_catalogue(catalogue)
-    reader = opened.shelf.reader()
-    key = reader.find([RecordId(id_or_title)], scope=WHOLE).get(RecordId(id_or_title))
-    record = reader.fetch([key], scope=WHOLE).get(key) if key is not None else None
+    record = opened.find_record(RecordId(id_or_title), scope=WHOLE)
     if record is None:
-        choice = resolve_title(reader, opened.spec, id_or_title, scope=WHOLE)
+        choice = resolve_title(opened.shelf.reader(), opened.spec, id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
             hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
             raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
     if as_json:
-        print_json(record_json(record))
+        print_json(plain_record(record))
     else:
         print_table(
             ("field", "value"), [("id", record.id), *((name, _cell(value)) for name, value in record.fields.items())]
@@ -201,7 +200,7 @@ def _recommendations_json(answer: Recommendations) -> dict[str, Any]:
     return {
         "recommendations": [
             {
-                **record_json(item.record),
+                **plain_record(item.record),
                 "similarityScore": round(item.score, 4),
                 "signals": {
                     "semantic": item.signals.semantic,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.hits import Hit
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import Scope
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import Calibration
 from pinakes.search.grade import Grade, grade
@@ -26,6 +28,12 @@ class OpenCatalogue:
     """What a cosine means here; None where it was never measured, or has no vectors."""
     folder: Path | None = None
     """Where it is in the library; None where it is not in one."""
+
+    def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
+        """Return the record of this id, where it exists and may be seen."""
+        reader = self.shelf.reader()
+        key = reader.find([record_id], scope=scope).get(record_id)
+        return reader.fetch([key], scope=scope).get(key) if key is not None else None
 
     def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
         """Tell how well each hit of a search answers the query."""

@@ -7,45 +7,36 @@ a record with id, title, text, url and metadata.
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 import numpy as np
-import orjson
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.catalogue.codec import encode_record
+from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.errors import InputError, NotFoundError, did_you_mean
-from pinakes.model.hits import Hit, SearchMode
+from pinakes.model.hits import SearchMode
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import Record
-from pinakes.model.scope import AnyOf, Scope
-from pinakes.search.candidates import TITLE_FLOOR
+from pinakes.model.scope import Scope
 from pinakes.text.likeness import like_words
-from pinakes.text.normalise import fold_name
-from pinakes.text.query import analyse_query
-from pinakes.tools.addresses import SCHEME, address_of, parse_address, uri_of
+from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.filters import filter_schema, parse_filters
-from pinakes.tools.resource import ResourceContent, ResourceSpec
+from pinakes.tools.merge import MERGED_HEAD, Merged, merge
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 
-VALUES_SCHEME = "pinakes-values://"
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
 FURTHEST = 99
 """How deep results can be paged through: as deep as both arms of a search look anyway, so that pages fit together."""
 
-COMPLETED = 50
 VALUES_SHOWN = 10
-MERGED_HEAD = 10
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 """A list whose items the tool list does not spell out: their shape is plain from any answer."""
 LISTED_IN_TEXT = 20
-LISTED_BY_VALUE = 200
 
 
 class GenericParams(ToolParams):
@@ -162,39 +153,12 @@ class BrowseResult(GenericResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """A hit of one catalogue, on its way into a list of several."""
-
-    catalogue: OpenCatalogue
-    hit: Hit
-    strength: float
-    label: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Page:
     """What one catalogue found, how much there is in all, and what is to be said of it."""
 
     items: list[Merged]
     total: int
     note: str | None
-
-
-def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
-    """Merge the lists of several catalogues by how well each record answers, so that each has what it deserves.
-
-    A catalogue's own order holds. Its first few have the strengths of those few, the strongest first; after them none
-    is taken to be stronger than the one before. So a longer list begins as a shorter one does, and pages fit together.
-    """
-    ranked: list[tuple[float, str, int, Merged]] = []
-    for items in lists:
-        strengths = sorted((item.strength for item in items[:MERGED_HEAD]), reverse=True)
-        strengths += [item.strength for item in items[MERGED_HEAD:]]
-        least = 1.0
-        for place, (item, strength) in enumerate(zip(items, strengths, strict=True)):
-            least = min(least, strength)
-            ranked.append((-least, item.catalogue.name, place, replace(item, strength=least)))
-    return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
 
 
 class GenericTools:
@@ -232,7 +196,7 @@ class GenericTools:
             title=catalogue.spec.title_of(record),
             text=_text_of(record, catalogue.spec),
             url=uri_of(catalogue.name, record.id),
-            metadata=_plain(record),
+            metadata=plain_record(record),
         )
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
@@ -258,62 +222,6 @@ class GenericTools:
             raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
         chosen = [self._get(params.catalogue)] if params.catalogue else list(self._catalogues.values())
         return BrowseResult(catalogues=[_browsed(catalogue, principal, params) for catalogue in chosen])
-
-    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the record at the rest of an address, as JSON."""
-        place = parse_address(SCHEME + rest)
-        if place is None or place[0] not in self._catalogues:
-            return None
-        record = self._find(principal, *place) or self._titled(principal, *place)
-        if record is None:
-            return None
-        return ResourceContent(mime_type="application/json", text=orjson.dumps(_plain(record)).decode())
-
-    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
-        """Complete a catalogue's name, or a title; a record can be read by either its id or its title."""
-        if variable == "catalogue":
-            return [name for name in self._catalogues if name.startswith(typed)]
-        catalogue = self._catalogues.get(others.get("catalogue", ""))
-        if catalogue is None or variable != "id" or not typed.strip():
-            return []
-        reader, scope = catalogue.shelf.reader(), Scope(sight=principal.sight)
-        alike = reader.titles_like(typed, scope=scope, limit=COMPLETED)
-        words = reader.lexical(analyse_query(typed, synonyms={}), scope=scope, limit=COMPLETED).keys.tolist()
-        records = reader.fetch([*(match.key for match in alike), *words], scope=scope)
-        titles = {key: catalogue.spec.title_of(record) for key, record in records.items()}
-        begun = [title for title in titles.values() if fold_name(title).startswith(fold_name(typed))]
-        likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= TITLE_FLOOR]
-        return list(dict.fromkeys([*begun, *likely, *(titles[key] for key in words if key in titles)]))
-
-    def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the records that have a value of a field, as JSON: `CATALOGUE/FIELD/VALUE`."""
-        name, _, place = rest.partition("/")
-        field, _, value = (unquote(part) for part in place.partition("/"))
-        catalogue = self._catalogues.get(name)
-        if catalogue is None or not _is_countable(catalogue.spec, field):
-            return None
-        reader = catalogue.shelf.reader()
-        scope = Scope(conditions=(AnyOf(field, (value,)),), sight=principal.sight)
-        records = reader.fetch(reader.scan(scope=scope, limit=LISTED_BY_VALUE), scope=scope).values()
-        shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
-        return ResourceContent(
-            mime_type="application/json", text=orjson.dumps({"total": reader.count(scope), "records": shown}).decode()
-        )
-
-    def complete_value(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
-        """Complete a catalogue's name, a field whose values can be counted, or one of its values."""
-        catalogue = self._catalogues.get(others.get("catalogue", ""))
-        if variable == "catalogue" or catalogue is None:
-            return self.complete(principal, variable, typed, others)
-        if variable == "field":
-            return [
-                one for one in catalogue.spec.fields if _is_countable(catalogue.spec, one) and one.startswith(typed)
-            ]
-        field = others.get("field", "")
-        if not _is_countable(catalogue.spec, field):
-            return []
-        facets = catalogue.shelf.reader().facets(field, scope=Scope(sight=principal.sight))
-        return [facet.value for facet in facets if facet.value.lower().startswith(typed.lower())]
 
     def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[list[OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that can be filtered so, and what is to be said."""
@@ -348,23 +256,11 @@ class GenericTools:
             place = parse_address(address_of(only, address))  # type: ignore[arg-type]
         if place is None:
             raise InputError(f"'id' is CATALOGUE/ID, as search gives it; not {address[:80]!r}")
-        record = self._find(principal, *place)
+        catalogue = self._get(place[0])
+        record = catalogue.find_record(place[1], scope=Scope(sight=principal.sight))
         if record is None:
             raise NotFoundError(f"there is no record '{address[:200]}'")
-        return self._catalogues[place[0]], record
-
-    def _find(self, principal: Principal, catalogue: str, record_id: Any) -> Record | None:
-        reader, scope = self._get(catalogue).shelf.reader(), Scope(sight=principal.sight)
-        key = reader.find([record_id], scope=scope).get(record_id)
-        return reader.fetch([key], scope=scope).get(key) if key is not None else None
-
-    def _titled(self, principal: Principal, catalogue: str, title: str) -> Record | None:
-        """Return the record with this very title."""
-        opened, scope = self._get(catalogue), Scope(sight=principal.sight)
-        reader = opened.shelf.reader()
-        keys = [match.key for match in reader.titles_like(title, scope=scope, limit=VALUES_SHOWN)]
-        records = reader.fetch(keys, scope=scope).values()
-        return next((one for one in records if fold_name(opened.spec.title_of(one)) == fold_name(title)), None)
+        return catalogue, record
 
     def _get(self, name: str) -> OpenCatalogue:
         if name not in self._catalogues:
@@ -424,33 +320,6 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     ]
 
 
-def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
-    """Declare the records of every catalogue as resources."""
-    tools = GenericTools(catalogues)
-    return [
-        ResourceSpec(
-            prefix=SCHEME,
-            action=Action.ACCESS_CATALOG,
-            entries=lambda _principal: [],
-            read=tools.read,
-            template=SCHEME + "{catalogue}/{+id}",
-            name="record",
-            description="A record of a catalogue, as JSON.",
-            complete=tools.complete,
-        ),
-        ResourceSpec(
-            prefix=VALUES_SCHEME,
-            action=Action.ACCESS_CATALOG,
-            entries=lambda _principal: [],
-            read=tools.read_values,
-            template=VALUES_SCHEME + "{catalogue}/{field}/{value}",
-            name="records with a value",
-            description="The records of a catalogue that have this tag or value, as JSON.",
-            complete=tools.complete_value,
-        ),
-    ]
-
-
 def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
@@ -496,11 +365,6 @@ def _text_of(record: Record, spec: CatalogueSpec) -> str:
     return "\n".join(f"{name}: {text}" for name, text in named if text)
 
 
-def _plain(record: Record) -> dict[str, Any]:
-    document: dict[str, Any] = orjson.loads(encode_record(record))
-    return {"id": record.id, "kind": record.kind, **document["fields"]}
-
-
 def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
     spec, reader = catalogue.spec, catalogue.shelf.reader()
     scope = Scope(sight=principal.sight)
@@ -526,10 +390,6 @@ def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParam
             if field.facet or field.filter is not None or params.field
         ],
     )
-
-
-def _is_countable(spec: CatalogueSpec, field: str) -> bool:
-    return field in spec.fields and spec.fields[field].facet
 
 
 def _values(catalogue: OpenCatalogue, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:

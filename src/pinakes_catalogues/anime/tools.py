@@ -278,8 +278,7 @@ class AnimeTools:
         """Look one anime up."""
         reader, scope = self._catalogue.shelf.reader(), Scope(sight=principal.sight)
         if params.id is not None:
-            key = reader.find([RecordId(params.id)], scope=scope).get(RecordId(params.id))
-            record = reader.fetch([key], scope=scope).get(key) if key is not None else None
+            record = self._catalogue.find_record(RecordId(params.id), scope=scope)
             return DetailsResult(anime=_details(record) if record else None, suggestions=[])
         choice = resolve_title(reader, self._catalogue.spec, params.title or "", scope=scope)
         return DetailsResult(

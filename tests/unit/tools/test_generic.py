@@ -22,7 +22,8 @@ from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put
 from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_resources, generic_tools
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.record_resources import generic_resources
 
 BOOKS = """
 name = "books"

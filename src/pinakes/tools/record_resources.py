@@ -1,0 +1,126 @@
+"""The records of every catalogue as resources: one by its id or title, and all that have a value of a field."""
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+import orjson
+
+from pinakes.catalogue.codec import plain_record
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.principal import Action, Principal
+from pinakes.model.record import Record
+from pinakes.model.scope import AnyOf, Scope
+from pinakes.search.candidates import TITLE_FLOOR
+from pinakes.text.normalise import fold_name
+from pinakes.text.query import analyse_query
+from pinakes.tools.addresses import SCHEME, address_of, parse_address
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.resource import ResourceContent, ResourceSpec
+
+VALUES_SCHEME = "pinakes-values://"
+COMPLETED = 50
+TITLES_TRIED = 10
+LISTED_BY_VALUE = 200
+
+
+class RecordResources:
+    """The resources over these catalogues."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+
+    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the record at the rest of an address, as JSON."""
+        place = parse_address(SCHEME + rest)
+        if place is None or place[0] not in self._catalogues:
+            return None
+        catalogue, scope = self._catalogues[place[0]], Scope(sight=principal.sight)
+        record = catalogue.find_record(place[1], scope=scope) or _find_titled(catalogue, place[1], scope)
+        if record is None:
+            return None
+        return ResourceContent(mime_type="application/json", text=orjson.dumps(plain_record(record)).decode())
+
+    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete a catalogue's name, or a title; a record can be read by either its id or its title."""
+        if variable == "catalogue":
+            return [name for name in self._catalogues if name.startswith(typed)]
+        catalogue = self._catalogues.get(others.get("catalogue", ""))
+        if catalogue is None or variable != "id" or not typed.strip():
+            return []
+        reader, scope = catalogue.shelf.reader(), Scope(sight=principal.sight)
+        alike = reader.titles_like(typed, scope=scope, limit=COMPLETED)
+        words = reader.lexical(analyse_query(typed, synonyms={}), scope=scope, limit=COMPLETED).keys.tolist()
+        records = reader.fetch([*(match.key for match in alike), *words], scope=scope)
+        titles = {key: catalogue.spec.title_of(record) for key, record in records.items()}
+        begun = [title for title in titles.values() if fold_name(title).startswith(fold_name(typed))]
+        likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= TITLE_FLOOR]
+        return list(dict.fromkeys([*begun, *likely, *(titles[key] for key in words if key in titles)]))
+
+    def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the records that have a value of a field, as JSON: `CATALOGUE/FIELD/VALUE`."""
+        name, _, place = rest.partition("/")
+        field, _, value = (unquote(part) for part in place.partition("/"))
+        catalogue = self._catalogues.get(name)
+        if catalogue is None or not _is_countable(catalogue.spec, field):
+            return None
+        reader = catalogue.shelf.reader()
+        scope = Scope(conditions=(AnyOf(field, (value,)),), sight=principal.sight)
+        records = reader.fetch(reader.scan(scope=scope, limit=LISTED_BY_VALUE), scope=scope).values()
+        shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
+        return ResourceContent(
+            mime_type="application/json", text=orjson.dumps({"total": reader.count(scope), "records": shown}).decode()
+        )
+
+    def complete_value(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete a catalogue's name, a field whose values can be counted, or one of its values."""
+        catalogue = self._catalogues.get(others.get("catalogue", ""))
+        if variable == "catalogue" or catalogue is None:
+            return self.complete(principal, variable, typed, others)
+        if variable == "field":
+            return [
+                one for one in catalogue.spec.fields if _is_countable(catalogue.spec, one) and one.startswith(typed)
+            ]
+        field = others.get("field", "")
+        if not _is_countable(catalogue.spec, field):
+            return []
+        facets = catalogue.shelf.reader().facets(field, scope=Scope(sight=principal.sight))
+        return [facet.value for facet in facets if facet.value.lower().startswith(typed.lower())]
+
+
+def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare the records of every catalogue as resources."""
+    records = RecordResources(catalogues)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: [],
+            read=records.read,
+            template=SCHEME + "{catalogue}/{+id}",
+            name="record",
+            description="A record of a catalogue, as JSON.",
+            complete=records.complete,
+        ),
+        ResourceSpec(
+            prefix=VALUES_SCHEME,
+            action=Action.ACCESS_CATALOG,
+            entries=lambda _principal: [],
+            read=records.read_values,
+            template=VALUES_SCHEME + "{catalogue}/{field}/{value}",
+            name="records with a value",
+            description="The records of a catalogue that have this tag or value, as JSON.",
+            complete=records.complete_value,
+        ),
+    ]
+
+
+def _find_titled(catalogue: OpenCatalogue, title: str, scope: Scope) -> Record | None:
+    """Return the record with this very title."""
+    reader = catalogue.shelf.reader()
+    keys = [match.key for match in reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
+    records = reader.fetch(keys, scope=scope).values()
+    return next((one for one in records if fold_name(catalogue.spec.title_of(one)) == fold_name(title)), None)
+
+
+def _is_countable(spec: CatalogueSpec, field: str) -> bool:
+    return field in spec.fields and spec.fields[field].facet
