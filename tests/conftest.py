@@ -337,11 +337,11 @@ class Library:
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Library]:
-    """Open the anime catalogue of a library."""
+def opened(settings: Settings, *names: str) -> Iterator[Library]:
+    """Open these catalogues of a library; all, where none is named."""
     app = App(settings)
     try:
-        yield Library(home=settings.home, app=app, gate=app.build_gate(["anime"]))
+        yield Library(home=settings.home, app=app, gate=app.build_gate(names))
     finally:
         app.close()
 
@@ -373,7 +373,7 @@ def sample_home(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def sample(sample_home: Path) -> Iterator[Library]:
     """The sample library, opened in this process."""
-    with opened(Settings(home=sample_home)) as library:
+    with opened(Settings(home=sample_home), "anime") as library:
         yield library
 
 
@@ -409,7 +409,7 @@ def whole(whole_home: Path) -> Iterator[Library]:
 @pytest.fixture(scope="session")
 def plain(plain_home: Path) -> Iterator[Library]:
     """The library without vectors, opened in this process."""
-    with opened(Settings(home=plain_home)) as library:
+    with opened(Settings(home=plain_home), "anime") as library:
         yield library
 
 
