@@ -38,7 +38,3 @@ class OpenCatalogue:
     def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
         """Tell how well each hit of a search answers the query."""
         return grade(hits, query, reader=self.shelf.reader(), spec=self.spec, calibration=self.calibration)
-
-    def label(self, query: str, hit: Hit) -> str | None:
-        """Return a hit's label, None where it does not answer the query."""
-        return self.grade(query, [hit])[0].label
