@@ -39,11 +39,6 @@ def serve_command(catalogues: tuple[str, ...], tools: str) -> None:
         app.library.get_installed(name)
     if not app.library.list_installed():
         raise NotFoundError("the library is empty; run: pinakes init")
-    for spec_name, names in app.sharing_tools(catalogues).items():
-        click.echo(
-            f"pinakes: the {spec_name} tools ask '{names[0]}' only; ask {', '.join(names[1:])} by search and fetch",
-            err=True,
-        )
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
     with ThreadPoolExecutor(max_workers=1) as loader:
         gate = loader.submit(_load, app, catalogues, ToolChoice(tools))
@@ -83,6 +78,9 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
 def _load(app: App, names: tuple[str, ...], tools: ToolChoice) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
     gate = app.build_gate(names, tools=tools)
+    for spec_name, shared in app.sharing_tools(names).items():
+        others = ", ".join(shared[1:])
+        click.echo(f"pinakes: the {spec_name} tools ask '{shared[0]}' only; ask {others} by search and fetch", err=True)
     if problem := _warm_up(app.embedder):
         click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()

@@ -74,13 +74,19 @@ class Searcher:
         """How the arms are run and merged."""
         return self.override or self.spec.search
 
-    def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
-        """Return the best records in scope for a query in plain words; of a very long one, for its beginning."""
+    def search(self, text: str, *, scope: Scope, limit: int, meaning: QueryVector | None = None) -> SearchPage:
+        """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
+
+        `meaning` is what `embed` gave for this text, where it is known already.
+        """
         reader = self.shelf.reader()
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
-        meaning = embed_query(self.embedder, reader, asked)
-        return self.search_with(reader, asked, query, meaning, scope=scope, limit=limit)
+        return self.search_with(reader, asked, query, meaning or self.embed(text), scope=scope, limit=limit)
+
+    def embed(self, text: str) -> QueryVector:
+        """Return the vector of a query for this catalogue, or the reason why there is none."""
+        return embed_query(self.embedder, self.shelf.reader(), clean(text[:MAX_CHARS]))
 
     def search_with(
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int

@@ -21,6 +21,8 @@ from pinakes.model.hits import SearchMode
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
+from pinakes.model.vectors import ModelId
+from pinakes.search.searcher import QueryVector
 from pinakes.text.likeness import like_words
 from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
@@ -177,7 +179,7 @@ class GenericTools:
         ask = partial(
             self._page, principal=principal, query=params.query, filters=filters, depth=min(end, FURTHEST) + 1
         )
-        pages = list(self._pool.map(ask, chosen))
+        pages = list(self._pool.map(ask, chosen, _meanings(chosen, params.query)))
         merged = merge([page.items for page in pages])
         has_more = len(merged) > end and end < FURTHEST
         return SearchResult(
@@ -236,10 +238,17 @@ class GenericTools:
         return [one for name, one in self._catalogues.items() if name not in left_out], notes
 
     def _page(
-        self, catalogue: OpenCatalogue, *, principal: Principal, query: str, filters: dict[str, Any], depth: int
+        self,
+        catalogue: OpenCatalogue,
+        meaning: QueryVector,
+        *,
+        principal: Principal,
+        query: str,
+        filters: dict[str, Any],
+        depth: int,
     ) -> "_Page":
         scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), sight=principal.sight)
-        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD))
+        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD), meaning=meaning)
         grades = catalogue.grade(query, page.hits)
         items = [
             Merged(catalogue=catalogue, hit=hit, strength=grade.strength, label=grade.label)
@@ -326,6 +335,16 @@ def _offset(cursor: str | None) -> int:
     if not CURSOR.fullmatch(cursor) or int(cursor) > FURTHEST:
         raise InputError("'cursor' is not one that search gave")
     return int(cursor)
+
+
+def _meanings(catalogues: Sequence[OpenCatalogue], query: str) -> list[QueryVector]:
+    """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model."""
+    by_model: dict[ModelId | None, QueryVector] = {}
+    models = [catalogue.shelf.reader().model for catalogue in catalogues]
+    for catalogue, model in zip(catalogues, models, strict=True):
+        if model not in by_model:
+            by_model[model] = catalogue.searcher.embed(query)
+    return [by_model[model] for model in models]
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
