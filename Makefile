@@ -6,13 +6,17 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test check format bench bench-peers bench-large bench-catalogues eval lock clean
+.PHONY: serve test conformance check format bench bench-peers bench-large bench-catalogues eval lock clean
 
-serve: $(STAMP)  ## set up, install the sample library and the model, and show it at work
+serve: $(STAMP)  ## set up, install the sample library and the model, show it at work, and serve it over HTTP
 	$(BIN)/pinakes tour
+	$(BIN)/pinakes serve --http
 
 test: $(STAMP)  ## set up and run the tests
 	$(BIN)/python -m pytest
+
+conformance: $(STAMP)  ## the protocol's official suite and Inspector against our server (gets two npm packages once)
+	PYTHONPATH=tests $(BIN)/python -m conformance
 
 check: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -39,10 +43,13 @@ bench-catalogues: $(STAMP)  ## papers and documents on the real data, both shelv
 eval: $(STAMP)  ## retrieval and recommendation quality on the real data
 	$(BIN)/python benchmarks/quality.py
 
-lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
+LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
+	--no-emit-trusted-host --strip-extras --no-header
+
+lock: $(STAMP)  ## renew what is installed, here and in the container, from pyproject.toml
 	$(BIN)/pip install -q pip-tools
-	$(BIN)/pip-compile -q --extra dev --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --strip-extras --no-header --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra postgres --output-file requirements-server.lock pyproject.toml
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

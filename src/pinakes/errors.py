@@ -3,7 +3,15 @@
     ExpectedError
     ├── InputError          the caller's arguments or file are wrong; the message says what would be right
     │   └── SpecError       a catalogue.toml is wrong
+    │   └── TooLargeError   a message is larger than is taken
     ├── NotFoundError       a named catalogue, record, tool or model does not exist here
+    │   ├── UnknownToolError        there is no such tool, or not for this caller
+    │   └── UnknownResourceError    there is no such resource, or not for this caller
+    ├── UnauthenticatedError    nobody knows who is asking
+    ├── ForbiddenError      the caller is known and may not do this
+    ├── ConflictError       it would break a rule of what is there already
+    ├── RateLimitedError    the caller asks too often; says when to come back
+    ├── OverloadedError     everybody asks too often; says when to come back
     ├── StorageError        a shelf or pack cannot be read or written
     │   └── BusyError       another process holds the library's lock
     ├── ModelError          the embedding model is missing, broken or of another kind
@@ -22,6 +30,8 @@ class ExpectedError(Exception):
     code = "error"
     http_status = 500
     exit_code = 1
+    retry_after_s: float | None = None
+    """When it is worth trying again, where that is known."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -48,6 +58,74 @@ class NotFoundError(ExpectedError):
     code = "not_found"
     http_status = 404
     exit_code = 3
+
+
+class TooLargeError(InputError):
+    """A message is larger than is taken."""
+
+    code = "too_large"
+    http_status = 413
+
+
+class UnknownToolError(NotFoundError):
+    """There is no such tool, or not for this caller: the two are told alike."""
+
+    code = "unknown_tool"
+
+
+class UnknownResourceError(NotFoundError):
+    """There is no such resource, or not for this caller: the two are told alike."""
+
+    code = "unknown_resource"
+
+    def __init__(self, message: str, *, uri: str) -> None:
+        super().__init__(message)
+        self.uri = uri
+
+
+class UnauthenticatedError(ExpectedError):
+    """Nobody knows who is asking."""
+
+    code = "unauthenticated"
+    http_status = 401
+    exit_code = 7
+
+
+class ForbiddenError(ExpectedError):
+    """The caller is known, and may not do this."""
+
+    code = "forbidden"
+    http_status = 403
+    exit_code = 7
+
+
+class ConflictError(ExpectedError):
+    """It would break a rule of what is there already."""
+
+    code = "conflict"
+    http_status = 409
+    exit_code = 8
+
+
+class RateLimitedError(ExpectedError):
+    """The caller asks too often."""
+
+    code = "rate_limited"
+    http_status = 429
+    exit_code = 9
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class OverloadedError(ExpectedError):
+    """More is asked than the server can answer in time."""
+
+    code = "overloaded"
+    http_status = 503
+    exit_code = 9
+    retry_after_s = 1.0
 
 
 class StorageError(ExpectedError):

@@ -1,6 +1,7 @@
 """The only reader of the environment and of the configuration file; gives frozen values.
 
-Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables. Names: `docs/reference/settings.md`.
+Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables, flags. Names:
+`docs/reference/settings.md`.
 """
 
 import os
@@ -20,6 +21,9 @@ SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true", "semantic_scholar_key":
 FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 SHELF_KINDS = ("embedded", "lance")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_FORMATS = ("text", "json")
+SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures by a key pair; those by a shared secret would let a holder of the public key sign."""
 
 ENDPOINT_DEFAULTS = {
     "infinity": ("http://localhost:7997", "/embeddings"),
@@ -76,6 +80,86 @@ class RerankSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """`pinakes serve --http`: where it listens, and its bounds."""
+
+    host: str = "127.0.0.1"
+    """The address it listens on; anything but loopback needs accounts."""
+    port: int = 8080
+    """The port of everything: MCP, REST, health, metrics and the page."""
+    public_url: str = ""
+    """What clients call it by, such as `https://catalogue.example.org`, where a proxy stands before it."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further values of the `Host` header that are taken, beside loopback, `host` and that of `public_url`."""
+    allowed_origins: tuple[str, ...] = ()
+    """Further values of the `Origin` header that are taken, beside those of the allowed hosts."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
+    accounts: bool = True
+    """Whether callers must say who they are; without, everybody on this machine is the local user."""
+    cache_size: int = 100
+    """How many answers are kept for the same question asked again; 0: none."""
+    threads: int = 4
+    """How many calls run at once."""
+    queue: int = 1000
+    """How many calls may wait for their turn; more are refused at once."""
+    streams: int = 4000
+    """How many streams (SSE, WebSocket, sessions) may be open."""
+    shutdown_s: float = 5.0
+    """How long calls that are being answered may go on when the server is asked to end."""
+    log_format: str = "text"
+    """`text` or `json`: a line a call, on standard error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlSettings:
+    """Where accounts, tokens and the audit are kept."""
+
+    url: str = ""
+    """`postgresql+psycopg://USER:PASSWORD@HOST/NAME`, or `sqlite:///PATH`; empty: `control.sqlite` in the library."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpSettings:
+    """MCP over the network."""
+
+    enabled: bool = True
+    """Whether `/mcp`, `/sse` and `/v1/mcp` are there; without, only REST is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimitSettings:
+    """How many calls a minute a user has, over all connections; a role may have its own."""
+
+    read_per_minute: int = 120
+    """Searches, look-ups, resources."""
+    write_per_minute: int = 30
+    """Everything that changes something."""
+    sql_per_minute: int = 10
+    """`debug.sql`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthSettings:
+    """Bearer tokens of an external issuer (JWT); off while `issuer` is empty."""
+
+    issuer: str = ""
+    """The `iss` of its tokens, such as `https://login.example.org`; also where clients are sent to log in."""
+    audience: str = ""
+    """The `aud` that a token must have."""
+    jwks_url: str = ""
+    """Where its keys are; or `public_key_file`."""
+    public_key_file: str = ""
+    """A PEM file with its key."""
+    algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA")
+    """The signatures that are taken."""
+    user_claim: str = "sub"
+    """The claim that names the user."""
+    default_role: str = ""
+    """The role of a user who is seen for the first time; empty: none, until somebody gives them one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that is configured."""
 
@@ -85,6 +169,16 @@ class Settings:
     """The section `[embedding]`."""
     rerank: RerankSettings = RerankSettings()
     """The section `[rerank]`."""
+    server: ServerSettings = ServerSettings()
+    """The section `[server]`."""
+    control: ControlSettings = ControlSettings()
+    """The section `[control]`."""
+    mcp: McpSettings = McpSettings()
+    """The section `[mcp]`."""
+    rate_limit: RateLimitSettings = RateLimitSettings()
+    """The section `[mcp.rate_limit]`."""
+    auth: AuthSettings = AuthSettings()
+    """The section `[auth]`."""
     shelves: Mapping[str, str] = field(default_factory=dict)
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
     semantic_scholar_key: str = ""
@@ -104,12 +198,42 @@ class Settings:
         return self.home / "catalogues"
 
     @property
+    def control_file(self) -> Path:
+        """Where accounts and audit are, unless a database is named."""
+        return self.home / "control.sqlite"
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether this library has accounts and an audit."""
+        return bool(self.control.url) or self.control_file.exists()
+
+    @property
     def models_folder(self) -> Path:
         """Where embedding models are."""
         return self.home / "models"
 
 
-SectionT = TypeVar("SectionT", EmbeddingSettings, RerankSettings)
+SectionT = TypeVar(
+    "SectionT",
+    EmbeddingSettings,
+    RerankSettings,
+    ServerSettings,
+    ControlSettings,
+    McpSettings,
+    RateLimitSettings,
+    AuthSettings,
+)
+
+SECTIONS = {
+    "embedding": EmbeddingSettings,
+    "rerank": RerankSettings,
+    "server": ServerSettings,
+    "control": ControlSettings,
+    "mcp": McpSettings,
+    "mcp.rate_limit": RateLimitSettings,
+    "auth": AuthSettings,
+}
+"""The sections of the file, each with its keys."""
 
 ENVIRONMENT = {
     "PINAKES_EMBED_KIND": ("embedding", "kind"),
@@ -129,6 +253,31 @@ ENVIRONMENT = {
     "PINAKES_RERANK_API_KEY": ("rerank", "api_key"),
     "PINAKES_RERANK_TIMEOUT_S": ("rerank", "timeout_s"),
     "PINAKES_RERANK_DEPTH": ("rerank", "depth"),
+    "PINAKES_HOST": ("server", "host"),
+    "PORT": ("server", "port"),
+    "PINAKES_PUBLIC_URL": ("server", "public_url"),
+    "PINAKES_ALLOWED_HOSTS": ("server", "allowed_hosts"),
+    "PINAKES_ALLOWED_ORIGINS": ("server", "allowed_origins"),
+    "PINAKES_TRUSTED_PROXIES": ("server", "trusted_proxies"),
+    "PINAKES_ACCOUNTS": ("server", "accounts"),
+    "CACHE_SIZE": ("server", "cache_size"),
+    "PINAKES_THREADS": ("server", "threads"),
+    "PINAKES_QUEUE": ("server", "queue"),
+    "PINAKES_STREAMS": ("server", "streams"),
+    "PINAKES_SHUTDOWN_S": ("server", "shutdown_s"),
+    "PINAKES_LOG_FORMAT": ("server", "log_format"),
+    "PINAKES_CONTROL_URL": ("control", "url"),
+    "PINAKES_MCP_ENABLED": ("mcp", "enabled"),
+    "PINAKES_READ_PER_MINUTE": ("mcp.rate_limit", "read_per_minute"),
+    "PINAKES_WRITE_PER_MINUTE": ("mcp.rate_limit", "write_per_minute"),
+    "PINAKES_SQL_PER_MINUTE": ("mcp.rate_limit", "sql_per_minute"),
+    "PINAKES_AUTH_ISSUER": ("auth", "issuer"),
+    "PINAKES_AUTH_AUDIENCE": ("auth", "audience"),
+    "PINAKES_AUTH_JWKS_URL": ("auth", "jwks_url"),
+    "PINAKES_AUTH_PUBLIC_KEY_FILE": ("auth", "public_key_file"),
+    "PINAKES_AUTH_ALGORITHMS": ("auth", "algorithms"),
+    "PINAKES_AUTH_USER_CLAIM": ("auth", "user_claim"),
+    "PINAKES_AUTH_DEFAULT_ROLE": ("auth", "default_role"),
     "LOG_LEVEL": ("", "log_level"),
     "RAG_STRICT_OFFLINE": ("", "offline"),
     "SEMANTIC_SCHOLAR_API_KEY": ("", "semantic_scholar_key"),
@@ -136,18 +285,27 @@ ENVIRONMENT = {
 """Environment variable → section and key; the same names work in the file."""
 
 
-def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the settings of this process."""
+def load_settings(
+    environment: Mapping[str, str] | None = None, *, flags: Mapping[tuple[str, str], Any] | None = None
+) -> Settings:
+    """Read the settings of this process; `flags` are those that its command line gave, by section and key."""
     env = os.environ if environment is None else environment
     home = Path(env.get("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")).expanduser().absolute()
     values = _file_values(home / CONFIG_FILE)
     for variable, (section, key) in ENVIRONMENT.items():
         if env.get(variable):
             values.setdefault(section, {})[key] = env[variable]
+    for (section, key), value in (flags or {}).items():
+        values.setdefault(section, {})[key] = value
     return Settings(
         home=home,
         embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
         rerank=_section(RerankSettings(), "rerank", values),
+        server=_server(_section(ServerSettings(), "server", values)),
+        control=_section(ControlSettings(), "control", values),
+        mcp=_section(McpSettings(), "mcp", values),
+        rate_limit=_rate_limit(_section(RateLimitSettings(), "mcp.rate_limit", values)),
+        auth=_auth(_section(AuthSettings(), "auth", values)),
         shelves=_shelves(values.get("shelves", {})),
         semantic_scholar_key=str(values.get("", {}).get("semantic_scholar_key", "")),
         offline=_flag("offline", values.get("", {}).get("offline", False)),
@@ -163,7 +321,7 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
-    known = ["embedding", "rerank", "shelves", *SINGLE_KEYS]
+    known = [*(name for name in SECTIONS if "." not in name), "shelves", *SINGLE_KEYS]
     for key, value in document.items():
         if key not in known:
             raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
@@ -171,6 +329,10 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
             form = f"{key} = {SINGLE_KEYS[key]}" if key in SINGLE_KEYS else f"[{key}]"
             raise InputError(f"{path}: '{key}' is written {form}")
     sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
+    for inner in [name for name in SECTIONS if "." in name]:  # a section within a section: [mcp.rate_limit]
+        outer, key = inner.split(".")
+        if isinstance(sections.get(outer, {}).get(key), dict):
+            sections[inner] = sections[outer].pop(key)
     sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
     return sections
 
@@ -182,12 +344,59 @@ def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any
     for key, value in values.get(name, {}).items():
         if key not in known:
             raise InputError(f"unknown setting '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-        wanted = type(getattr(default, key))
-        try:
-            changes[key] = _flag(f"{name}.{key}", value) if wanted is bool else wanted(value)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"setting '{name}.{key}': {value!r} is not {wanted.__name__}") from error
+        changes[key] = _value(f"{name}.{key}", value, type(getattr(default, key)))
     return replace(default, **changes)
+
+
+def _value(name: str, value: Any, wanted: type) -> Any:
+    """Return a value as what its setting is; a list may be written with commas."""
+    if wanted is bool:
+        return _flag(name, value)
+    if wanted is tuple:
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+            raise InputError(f"setting '{name}': {value!r} is not a list of texts")
+        return tuple(part.strip() for part in parts if part.strip())
+    try:
+        return wanted(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"setting '{name}': {value!r} is not {wanted.__name__}") from error
+
+
+def _server(settings: ServerSettings) -> ServerSettings:
+    if not 0 <= settings.port <= 65_535:
+        raise InputError(f"setting 'server.port': {settings.port} is not between 0 and 65535")
+    if settings.log_format not in LOG_FORMATS:
+        raise InputError(f"setting 'server.log_format': no '{settings.log_format}'; known: {', '.join(LOG_FORMATS)}")
+    if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
+        raise InputError(
+            f"setting 'server.public_url': {settings.public_url!r} does not begin with http:// or https://"
+        )
+    least = {"cache_size": 0, "threads": 1, "queue": 1, "streams": 1, "shutdown_s": 0}
+    for key, bound in least.items():
+        if getattr(settings, key) < bound:
+            raise InputError(f"setting 'server.{key}': {getattr(settings, key)} is less than {bound}")
+    return replace(settings, public_url=settings.public_url.rstrip("/"))
+
+
+def _rate_limit(settings: RateLimitSettings) -> RateLimitSettings:
+    for key in RateLimitSettings.__dataclass_fields__:
+        if getattr(settings, key) < 0:
+            raise InputError(f"setting 'mcp.rate_limit.{key}': {getattr(settings, key)} is less than 0")
+    return settings
+
+
+def _auth(settings: AuthSettings) -> AuthSettings:
+    if not settings.issuer:
+        return settings
+    if not settings.audience:
+        raise InputError("setting 'auth.audience' is missing: a token must be meant for this server")
+    if bool(settings.jwks_url) is bool(settings.public_key_file):
+        raise InputError("setting 'auth': an issuer needs either 'jwks_url' or 'public_key_file'")
+    unknown = [name for name in settings.algorithms if name not in SIGNATURES]
+    if unknown:
+        raise InputError(f"setting 'auth.algorithms': no '{unknown[0]}'; known: {', '.join(SIGNATURES)}")
+    return settings
 
 
 def _shelves(values: Mapping[str, Any]) -> dict[str, str]:

@@ -56,6 +56,14 @@ class Sight:
     """What a caller may see: records open to everybody, and those for these audiences. None sees everything."""
 
     audiences: frozenset[str] | None = None
+    only: frozenset[str] | None = None
+    """The catalogues that they are confined to; None: no such bound."""
+    hidden: frozenset[str] = frozenset()
+    """The catalogues that are kept from them."""
+
+    def sees_catalogue(self, name: str) -> bool:
+        """Tell whether a catalogue is there at all, for this caller."""
+        return name not in self.hidden and (self.only is None or name in self.only)
 
     def condition(self) -> AnyOf | None:
         """Return the condition that hides what may not be seen, or None where nothing is hidden."""

@@ -65,14 +65,28 @@ def test_a_server_s_address_can_be_given(tmp_path: Path) -> None:
     assert load(tmp_path, **given).embedding.url == "http://example.org:1"
 
 
-@pytest.mark.parametrize("variable", ENVIRONMENT)
+ISSUER = {
+    "PINAKES_AUTH_ISSUER": "https://login.example",
+    "PINAKES_AUTH_AUDIENCE": "pinakes",
+    "PINAKES_AUTH_PUBLIC_KEY_FILE": "key.pem",
+}
+
+
+def section_of(settings: Settings, section: str) -> Any:
+    """Return the section of this name in the file."""
+    return getattr(settings, section.rpartition(".")[2]) if section else settings
+
+
+@pytest.mark.parametrize("variable", [name for name in ENVIRONMENT if name != "PINAKES_AUTH_JWKS_URL"])
 def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: str) -> None:
     section, key = ENVIRONMENT[variable]
-    numbers = {"dimension": "12", "batch_size": "8", "depth": "9", "timeout_s": "3"}
-    given = {"kind": "tei", "log_level": "debug", "offline": "true", "lower_case": "false", **numbers}.get(key, "given")
-    settings: Any = load(tmp_path, **{variable: given})
-    held = getattr(getattr(settings, section) if section else settings, key)
-    assert str(held).lower() in (given, f"{given}.0")
+    default = getattr(section_of(Settings(home=tmp_path), section), key)
+    words = {"kind": "tei", "log_level": "DEBUG", "log_format": "json", "public_url": "https://a.example"}
+    by_type = {bool: str(not default), int: "12", float: "3.0", tuple: "RS256,ES256", str: words.get(key, "given")}
+    given = by_type[type(default)]
+    environment = {**ISSUER, variable: given} if section == "auth" else {variable: given}
+    held = getattr(section_of(load(tmp_path, **environment), section), key)
+    assert (",".join(held) if isinstance(held, tuple) else str(held)) == given
 
 
 @pytest.mark.parametrize(
@@ -84,6 +98,20 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ('[embedding]\nkind = "infinty"', r"no 'infinty' \(did you mean 'infinity'\?\)"),
         ('[embedding]\ndimension = "many"', "'embedding.dimension': 'many' is not int"),
         ("[embedding", "pinakes.toml"),
+        ("[server]\nport = 70000", "'server.port': 70000 is not between 0 and 65535"),
+        ("[server]\nallowed_hosts = 7", "'server.allowed_hosts': 7 is not a list of texts"),
+        ('[server]\nlog_format = "xml"', "'server.log_format': no 'xml'; known: text, json"),
+        ('[server]\npublic_url = "a.example"', "'server.public_url': 'a.example' does not begin with http"),
+        ("[server]\nthreads = 0", "'server.threads': 0 is less than 1"),
+        ("[mcp]\nenable = true", r"'mcp.enable' \(did you mean 'enabled'\?\)"),
+        ("[mcp.rate_limit]\nread_per_minut = 1", r"'mcp.rate_limit.read_per_minut' \(did you mean 'read_per_minute'"),
+        ("[mcp.rate_limit]\nread_per_minute = -1", "'mcp.rate_limit.read_per_minute': -1 is less than 0"),
+        ('[auth]\nissuer = "https://a"', "'auth.audience' is missing"),
+        ('[auth]\nissuer = "https://a"\naudience = "p"', "needs either 'jwks_url' or 'public_key_file'"),
+        (
+            '[auth]\nissuer = "https://a"\naudience = "p"\njwks_url = "https://a/k"\nalgorithms = ["HS256"]',
+            "'auth.algorithms': no 'HS256'; known: RS256",
+        ),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
@@ -100,3 +128,26 @@ def test_a_variable_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None
 def test_a_section_that_is_a_value_and_a_value_that_is_a_section_are_refused(tmp_path: Path, file: str) -> None:
     with pytest.raises(InputError):
         load(tmp_path, file)
+
+
+@pytest.mark.row("Z14")
+def test_flags_win_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "pinakes.toml").write_text("[server]\nport = 1\n[mcp]\nenabled = false\n", encoding="utf-8")
+    home = {"PINAKES_HOME": str(tmp_path)}
+    assert load_settings(home).server.port == 1
+    assert load_settings({**home, "PORT": "2"}).server.port == 2
+    flags = {("server", "port"): 3, ("mcp", "enabled"): True}
+    settings = load_settings({**home, "PORT": "2"}, flags=flags)
+    assert (settings.server.port, settings.mcp.enabled) == (3, True)
+
+
+@pytest.mark.row("Z14")
+@pytest.mark.row("Z12")
+def test_the_seed_s_sections_are_understood(tmp_path: Path) -> None:
+    file = "[mcp]\nenabled = true\n\n[mcp.rate_limit]\nread_per_minute = 7\nwrite_per_minute = 3\nsql_per_minute = 1\n"
+    settings = load(tmp_path, file)
+    assert settings.mcp.enabled
+    limits = settings.rate_limit
+    assert (limits.read_per_minute, limits.write_per_minute, limits.sql_per_minute) == (7, 3, 1)
+    default = load(tmp_path).rate_limit
+    assert (default.read_per_minute, default.write_per_minute, default.sql_per_minute) == (120, 30, 10)

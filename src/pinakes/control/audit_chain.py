@@ -1,0 +1,114 @@
+"""The chain of the audit: each row's hash covers the row and the hash before it, so a change anywhere shows.
+
+Nothing here writes. Whoever can write the database could make a whole new chain; that shows when the head, noted
+somewhere else before, is looked for (`expect`).
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pinakes.control.migrations.m0002_audit import FIRST_HASH
+from pinakes.errors import InputError
+
+HASHED_COLUMNS = (
+    "number",
+    "at",
+    "call_id",
+    "principal",
+    "via",
+    "operation",
+    "target",
+    "parameters",
+    "outcome",
+    "error_code",
+    "duration_us",
+    "result_bytes",
+    "result_digest",
+)
+"""Every column but the hash itself, in the order in which they are hashed."""
+
+__all__ = ["FIRST_HASH", "HASHED_COLUMNS", "AuditReport", "ChainCheck", "Head", "hash_of", "parse_head"]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The number and the hash of a row, such as the last."""
+
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """What a check of the audit found."""
+
+    rows: int
+    first_problem: str | None
+    """Which row is the first that is not as it was written, and why; None: all are."""
+    head: str
+    """`NUMBER:HASH` of the last row; noted elsewhere, it shows later that nothing before it was rewritten."""
+
+
+def hash_of(previous: str, values: Sequence[Any]) -> str:
+    """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with that hash."""
+    canonical = json.dumps(list(values), ensure_ascii=True, separators=(",", ":"), default=repr)
+    return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
+
+
+def parse_head(text: str) -> Head:
+    """Return the head that was noted as `NUMBER:HASH`."""
+    number, _, digest = text.strip().partition(":")
+    if not number.isdecimal() or len(digest) != len(FIRST_HASH):
+        raise InputError(f"'expect' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
+    return Head(int(number), digest.lower())
+
+
+class ChainCheck:
+    """Follows the chain from its first row, as rows are given to it."""
+
+    def __init__(self, *, expect: Head | None) -> None:
+        self.problem: str | None = None
+        self.last = Head(0, FIRST_HASH)
+        self._expect = expect
+
+    def follow(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Look at further rows, each the values of `HASHED_COLUMNS` and then the hash; stop at the first problem."""
+        for *values, digest in rows:
+            self.problem = self._problem_with(values, digest)
+            if self.problem is not None:
+                return
+            self.last = Head(values[0], digest)
+
+    def end(self, head: Head | None) -> str | None:
+        """Return the first problem, having compared the last row with the head, and with what was expected."""
+        return self.problem or self._problem_with_end(head)
+
+    def _problem_with_end(self, head: Head | None) -> str | None:
+        last = self.last.number
+        if head is None:
+            return "the head of the audit is missing"
+        written = max(head.number, 0 if self._expect is None else self._expect.number)
+        if last < written:
+            return f"row {last + 1} is missing: {written} rows were written"
+        if last > head.number:
+            return f"row {head.number + 1} was not written by Pinakes, which wrote {head.number}"
+        if self.last.hash != head.hash:
+            return f"row {last} is not the one that was written last"
+        return None
+
+    def _problem_with(self, values: Sequence[Any], digest: str) -> str | None:
+        number, wanted = values[0], self.last.number + 1
+        if number != wanted:
+            is_late = isinstance(number, int) and number > wanted
+            return f"row {wanted} is missing" if is_late else f"row {number} was not written by Pinakes"
+        if hash_of(self.last.hash, values) != digest:
+            return f"row {number} is not as it was written, or the row before it is not"
+        if self._expect is not None and self._expect.number == number and self._expect.hash != digest:
+            return f"row {number} is not the one that was noted: rows up to it were rewritten"
+        return None

@@ -1,0 +1,90 @@
+"""The control side as one value: everything that knows who may do what, over one database."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from pinakes.control.access import CatalogueAccess
+from pinakes.control.accounts import Accounts
+from pinakes.control.audit import AuditLog
+from pinakes.control.credentials import Credentials
+from pinakes.control.database import ControlDatabase
+from pinakes.control.directory import Directory, Issuer
+from pinakes.control.limits import LoginLimiter, RateLimiter
+from pinakes.control.place import database_url, exists
+from pinakes.errors import InputError
+from pinakes.model.principal import Quotas
+from pinakes.settings import RateLimitSettings, Settings
+
+__all__ = ["Control", "exists"]
+
+
+class OpenIssuer(Issuer, Protocol):
+    """An external issuer whose connections are open."""
+
+    def close(self) -> None:
+        """Let go of them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """The open control side of a library."""
+
+    database: ControlDatabase
+    accounts: Accounts
+    credentials: Credentials
+    access: CatalogueAccess
+    directory: Directory
+    limiter: RateLimiter
+    login_limiter: LoginLimiter
+    audit: AuditLog
+    issuer: OpenIssuer | None = None
+    """Who else issues bearer tokens; None: nobody."""
+
+    @classmethod
+    def open(cls, settings: Settings) -> "Control":
+        """Open the control database that is configured, else the library's own, made where it is not there."""
+        database = ControlDatabase.open(database_url(settings))
+        try:
+            issuer = _open_issuer(settings, database)
+            directory = Directory(database, default_quotas=_quotas(settings.rate_limit), external=issuer)
+        except BaseException:
+            database.close()
+            raise
+        return cls(
+            database=database,
+            accounts=Accounts(database),
+            credentials=Credentials(database),
+            access=CatalogueAccess(database),
+            directory=directory,
+            limiter=RateLimiter(),
+            login_limiter=LoginLimiter(),
+            audit=AuditLog(database),
+            issuer=issuer,
+        )
+
+    def close(self) -> None:
+        """Write what is queued, and close every connection."""
+        self.audit.close()
+        if self.issuer is not None:
+            self.issuer.close()
+        self.database.close()
+
+
+def _quotas(settings: RateLimitSettings) -> Quotas:
+    return Quotas(
+        read=settings.read_per_minute,
+        write=settings.write_per_minute,
+        sql=settings.sql_per_minute,
+    )
+
+
+def _open_issuer(settings: Settings, database: ControlDatabase) -> OpenIssuer | None:
+    """Return the external issuer; what checks its signatures is loaded only where there is one."""
+    if not settings.auth.issuer:
+        return None
+    if settings.offline and settings.auth.jwks_url:
+        raise InputError("'auth.jwks_url' needs the network, and 'offline' is set: use 'auth.public_key_file'")
+    issuer: OpenIssuer = importlib.import_module("pinakes.control.external").ExternalIssuer(settings.auth, database)
+    return issuer

@@ -1,0 +1,13 @@
+"""The steps that make the control database what it is now, in order; what is released is never changed again.
+
+A step is written out in full and does not look at `control.tables`, which shows only the present.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from pinakes.control.migrations import m0001_accounts, m0002_audit
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m0001_accounts.upgrade, m0002_audit.upgrade)
+"""The n-th step leads to version n."""

@@ -1,0 +1,60 @@
+"""Who may change whose rights: decisions about values, without a database.
+
+Nobody gives what they do not have, so that permission to manage others does not lead to more. A token that is confined
+to some catalogues manages nobody: whoever it made could see the others.
+"""
+
+from collections.abc import Iterable
+
+from pinakes.control.users import User
+from pinakes.errors import ForbiddenError
+from pinakes.model.principal import Action, Principal
+
+EVERYTHING = frozenset(Action)
+
+
+def require_manager(actor: Principal) -> None:
+    """Refuse whoever may not manage others."""
+    if Action.MANAGE_PERMISSIONS not in actor.actions:
+        raise ForbiddenError(f"this needs the permission {Action.MANAGE_PERMISSIONS}, which you do not have")
+    _require_unconfined(actor)
+
+
+def require_may_give(actor: Principal, actions: Iterable[Action]) -> None:
+    """Refuse to give what the actor does not have."""
+    lacking = _named(frozenset(actions) - actor.actions)
+    if lacking:
+        raise ForbiddenError(f"nobody gives what they do not have: you do not have {lacking}")
+
+
+def require_may_change(actor: Principal, user: User) -> None:
+    """Refuse to change the account of somebody who may do more than the actor."""
+    require_manager(actor)
+    lacking = _named(user.actions - actor.actions)
+    if lacking:
+        raise ForbiddenError(f"user '{user.name}' may do what you may not ({lacking}): ask somebody who may do it too")
+
+
+def require_may_enter(actor: Principal, user: User) -> None:
+    """Refuse to set a password that would open more than the actor has; one's own is theirs to set."""
+    if actor.name != user.name:
+        require_may_change(actor, user)
+        return
+    _require_unconfined(actor)
+    lacking = _named(user.actions - actor.actions)
+    if lacking:
+        raise ForbiddenError(f"your password opens more than this token ({lacking}): log in to change it")
+
+
+def has_everything(user: User) -> bool:
+    """Tell whether somebody may do everything, and is not disabled."""
+    return not user.disabled and user.actions >= EVERYTHING
+
+
+def _require_unconfined(actor: Principal) -> None:
+    if actor.sight.only is not None:
+        raise ForbiddenError("a token for some catalogues only cannot change accounts: use one for all of them")
+
+
+def _named(actions: Iterable[Action]) -> str:
+    return ", ".join(sorted(actions))

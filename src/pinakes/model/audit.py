@@ -1,0 +1,44 @@
+"""What is noted about a call, whatever became of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    """It failed in a foreseen way."""
+    REFUSED = "refused"
+    """What was asked for does not exist, or not for this caller."""
+    LIMITED = "limited"
+    OVERLOADED = "overloaded"
+    FAILED = "failed"
+    """A bug; the log has the details."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One call: who, what, with which parameters, and what became of it."""
+
+    at: datetime
+    call_id: str
+    principal: str
+    via: str
+    """The transport: `stdio`, `http`, `sse`, `websocket`, `rest` or `cli`."""
+    operation: str
+    """What kind of call, such as `tools/call` or `account/login`."""
+    target: str
+    """The tool, the address or the account that was asked for."""
+    parameters: Mapping[str, Any]
+    """JSON values, without secrets."""
+    outcome: Outcome
+    error_code: str | None = None
+    duration_ms: float = 0.0
+    result_bytes: int = 0
+    result_digest: str = ""
+    """SHA-256 of the result, empty where there is none."""

@@ -1,0 +1,406 @@
+"""Accounts on SQLite and PostgreSQL: who there is, who may change whom, and what holds when several try at once."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.control.accounts import Accounts
+from pinakes.errors import ConflictError, ForbiddenError, InputError, NotFoundError
+from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal, Quotas
+from pinakes.model.scope import Sight
+
+pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
+
+GOOD = "correct horse battery"
+EVERYTHING = frozenset(Action)
+FIRST_ADMIN = """
+import sys
+from pinakes.control.accounts import Accounts
+from pinakes.control.database import ControlDatabase
+database = ControlDatabase.open(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+print(Accounts(database).create_first_admin())
+database.close()
+"""
+CHANGES: dict[str, Callable[[Accounts, Principal, str], Any]] = {
+    "password": lambda accounts, actor, name: accounts.set_password(actor, name, GOOD),
+    "reset": lambda accounts, actor, name: accounts.reset_password(actor, name),
+    "disable": lambda accounts, actor, name: accounts.set_disabled(actor, name, True),
+    "enable": lambda accounts, actor, name: accounts.set_disabled(actor, name, False),
+    "delete": lambda accounts, actor, name: accounts.delete_user(actor, name),
+    "roles": lambda accounts, actor, name: accounts.set_roles(actor, name, ["user"]),
+    "no roles": lambda accounts, actor, name: accounts.set_roles(actor, name, []),
+    "grant": lambda accounts, actor, name: accounts.grant(actor, name, Action.ACCESS_CATALOG),
+    "revoke": lambda accounts, actor, name: accounts.revoke(actor, name, Action.VIEW_ANALYTICS),
+}
+GIFTS: dict[str, Callable[[Accounts, Principal], Any]] = {
+    "a user with a role": lambda accounts, actor: accounts.create_user(actor, "new", password=None, roles=["admin"]),
+    "a user with a grant": lambda accounts, actor: accounts.create_user(
+        actor, "new", password=None, roles=[], grants=[Action.EDIT_CATALOG]
+    ),
+    "a grant": lambda accounts, actor: accounts.grant(actor, "reader", Action.SERVER_ADMIN),
+    "a grant to themselves": lambda accounts, actor: accounts.grant(actor, actor.name, Action.SERVER_ADMIN),
+    "a role": lambda accounts, actor: accounts.set_roles(actor, "reader", ["user", "editor"]),
+    "a role to themselves": lambda accounts, actor: accounts.set_roles(actor, actor.name, ["admin"]),
+    "a new role": lambda accounts, actor: accounts.create_role(actor, "new", [Action.VIEW_ANALYTICS], None),
+}
+
+
+def only_success(results: list[Any]) -> Any:
+    """Return the one result that is not an error."""
+    (success,) = [one for one in results if not isinstance(one, Exception)]
+    return success
+
+
+def test_the_first_admin_logs_in_once_with_what_is_printed(people: Any) -> None:
+    assert people.accounts.is_empty()
+    secret = people.accounts.create_first_admin()
+    admin = people.accounts.check_login("admin", secret)
+    assert admin is not None
+    assert (admin.name, admin.roles, admin.actions) == ("admin", ("admin",), EVERYTHING)
+    assert not admin.has_password
+    assert people.accounts.check_login("admin", secret) is None
+
+
+def test_there_is_a_first_admin_only_where_there_is_nobody(people: Any) -> None:
+    people.add("somebody")
+    assert people.accounts.create_first_admin() is None
+    assert people.accounts.list_users() == ([people.user("somebody")], 1)
+
+
+def test_of_processes_that_start_at_once_one_makes_the_first_admin(place: Any, people: Any) -> None:
+    printed = place.run_together(FIRST_ADMIN, 3)
+    (secret,) = [one for one in printed if one != "None"]
+    assert people.accounts.list_users()[1] == 1
+    assert people.accounts.check_login("admin", secret) is not None
+
+
+def test_of_threads_that_start_at_once_one_makes_the_first_admin(
+    place: Any, people: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    others = [Accounts(place.open()) for _ in range(6)]
+    secrets = at_once([other.create_first_admin for other in others])
+    assert [secret is None for secret in secrets].count(False) == 1
+    assert people.accounts.list_users()[1] == 1
+
+
+def test_a_password_logs_in_whatever_the_case_of_the_name(people: Any) -> None:
+    people.add("Ada.Lovelace@Example.org", password=GOOD)
+    user = people.accounts.check_login("ADA.lovelace@example.ORG", GOOD)
+    assert user is not None
+    assert (user.name, user.has_password, user.created_at) == (
+        "ada.lovelace@example.org",
+        True,
+        people.clock.now(),
+    )
+
+
+def test_any_other_password_does_not(people: Any) -> None:
+    people.add("ada", password=GOOD)
+    for password in ("", "wrong", GOOD.upper(), f"{GOOD} ", "x" * 5000, "\ud800" * 9, "\0" * 9):
+        assert people.accounts.check_login("ada", password) is None, password
+
+
+def test_a_password_is_the_same_however_its_accents_are_typed(people: Any) -> None:
+    people.add("ada", password="caf\u00e9 au lait")
+    assert people.accounts.check_login("ada", "cafe\u0301 au lait") is not None
+
+
+def test_names_that_nobody_has_log_nobody_in(people: Any) -> None:
+    for name in ("", "nobody", "a\0b", "\ud800", "x" * 100_000, "ext:", "ext:\0", "'; DROP TABLE users"):
+        assert people.accounts.check_login(name, GOOD) is None, name
+
+
+def test_somebody_without_a_password_cannot_log_in(people: Any) -> None:
+    people.add("robot")
+    assert people.accounts.check_login("robot", "") is None
+
+
+def test_unknown_wrong_and_disabled_look_and_last_the_same(people: Any) -> None:
+    people.add("known", password=GOOD)
+    people.add("disabled", password=GOOD)
+    people.add("robot")
+    people.accounts.set_disabled(LOCAL_USER, "disabled", True)
+    attempts = {
+        "unknown": ("unknown", GOOD),
+        "wrong": ("known", "wrong password"),
+        "disabled": ("disabled", GOOD),
+        "without a password": ("robot", GOOD),
+        "impossible": ("\0", GOOD),
+    }
+    best: dict[str, float] = {}
+    for _ in range(7):
+        for label, (name, password) in attempts.items():
+            began = time.perf_counter()
+            assert people.accounts.check_login(name, password) is None
+            best[label] = min(best.get(label, 60.0), time.perf_counter() - began)
+    assert max(best.values()) < 1.5 * min(best.values()), best
+
+
+def test_a_one_time_secret_works_once_however_many_use_it_at_once(
+    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    people.add("ada", password=GOOD)
+    secret = people.accounts.reset_password(LOCAL_USER, "ada")
+    works = [
+        lambda accounts=accounts: accounts.check_login("ada", secret)
+        for accounts in (people.accounts, elsewhere.accounts) * 4
+    ]
+    results = at_once(works)
+    assert [one for one in results if one is not None] == [people.user("ada")]
+
+
+def test_a_reset_takes_the_old_password_and_every_session_away(people: Any) -> None:
+    people.add("ada", password=GOOD)
+    session, token = people.session("ada"), people.token("ada")
+    secret = people.accounts.reset_password(LOCAL_USER, "ada")
+    assert people.accounts.check_login("ada", GOOD) is None
+    assert people.credentials.find(session) is None
+    assert people.credentials.find(token) is not None
+    assert people.accounts.check_login("ada", secret) is not None
+
+
+def test_a_password_of_ones_own_ends_sessions_and_one_time_secrets_but_no_tokens(people: Any) -> None:
+    ada = people.add("ada", Action.ACCESS_CATALOG)
+    secret = people.accounts.reset_password(LOCAL_USER, "ada")
+    session, token = people.session("ada"), people.token("ada")
+    people.accounts.set_password(ada, "Ada", GOOD)
+    assert people.accounts.check_login("ada", secret) is None
+    assert people.accounts.check_login("ada", GOOD) is not None
+    assert people.credentials.find(session) is None
+    assert people.credentials.find(token) is not None
+
+
+def test_a_password_that_is_too_short_too_long_or_blank_is_refused(people: Any) -> None:
+    ada = people.add("ada")
+    for password in ("", "short", " " * 20, "x" * 1025):
+        with pytest.raises(InputError, match="'password' must have 8 to 1,024 characters"):
+            people.accounts.create_user(LOCAL_USER, "bob", password=password)
+        with pytest.raises(InputError, match="'password'"):
+            people.accounts.set_password(ada, "ada", password)
+
+
+def test_names_that_nobody_can_be_given_are_refused(people: Any) -> None:
+    odd = ("", "-a", ".a", "a b", "a/b", "ä", "a\n", "x" * 65, "ext:somebody", "local", "Anonymous", "a\0", "\ud800")
+    for name in odd:
+        with pytest.raises(InputError, match="'name'"):
+            people.accounts.create_user(LOCAL_USER, name, password=None)
+    assert people.accounts.is_empty()
+
+
+def test_a_name_is_given_once_however_many_ask_at_once(
+    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    both = (people.accounts, elsewhere.accounts) * 3
+    results = at_once([lambda one=one: one.create_user(LOCAL_USER, "ada", password=None) for one in both])
+    assert only_success(results) == people.user("ada")
+    assert {type(one) for one in results} == {type(people.user("ada")), ConflictError}
+
+
+def test_users_are_listed_by_name_a_page_at_a_time(people: Any) -> None:
+    for name in ("cleo", "ada", "bob"):
+        people.add(name, roles=["user", "editor"])
+    page, total = people.accounts.list_users(offset=1, limit=2)
+    assert ([user.name for user in page], total) == (["bob", "cleo"], 3)
+    assert page[0].roles == ("editor", "user")
+    assert page[0].actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT}
+    with pytest.raises(InputError):
+        people.accounts.list_users(limit=0)
+
+
+def test_a_misspelt_user_or_role_is_told_the_right_name(people: Any) -> None:
+    people.add("ada.lovelace")
+    with pytest.raises(NotFoundError, match=r"no user 'Ada\.Lovelac' \(did you mean 'ada\.lovelace'\?\)"):
+        people.accounts.get_user("Ada.Lovelac")
+    with pytest.raises(NotFoundError, match=r"no role 'edtor' \(did you mean 'editor'\?\); roles: admin, agent, ed"):
+        people.accounts.set_roles(LOCAL_USER, "ada.lovelace", ["edtor"])
+
+
+def test_grants_add_to_what_roles_allow(people: Any) -> None:
+    people.add("ada", roles=["user"])
+    user = people.accounts.grant(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
+    assert people.accounts.grant(LOCAL_USER, "ada", Action.VIEW_ANALYTICS) == user
+    assert (user.granted, user.actions) == (
+        {Action.VIEW_ANALYTICS},
+        {Action.VIEW_ANALYTICS, Action.ACCESS_CATALOG},
+    )
+    user = people.accounts.revoke(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
+    assert (user.granted, user.actions) == (set(), {Action.ACCESS_CATALOG})
+    with pytest.raises(NotFoundError, match="does not have ViewAnalytics"):
+        people.accounts.revoke(LOCAL_USER, "ada", Action.VIEW_ANALYTICS)
+
+
+def test_what_a_role_gives_is_not_revoked_and_the_role_is_named(people: Any) -> None:
+    people.add("ada", Action.EDIT_CATALOG, roles=["editor", "user"])
+    with pytest.raises(ConflictError, match="has EditCatalog by the role 'editor': change their roles"):
+        people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
+
+
+def test_roles_are_made_given_and_taken_away(people: Any) -> None:
+    quotas = Quotas(read=5, write=1, sql=0)
+    role = people.accounts.create_role(LOCAL_USER, "Auditor", [Action.VIEW_ANALYTICS], quotas)
+    assert (role.name, role.actions, role.quotas) == ("auditor", {Action.VIEW_ANALYTICS}, quotas)
+    people.add("ada", roles=["AUDITOR"])
+    assert people.user("ada").actions == {Action.VIEW_ANALYTICS}
+    with pytest.raises(ConflictError, match="there is a role 'auditor'"):
+        people.accounts.create_role(LOCAL_USER, "auditor", [], None)
+    with pytest.raises(ConflictError, match="1 users have the role 'auditor'"):
+        people.accounts.delete_role(LOCAL_USER, "auditor")
+    people.accounts.set_roles(LOCAL_USER, "ada", [])
+    people.accounts.delete_role(LOCAL_USER, "auditor")
+    assert [role.name for role in people.accounts.list_roles()] == ["admin", "agent", "editor", "user"]
+    with pytest.raises(InputError, match="'quotas'"):
+        people.accounts.create_role(LOCAL_USER, "odd", [], Quotas(read=-1, write=0, sql=0))
+
+
+def test_the_roles_that_are_built_in_are_these(people: Any) -> None:
+    roles = {role.name: (role.actions, role.quotas) for role in people.accounts.list_roles()}
+    assert roles == {
+        "admin": (EVERYTHING, None),
+        "agent": ({Action.ACCESS_CATALOG, Action.REQUEST_CONTENT}, Quotas(read=60, write=10, sql=0)),
+        "editor": ({Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT}, None),
+        "user": ({Action.ACCESS_CATALOG}, None),
+    }
+    for name in roles:
+        with pytest.raises(ConflictError, match="built in"):
+            people.accounts.delete_role(LOCAL_USER, name)
+
+
+def test_nobody_changes_accounts_without_the_permission(people: Any) -> None:
+    people.add("reader", roles=["user"])
+    before = people.accounts.list_users(), people.accounts.list_roles()
+    for caller in (ANONYMOUS, Principal(name="someone", actions=EVERYTHING - {Action.MANAGE_PERMISSIONS})):
+        for change in CHANGES.values():
+            with pytest.raises(ForbiddenError, match="needs the permission ManagePermissions"):
+                change(people.accounts, caller, "reader")
+        for give in GIFTS.values():
+            with pytest.raises(ForbiddenError, match="needs the permission ManagePermissions"):
+                give(people.accounts, caller)
+    assert (people.accounts.list_users(), people.accounts.list_roles()) == before
+
+
+def test_nobody_without_the_permission_learns_who_there_is(people: Any) -> None:
+    for change in CHANGES.values():
+        with pytest.raises(ForbiddenError):
+            change(people.accounts, ANONYMOUS, "nobody")
+
+
+def test_a_manager_does_not_give_what_they_do_not_have(people: Any) -> None:
+    people.add("admin", roles=["admin"])
+    people.add("reader", roles=["user"])
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    before = people.accounts.list_users(), people.accounts.list_roles()
+    for label, give in GIFTS.items():
+        with pytest.raises(ForbiddenError, match="nobody gives what they do not have"):
+            give(people.accounts, manager)
+        assert (people.accounts.list_users(), people.accounts.list_roles()) == before, label
+
+
+def test_a_manager_does_not_take_over_or_harm_somebody_who_may_do_more(people: Any) -> None:
+    people.add("admin", *Action, password=GOOD)
+    people.add("second", roles=["admin"])
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS)
+    session = people.session("admin")
+    before = people.user("admin")
+    for label, change in CHANGES.items():
+        with pytest.raises(ForbiddenError, match="may do what you may not"):
+            change(people.accounts, manager, "admin")
+        assert people.user("admin") == before, label
+    assert people.accounts.check_login("admin", GOOD) is not None
+    assert people.credentials.find(session) is not None
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_manager_changes_those_who_may_do_no_more(people: Any, change: str) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG, Action.VIEW_ANALYTICS)
+    people.add("analyst", Action.VIEW_ANALYTICS)
+    CHANGES[change](people.accounts, manager, "analyst")
+
+
+def test_a_caller_confined_to_some_catalogues_changes_nobody(people: Any) -> None:
+    people.add("analyst", Action.VIEW_ANALYTICS)
+    confined = Principal(name="admin", actions=EVERYTHING, sight=Sight(None, only=frozenset({"anime"})))
+    for change in CHANGES.values():
+        with pytest.raises(ForbiddenError, match="for some catalogues only"):
+            change(people.accounts, confined, "analyst")
+
+
+def test_a_narrowed_token_does_not_open_the_whole_account(people: Any) -> None:
+    people.add("ada", *Action)
+    narrowed = Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}))
+    with pytest.raises(ForbiddenError, match="your password opens more than this token"):
+        people.accounts.set_password(narrowed, "ada", GOOD)
+    with pytest.raises(ForbiddenError):
+        people.accounts.reset_password(narrowed, "ada")
+
+
+LOSSES = {name: CHANGES[name] for name in ("disable", "delete", "roles", "no roles")}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("by", ["local", "themselves"])
+def test_the_last_who_may_do_everything_stays(people: Any, loss: str, by: str) -> None:
+    admin = people.add("admin", roles=["admin"])
+    people.add("almost", *(EVERYTHING - {Action.SERVER_ADMIN}))
+    people.add("former", roles=["admin"])
+    people.accounts.set_disabled(LOCAL_USER, "former", True)
+    before = people.accounts.list_users()
+    with pytest.raises(ConflictError, match="'admin' is the last who may do everything"):
+        LOSSES[loss](people.accounts, LOCAL_USER if by == "local" else admin, "admin")
+    assert people.accounts.list_users() == before
+
+
+def test_the_last_who_was_granted_everything_keeps_all_of_it(people: Any) -> None:
+    people.add("admin", *(EVERYTHING - {Action.ACCESS_CATALOG}), roles=["user"])
+    with pytest.raises(ConflictError, match="is the last who may do everything"):
+        people.accounts.revoke(LOCAL_USER, "admin", Action.SERVER_ADMIN)
+    people.add("second", roles=["admin"])
+    people.accounts.revoke(LOCAL_USER, "admin", Action.SERVER_ADMIN)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_admins_who_remove_each_other_at_once_leave_one(
+    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]], loss: str
+) -> None:
+    one, other = people.add("one", roles=["admin"]), people.add("other", roles=["admin"])
+    results = at_once(
+        [
+            lambda: LOSSES[loss](people.accounts, one, "other"),
+            lambda: LOSSES[loss](elsewhere.accounts, other, "one"),
+        ]
+    )
+    assert [type(result) for result in results].count(ConflictError) == 1
+    only_success(results)
+    left = [user for user in people.accounts.list_users()[0] if user.actions == EVERYTHING and not user.disabled]
+    assert len(left) == 1
+
+
+def test_a_deleted_user_leaves_nothing_to_somebody_of_the_same_name(people: Any) -> None:
+    people.add("ada", *Action, password=GOOD)
+    people.add("second", roles=["admin"])
+    first, token = people.user("ada"), people.token("ada")
+    people.access.restrict(LOCAL_USER, "anime", users=["ada"])
+    people.accounts.delete_user(LOCAL_USER, "ada")
+    assert people.accounts.check_login("ada", GOOD) is None
+    people.add("ada")
+    assert people.user("ada").id != first.id
+    assert people.user("ada").actions == frozenset()
+    assert people.credentials.find(token) is None
+    assert people.credentials.list_of("ada") == []
+    assert people.access.hidden_from(people.user("ada")) == {"anime"}
+
+
+def test_a_disabled_user_is_out_at_once_and_old_sessions_do_not_come_back(people: Any) -> None:
+    people.add("ada", password=GOOD)
+    session, token = people.session("ada"), people.token("ada")
+    assert people.accounts.set_disabled(LOCAL_USER, "ada", True).disabled
+    assert people.accounts.check_login("ada", GOOD) is None
+    assert people.credentials.find(session) is None
+    assert people.credentials.find(token) is None
+    people.accounts.set_disabled(LOCAL_USER, "ada", False)
+    assert people.accounts.check_login("ada", GOOD) is not None
+    assert people.credentials.find(session) is None
+    assert people.credentials.find(token) is not None

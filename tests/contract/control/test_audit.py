@@ -1,0 +1,436 @@
+"""The audit on SQLite and PostgreSQL: every call is there, and every way of changing one shows."""
+
+import logging
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pinakes.control import audit as audit_module
+from pinakes.control.audit import AuditLog
+from pinakes.control.audit_chain import HASHED_COLUMNS, hash_of
+from pinakes.errors import InputError, StorageError
+from pinakes.model.audit import AuditEntry, Outcome
+
+pytestmark = pytest.mark.row("Z13")
+
+ENTRY = AuditEntry(
+    at=datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC),
+    call_id="call-1",
+    principal="ada",
+    via="http",
+    operation="tools/call",
+    target="search",
+    parameters={"query": "ロボット", "limit": 10},
+    outcome=Outcome.OK,
+    duration_ms=1.234,
+    result_bytes=321,
+    result_digest="ab" * 32,
+)
+WRITES = """
+import sys
+from datetime import UTC, datetime
+from pinakes.control.audit import AuditLog
+from pinakes.control.database import ControlDatabase
+from pinakes.model.audit import AuditEntry, Outcome
+database = ControlDatabase.open(sys.argv[1])
+log = AuditLog(database)
+def note(call_id, durable):
+    log.write(AuditEntry(at=datetime.now(UTC), call_id=call_id, principal="ada", via="http", operation="tools/call",
+                         target="search", parameters={}, outcome=Outcome.OK), durable=durable)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+WRITES_MANY = (
+    WRITES
+    + """
+for number in range(100):
+    note(str(number), durable=number % 10 == 0)
+log.close()
+database.close()
+"""
+)
+WRITES_UNTIL_KILLED = (
+    WRITES
+    + """
+for number in range(1_000_000):
+    note(f"passing {number}", durable=False)
+    note(f"durable {number}", durable=True)
+    print(number, flush=True)
+"""
+)
+
+
+@pytest.fixture
+def log(database: Any) -> Iterator[AuditLog]:
+    log = AuditLog(database)
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def chain(log: AuditLog) -> AuditLog:
+    """An audit with five rows."""
+    for number in range(1, 6):
+        log.write(replace(ENTRY, call_id=f"call-{number}", error_code="not_found"), durable=False)
+    log.flush()
+    return log
+
+
+def test_an_entry_is_there_as_it_was_written(log: AuditLog) -> None:
+    log.write(ENTRY, durable=True)
+    (row,) = log.tail()
+    assert replace(ENTRY) == AuditEntry(**{name: getattr(row, name) for name in ENTRY.__dataclass_fields__})
+    assert (row.number, len(row.hash)) == (1, 64)
+
+
+def test_a_durable_entry_is_there_for_others_when_it_is_written(place: Any, log: AuditLog) -> None:
+    log.write(ENTRY, durable=True)
+    assert len(AuditLog(place.open()).tail()) == 1
+
+
+def test_other_entries_are_there_within_a_moment_and_before_later_ones(place: Any, log: AuditLog) -> None:
+    reader = AuditLog(place.open())
+    log.write(replace(ENTRY, call_id="first"), durable=False)
+    ends_at = time.monotonic() + 10
+    while not reader.tail():
+        assert time.monotonic() < ends_at
+        time.sleep(0.01)
+    log.write(replace(ENTRY, call_id="second"), durable=False)
+    log.write(replace(ENTRY, call_id="third"), durable=True)
+    assert [row.call_id for row in reader.tail()] == ["first", "second", "third"]
+
+
+def test_closing_writes_what_is_queued(place: Any) -> None:
+    log = AuditLog(place.open())
+    for _ in range(1234):
+        log.write(ENTRY, durable=False)
+    log.close()
+    assert AuditLog(place.open()).verify().rows == 1234
+    with pytest.raises(StorageError, match="closed"):
+        log.write(ENTRY, durable=False)
+
+
+def test_a_log_that_was_never_used_closes(place: Any) -> None:
+    AuditLog(place.open()).close()
+
+
+def test_the_last_rows_are_listed_or_the_first_past_a_number(chain: AuditLog) -> None:
+    assert [row.number for row in chain.tail(limit=2)] == [4, 5]
+    assert [row.number for row in chain.tail(limit=2, after=1)] == [2, 3]
+    assert [row.number for row in chain.tail(after=5)] == []
+    for wrong in ({"limit": 0}, {"limit": 100_000}, {"after": -1}, {"outcome": "odd"}):
+        with pytest.raises(InputError):
+            chain.tail(**wrong)
+
+
+def test_rows_are_listed_by_principal_operation_and_outcome(log: AuditLog) -> None:
+    log.write(replace(ENTRY, call_id="one"), durable=False)
+    log.write(replace(ENTRY, call_id="two", principal="bob"), durable=False)
+    log.write(replace(ENTRY, call_id="three", operation="account/login"), durable=False)
+    log.write(replace(ENTRY, call_id="four", outcome=Outcome.LIMITED), durable=False)
+    assert [row.call_id for row in log.tail(principal="bob")] == ["two"]
+    assert [row.call_id for row in log.tail(operation="account/login")] == ["three"]
+    assert [row.call_id for row in log.tail(outcome="limited")] == ["four"]
+    assert [row.call_id for row in log.tail(principal="ada", outcome="ok")] == ["one", "three"]
+    assert log.tail(principal="\0") == []
+
+
+def test_whatever_a_caller_sends_is_written(log: AuditLog) -> None:
+    circular: dict[str, Any] = {}
+    circular["self"] = circular
+    odd: list[dict[str, Any]] = [
+        {"text": "\0 \ud800 \U0001f600", "number": float("inf")},
+        {"deep": {1, 2}, ("a", "b"): 1},
+        circular,
+        {"long": "x" * 1_000_000},
+    ]
+    for parameters in odd:
+        log.write(replace(ENTRY, parameters=parameters, target="\0\ud800é", error_code="\ud800"), durable=True)
+    rows = log.tail()
+    assert rows[0].target == "\\x00\\ud800é"
+    assert rows[0].parameters == odd[0]
+    assert [sorted(row.parameters) for row in rows[1:]] == [["unreadable"], ["unreadable"], ["characters", "cut_off"]]
+    assert log.verify().first_problem is None
+
+
+def test_an_empty_audit_is_whole(log: AuditLog) -> None:
+    report = log.verify()
+    assert (report.rows, report.first_problem, report.head) == (0, None, "0:" + "0" * 64)
+
+
+def test_a_whole_audit_gives_its_head(chain: AuditLog) -> None:
+    report = chain.verify()
+    assert (report.rows, report.first_problem) == (5, None)
+    assert report.head == f"5:{chain.tail()[-1].hash}"
+    assert chain.verify(expect=report.head) == report
+
+
+OTHER_VALUES: dict[str, tuple[Any, ...]] = {
+    "number": (77,),
+    "at": (1, 0, -1),
+    "duration_us": (1,),
+    "result_bytes": (1,),
+    "error_code": (None, "", "other"),
+    "outcome": ("limited", "nonsense"),
+    "parameters": ('{"limit":10,"query":"x"}', "{}", ""),
+}
+
+
+def test_a_changed_cell_of_any_column_is_found(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+    for column in (*HASHED_COLUMNS, "hash"):
+        for value in OTHER_VALUES.get(column, ("something else", "")):
+            (before,) = execute(f"SELECT {column} FROM audit WHERE number = 3")[0]
+            execute(f"UPDATE audit SET {column} = :value WHERE number = 3", value=value)
+            problem = chain.verify().first_problem
+            assert (problem or "").startswith("row 3 "), (column, value, problem)
+            changed = value if column == "number" else 3
+            execute(f"UPDATE audit SET {column} = :before WHERE number = :n", before=before, n=changed)
+            assert chain.verify().first_problem is None
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_a_deleted_row_is_found(chain: AuditLog, execute: Callable[..., list[Any]], number: int) -> None:
+    execute("DELETE FROM audit WHERE number = :number", number=number)
+    assert (chain.verify().first_problem or "").startswith(f"row {number} is missing")
+
+
+@pytest.mark.parametrize("number", [1, 3, 5])
+def test_a_deleted_row_is_found_though_those_after_it_were_moved_up(
+    chain: AuditLog, execute: Callable[..., list[Any]], number: int
+) -> None:
+    execute("DELETE FROM audit WHERE number = :number", number=number)
+    for later in range(number + 1, 6):
+        execute("UPDATE audit SET number = number - 1 WHERE number = :later", later=later)
+    execute("UPDATE audit_head SET number = 4")
+    problem = chain.verify().first_problem or ""
+    assert problem.startswith(f"row {min(number, 4)} is not"), problem
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (2, 4), (4, 5)])
+def test_swapped_rows_are_found(chain: AuditLog, execute: Callable[..., list[Any]], pair: tuple[int, int]) -> None:
+    for before, after in ((pair[0], -1), pair[::-1], (-1, pair[1])):
+        execute("UPDATE audit SET number = :after WHERE number = :before", before=before, after=after)
+    assert (chain.verify().first_problem or "").startswith(f"row {pair[0]} is not as it was written")
+
+
+def insert_copy(execute: Callable[..., list[Any]], *, of: int, at: int) -> None:
+    columns = ", ".join([*HASHED_COLUMNS[1:], "hash"])
+    execute(f"INSERT INTO audit (number, {columns}) SELECT :at, {columns} FROM audit WHERE number = :of", of=of, at=at)
+
+
+@pytest.mark.parametrize("at", [-5, 0, 6, 60])
+def test_an_added_row_is_found(chain: AuditLog, execute: Callable[..., list[Any]], at: int) -> None:
+    insert_copy(execute, of=5, at=at)
+    assert (chain.verify().first_problem or "").startswith(f"row {at if at < 7 else 6} ")
+
+
+def test_an_inserted_row_is_found(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+    for number in (5, 4, 3):
+        execute("UPDATE audit SET number = number + 1 WHERE number = :number", number=number)
+    insert_copy(execute, of=2, at=3)
+    execute("UPDATE audit_head SET number = 6")
+    assert (chain.verify().first_problem or "").startswith("row 3 is not as it was written")
+
+
+def test_a_row_added_with_the_right_hash_but_not_by_us_is_found(
+    chain: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
+    insert_copy(execute, of=5, at=6)
+    (row,) = execute(f"SELECT {', '.join(HASHED_COLUMNS)} FROM audit WHERE number = 6")
+    digest = hash_of(chain.tail()[4].hash, row)
+    execute("UPDATE audit SET hash = :digest WHERE number = 6", digest=digest)
+    assert (chain.verify().first_problem or "").startswith("row 6 was not written by Pinakes")
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("UPDATE audit_head SET number = 4", "row 5 was not written"),
+        ("UPDATE audit_head SET number = 6", "row 6 is missing"),
+        ("UPDATE audit_head SET hash = 'x'", "row 5 is not the one"),
+        ("DELETE FROM audit_head", "the head of the audit is missing"),
+        ("DELETE FROM audit", "row 1 is missing"),
+    ],
+)
+def test_a_changed_head_is_found(chain: AuditLog, execute: Callable[..., list[Any]], damage: str, problem: str) -> None:
+    execute(damage)
+    assert (chain.verify().first_problem or "").startswith(problem)
+
+
+def rewrite_from(execute: Callable[..., list[Any]], first: int) -> None:
+    """Make a new chain from a row on, as somebody with the whole database could."""
+    rows = execute(f"SELECT {', '.join(HASHED_COLUMNS)}, hash FROM audit ORDER BY number")
+    previous = rows[first - 2].hash if first > 1 else "0" * 64
+    for row in rows[first - 1 :]:
+        values = list(row[:-1])
+        values[3] = "mallory"
+        previous = hash_of(previous, values)
+        execute("UPDATE audit SET principal = 'mallory', hash = :hash WHERE number = :n", hash=previous, n=row.number)
+    execute("UPDATE audit_head SET hash = :hash", hash=previous)
+
+
+def test_a_whole_new_chain_shows_when_the_head_was_noted(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
+    noted = chain.verify().head
+    rewrite_from(execute, 2)
+    assert chain.verify().first_problem is None
+    assert (chain.verify(expect=noted).first_problem or "").startswith("row 5 is not the one that was noted")
+    execute("DELETE FROM audit WHERE number > 3")
+    execute("UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)")
+    assert chain.verify().first_problem is None
+    assert (chain.verify(expect=noted).first_problem or "").startswith("row 4 is missing")
+
+
+@pytest.mark.parametrize("noted", ["", "5", "5:abc", "x:" + "a" * 64, "-1:" + "a" * 64])
+def test_a_head_that_was_noted_wrongly_is_refused(chain: AuditLog, noted: str) -> None:
+    with pytest.raises(InputError, match="NUMBER:HASH"):
+        chain.verify(expect=noted)
+
+
+def test_nothing_is_written_after_rows_that_are_not_ours(
+    chain: AuditLog, execute: Callable[..., list[Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    insert_copy(execute, of=5, at=6)
+    with pytest.raises(StorageError, match="rows past its end, which Pinakes did not write"):
+        chain.write(ENTRY, durable=True)
+    execute("DELETE FROM audit WHERE number = 6")
+    execute("UPDATE audit_head SET id = 2")
+    with pytest.raises(StorageError, match="the head of the audit is missing"):
+        chain.write(ENTRY, durable=True)
+    execute("UPDATE audit_head SET id = 1")
+    chain.write(ENTRY, durable=True)
+    assert chain.verify().rows == 6
+
+
+def test_processes_that_write_at_once_make_one_chain(place: Any, log: AuditLog) -> None:
+    place.run_together(WRITES_MANY, 3)
+    report = log.verify()
+    assert (report.rows, report.first_problem) == (300, None)
+    assert sorted(row.call_id for row in log.tail(limit=1000)) == sorted(str(n) for n in [*range(100)] * 3)
+
+
+def test_threads_that_write_at_once_make_one_chain(
+    place: Any, log: AuditLog, at_once: Callable[..., list[Any]]
+) -> None:
+    other = AuditLog(place.open())
+
+    def write(to: AuditLog) -> None:
+        for number in range(50):
+            to.write(ENTRY, durable=number % 7 == 0)
+
+    assert at_once([lambda: write(log), lambda: write(other)] * 4) == [None] * 8
+    other.close()
+    log.flush()
+    report = log.verify()
+    assert (report.rows, report.first_problem) == (400, None)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_killed_process_leaves_a_chain_with_every_durable_row(place: Any, log: AuditLog, attempt: int) -> None:
+    process: subprocess.Popen[str] = place.run(WRITES_UNTIL_KILLED)
+    with process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        process.stdout.readline()
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        acknowledged = [process.stdout.readline().strip() for _ in range(5 + 7 * attempt)]
+        process.send_signal(signal.SIGKILL)
+        acknowledged += process.stdout.read().split()
+    report = log.verify()
+    assert report.first_problem is None
+    written = {row.call_id for row in log.tail(limit=10_000)}
+    assert written >= {f"{kind} {number}" for kind in ("passing", "durable") for number in acknowledged}
+    log.write(ENTRY, durable=True)
+    assert log.verify().rows == report.rows + 1
+
+
+def test_entries_wait_for_a_database_that_is_away_and_durable_ones_are_refused(
+    log: AuditLog,
+    execute: Callable[..., list[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(audit_module, "RETRY_S", 0.01)
+    execute("ALTER TABLE audit RENAME TO gone")
+    with caplog.at_level(logging.ERROR):
+        log.write(replace(ENTRY, call_id="passing"), durable=False)
+        with pytest.raises(StorageError, match="the control database failed"):
+            log.write(replace(ENTRY, call_id="durable"), durable=True)
+        with pytest.raises(StorageError):
+            log.flush()
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["the audit cannot be written"]
+    execute("ALTER TABLE gone RENAME TO audit")
+    log.write(replace(ENTRY, call_id="later"), durable=True)
+    assert [row.call_id for row in log.tail()] == ["passing", "later"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_bug_in_the_writer_keeps_nobody_waiting(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_arguments: Any) -> Any:
+        raise ArithmeticError
+
+    log.write(replace(ENTRY, call_id="before"), durable=False)
+    monkeypatch.setattr(audit_module, "hash_of", fails)
+    with pytest.raises(StorageError, match="the audit's writer failed"):
+        log.write(replace(ENTRY, call_id="during"), durable=True)
+    with pytest.raises(StorageError, match="the audit's writer failed"):
+        log.flush()
+    monkeypatch.undo()
+    log.write(replace(ENTRY, call_id="after"), durable=True)
+    assert [row.call_id for row in log.tail()] == ["before", "after"]
+
+
+def test_nothing_goes_unnoted_when_the_queue_is_full(
+    log: AuditLog, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_module, "MOST_QUEUED", 10)
+    monkeypatch.setattr(audit_module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(audit_module, "RETRY_S", 0.01)
+    execute("ALTER TABLE audit RENAME TO gone")
+    for _ in range(10):
+        log.write(ENTRY, durable=False)
+    with pytest.raises(StorageError, match="the audit cannot keep up"):
+        log.write(ENTRY, durable=False)
+    execute("ALTER TABLE gone RENAME TO audit")
+    monkeypatch.setattr(audit_module, "PATIENCE_S", 30)
+    log.write(ENTRY, durable=True)
+    assert log.verify().rows == 11
+
+
+def test_a_full_queue_makes_writers_wait_until_there_is_room(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_module, "MOST_QUEUED", 3)
+    monkeypatch.setattr(audit_module, "GROUP_ROWS", 2)
+    log = AuditLog(place.open())
+    for _ in range(20):
+        log.write(ENTRY, durable=False)
+    log.close()
+    assert AuditLog(place.open()).verify().rows == 20
+
+
+def test_closing_without_a_database_says_what_is_lost(
+    place: Any, execute: Callable[..., list[Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    log = AuditLog(place.open())
+    execute("ALTER TABLE audit RENAME TO gone")
+    with caplog.at_level(logging.ERROR):
+        log.write(ENTRY, durable=False)
+        log.close()
+    assert "1 calls could not be noted" in caplog.records[-1].message
+    assert not [thread for thread in threading.enumerate() if thread.name == "audit"]
+
+
+def test_an_entry_that_need_not_be_durable_costs_microseconds(log: AuditLog) -> None:
+    best = 1.0
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(50):
+            log.write(ENTRY, durable=False)
+        best = min(best, time.perf_counter() - began)
+    assert best / 50 < 100e-6

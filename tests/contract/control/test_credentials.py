@@ -1,0 +1,311 @@
+"""Sessions and tokens on SQLite and PostgreSQL: shown once, valid for what they say, gone when they are revoked."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pinakes.control.tables import METADATA
+from pinakes.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StorageError, UnauthenticatedError
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.scope import Sight
+
+pytestmark = pytest.mark.row("Z2")
+
+EVERYTHING = frozenset(Action)
+HOUR = timedelta(hours=1)
+FULL_DISK = {
+    "sqlite": ["PRAGMA query_only = ON"],
+    "postgresql": [
+        """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+           AS $$ BEGIN RAISE EXCEPTION 'disk full' USING ERRCODE = '53100'; END $$""",
+        "CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON credentials FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ],
+}
+"""What makes every further write of a credential fail."""
+
+
+def test_secrets_have_256_bits_and_are_stored_as_hashes_only(people: Any, execute: Callable[..., list[Any]]) -> None:
+    people.add("ada", password="correct horse")
+    secrets = [people.session("ada"), people.token("ada"), people.accounts.reset_password(LOCAL_USER, "ada")]
+    assert re.fullmatch(r"pnk_s_[A-Za-z0-9_-]{43}", secrets[0])
+    assert re.fullmatch(r"pnk_t_[A-Za-z0-9_-]{43}", secrets[1])
+    cells = {
+        str(cell) for table in METADATA.sorted_tables for row in execute(f"SELECT * FROM {table.name}") for cell in row
+    }
+    for secret in [*secrets, *(secret[6:] for secret in secrets), "correct horse"]:
+        assert not any(secret in cell for cell in cells)
+
+
+def test_a_session_lasts_for_its_time(people: Any) -> None:
+    people.add("ada", Action.ACCESS_CATALOG)
+    secret, issued = people.credentials.issue_session(people.user("ada"))
+    assert (issued.kind, issued.user, issued.expires_at) == ("session", "ada", people.clock.now() + 12 * HOUR)
+    assert people.credentials.find(secret) == (issued, people.user("ada"))
+    people.clock.advance(12 * 3600 - 1)
+    assert people.credentials.find(secret) is not None
+    people.clock.advance(1)
+    assert people.credentials.find(secret) is None
+
+
+def test_somebody_who_is_gone_or_disabled_since_they_logged_in_has_no_session(people: Any) -> None:
+    people.add("ada")
+    user = people.user("ada")
+    people.accounts.set_disabled(LOCAL_USER, "ada", True)
+    with pytest.raises(UnauthenticatedError):
+        people.credentials.issue_session(user)
+    people.accounts.delete_user(LOCAL_USER, "ada")
+    with pytest.raises(UnauthenticatedError):
+        people.credentials.issue_session(user)
+    people.add("ada")
+    with pytest.raises(UnauthenticatedError):
+        people.credentials.issue_session(user)
+
+
+def test_a_token_without_a_date_lasts_and_one_with_a_date_ends(people: Any) -> None:
+    people.add("ada")
+    lasting, ending = people.token("ada"), people.token("ada", expires_in=HOUR)
+    people.clock.advance(3600)
+    assert people.credentials.find(lasting) is not None
+    assert people.credentials.find(ending) is None
+    people.clock.advance(10 * 365 * 86400)
+    assert people.credentials.find(lasting) is not None
+
+
+@pytest.mark.row("Z3")
+def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
+    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
+    secret = people.token("ada", scopes=[Action.ACCESS_CATALOG], catalogues=["anime", "papers"])
+    credential, user = people.credentials.find(secret)
+    assert (credential.scopes, credential.catalogues) == ({Action.ACCESS_CATALOG}, {"anime", "papers"})
+    principal = people.new_directory().principal_of(user, credential)
+    assert principal.actions == {Action.ACCESS_CATALOG}
+    assert [principal.sight.sees_catalogue(name) for name in ("anime", "papers", "music")] == [True, True, False]
+
+
+@pytest.mark.row("Z3")
+def test_a_token_for_nothing_is_for_nothing(people: Any) -> None:
+    people.add("ada", *Action)
+    credential, user = people.credentials.find(people.token("ada", scopes=[], catalogues=[]))
+    principal = people.new_directory().principal_of(user, credential)
+    assert principal.actions == frozenset()
+    assert not principal.sight.sees_catalogue("anime")
+
+
+@pytest.mark.row("Z3")
+def test_a_token_does_not_keep_what_its_user_loses(people: Any) -> None:
+    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
+    secret = people.token("ada", scopes=[Action.ACCESS_CATALOG, Action.EDIT_CATALOG])
+    people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
+    credential, user = people.credentials.find(secret)
+    assert people.new_directory().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
+
+
+def test_what_is_no_secret_is_nobodys(people: Any) -> None:
+    odd = ("", "x", "pnk_s_", "pnk_t_" + "A" * 43, "pnk_t_" + "x" * 10_000, "pnk_s_\0", "pnk_s_\ud800", "Pnk_S_")
+    for secret in odd:
+        assert people.credentials.find(secret) is None
+        assert people.credentials.revoke_secret(secret) is False
+
+
+def test_a_secret_of_the_other_kind_is_nobodys(people: Any) -> None:
+    people.add("ada")
+    secret = people.session("ada")
+    assert people.credentials.find(secret.replace("pnk_s_", "pnk_t_")) is None
+
+
+def test_a_logout_ends_its_session_only(people: Any) -> None:
+    people.add("ada")
+    one, other = people.session("ada"), people.session("ada")
+    assert people.credentials.revoke_secret(one) is True
+    assert people.credentials.revoke_secret(one) is False
+    assert people.credentials.find(one) is None
+    assert people.credentials.find(other) is not None
+
+
+def test_every_session_of_somebody_can_be_ended(people: Any) -> None:
+    people.add("ada")
+    people.add("bob")
+    ada, bob, token = people.session("ada"), people.session("bob"), people.token("ada")
+    people.credentials.revoke_sessions(people.user("ada"))
+    assert [people.credentials.find(one) is not None for one in (ada, bob, token)] == [False, True, True]
+
+
+def test_what_somebody_has_is_listed_with_what_became_of_it(people: Any) -> None:
+    people.add("ada")
+    people.credentials.issue_token(LOCAL_USER, "ada", name="laptop", scopes=None, catalogues=None, expires_in=None)
+    people.clock.advance(1)
+    secret, session = people.credentials.issue_session(people.user("ada"))
+    people.credentials.revoke_secret(secret)
+    listed = people.credentials.list_of("ada")
+    assert [(one.kind, one.name, one.revoked) for one in listed] == [("session", "", True), ("token", "laptop", False)]
+    assert listed[0].id == session.id
+    with pytest.raises(NotFoundError):
+        people.credentials.list_of("nobody")
+
+
+def test_sessions_that_are_long_over_are_forgotten(people: Any) -> None:
+    people.add("ada")
+    for _ in range(3):
+        people.session("ada")
+    token = people.token("ada", expires_in=HOUR)
+    people.clock.advance(86400 * 31)
+    people.session("ada")
+    assert sorted(one.kind for one in people.credentials.list_of("ada")) == ["session", "token"]
+    assert people.credentials.find(token) is None
+
+
+def test_somebody_revokes_their_own_and_cannot_see_others(people: Any) -> None:
+    ada, bob = people.add("ada"), people.add("bob")
+    secret, token = people.credentials.issue_token(ada, "ada", name="laptop")
+    for wrong in (token.id, "nothing", "", "\0", "\ud800"):
+        with pytest.raises(NotFoundError, match="no session or token"):
+            people.credentials.revoke(bob, wrong)
+    assert people.credentials.find(secret) is not None
+    people.credentials.revoke(ada, token.id)
+    assert people.credentials.find(secret) is None
+
+
+@pytest.mark.row("Z3")
+def test_a_manager_revokes_those_of_others_who_may_do_no_more(people: Any) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    people.add("reader", Action.ACCESS_CATALOG)
+    people.add("admin", *Action)
+    secret, of_admin = people.credentials.issue_token(LOCAL_USER, "admin", name="one")
+    with pytest.raises(ForbiddenError, match="may do what you may not"):
+        people.credentials.revoke(manager, of_admin.id)
+    assert people.credentials.find(secret) is not None
+    secret, of_reader = people.credentials.issue_token(LOCAL_USER, "reader", name="one")
+    people.credentials.revoke(manager, of_reader.id)
+    assert people.credentials.find(secret) is None
+
+
+def test_the_names_of_somebodys_valid_tokens_differ(people: Any) -> None:
+    ada = people.add("ada")
+    people.add("bob")
+    _, first = people.credentials.issue_token(ada, "ada", name="laptop", expires_in=HOUR)
+    with pytest.raises(ConflictError, match="has a token called 'laptop'"):
+        people.credentials.issue_token(ada, "ada", name="laptop")
+    people.credentials.issue_token(LOCAL_USER, "bob", name="laptop")
+    people.clock.advance(3600)
+    _, second = people.credentials.issue_token(ada, "ada", name="laptop")
+    people.credentials.revoke(ada, second.id)
+    people.credentials.issue_token(ada, "ada", name="laptop")
+    assert first.name == second.name
+
+
+def test_a_name_is_taken_once_however_many_ask_at_once(
+    people: Any, elsewhere: Any, at_once: Callable[..., list[Any]]
+) -> None:
+    ada = people.add("ada")
+    both = (people.credentials, elsewhere.credentials) * 3
+    results = at_once([lambda one=one: one.issue_token(ada, "ada", name="laptop") for one in both])
+    assert [type(result) for result in results].count(ConflictError) == 5
+    assert len(people.credentials.list_of("ada")) == 1
+
+
+def test_somebody_has_at_most_fifty_valid_tokens(people: Any) -> None:
+    ada = people.add("ada")
+    for number in range(50):
+        _, last = people.credentials.issue_token(ada, "ada", name=str(number))
+    with pytest.raises(ConflictError, match="50 tokens, which is the most"):
+        people.credentials.issue_token(ada, "ada", name="one more")
+    people.credentials.revoke(ada, last.id)
+    people.credentials.issue_token(ada, "ada", name="one more")
+
+
+def test_a_token_has_a_name_that_can_be_read_and_a_time_that_makes_sense(people: Any) -> None:
+    ada = people.add("ada")
+    for name in ("", " ", "x" * 65, "a\nb", "\0", "\ud800"):
+        with pytest.raises(InputError, match="'name' of a token"):
+            people.credentials.issue_token(ada, "ada", name=name)
+    for lasts in (timedelta(0), timedelta(days=-1), timedelta(days=3651)):
+        with pytest.raises(InputError, match="'expires_in'"):
+            people.credentials.issue_token(ada, "ada", name="laptop", expires_in=lasts)
+    assert people.credentials.list_of("ada") == []
+
+
+def test_a_token_is_for_catalogues_that_can_be(people: Any) -> None:
+    ada = people.add("ada")
+    with pytest.raises(InputError, match="cannot name a catalogue"):
+        people.credentials.issue_token(ada, "ada", name="laptop", catalogues=["no such name"])
+
+
+@pytest.mark.row("Z3")
+def test_a_token_is_not_for_more_than_its_user_may(people: Any) -> None:
+    ada = people.add("ada", Action.ACCESS_CATALOG)
+    with pytest.raises(InputError, match="'ada' may not do EditCatalog; they may do: AccessCatalog"):
+        people.credentials.issue_token(ada, "ada", name="laptop", scopes=[Action.EDIT_CATALOG])
+
+
+@pytest.mark.row("Z3")
+def test_a_narrowed_token_gives_no_more_than_it_has(people: Any) -> None:
+    people.add("ada", *Action)
+    narrowed = Principal(
+        name="ada",
+        actions=frozenset({Action.ACCESS_CATALOG}),
+        sight=Sight(None, only=frozenset({"anime"})),
+    )
+    issue = people.credentials.issue_token
+    for wanted in (
+        {"catalogues": ["anime"]},
+        {"scopes": [Action.EDIT_CATALOG], "catalogues": ["anime"]},
+        {"scopes": [Action.ACCESS_CATALOG]},
+        {"scopes": [Action.ACCESS_CATALOG], "catalogues": ["anime", "papers"]},
+    ):
+        with pytest.raises(ForbiddenError):
+            issue(narrowed, "ada", name="laptop", **wanted)
+    assert issue(narrowed, "ada", name="laptop", scopes=[Action.ACCESS_CATALOG], catalogues=["anime"])
+
+
+@pytest.mark.row("Z3")
+def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has(people: Any) -> None:
+    people.add("reader", Action.ACCESS_CATALOG)
+    people.add("admin", *Action)
+    other = people.add("other", Action.ACCESS_CATALOG)
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    issue = people.credentials.issue_token
+    for name in ("reader", "nobody"):
+        with pytest.raises(ForbiddenError, match="for somebody else needs the permission ManagePermissions"):
+            issue(other, name, name="laptop")
+    with pytest.raises(ForbiddenError, match="may do what you may not"):
+        issue(manager, "admin", name="laptop", scopes=[Action.ACCESS_CATALOG])
+    assert issue(manager, "reader", name="laptop")
+
+
+@pytest.mark.row("Z3")
+def test_a_token_that_a_manager_made_for_somebody_does_not_grow_with_them(people: Any) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    people.add("reader", Action.ACCESS_CATALOG)
+    secret, _ = people.credentials.issue_token(manager, "reader", name="laptop")
+    people.accounts.set_roles(LOCAL_USER, "reader", ["admin"])
+    credential, user = people.credentials.find(secret)
+    assert people.new_directory().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
+
+
+def test_when_a_token_was_used_is_noted_once_a_minute(people: Any) -> None:
+    people.add("ada")
+    secret = people.token("ada")
+    noted = []
+    for seconds in (0, 59, 1, 200):
+        people.clock.advance(seconds)
+        people.credentials.find(secret)
+        (listed,) = people.credentials.list_of("ada")
+        noted.append(listed.last_used_at)
+    start = people.clock.now() - timedelta(seconds=260)
+    assert [(at - start).total_seconds() for at in noted] == [0, 0, 60, 260]
+
+
+def test_somebody_is_known_where_nothing_can_be_written(people: Any, place: Any) -> None:
+    people.add("ada")
+    secret = people.token("ada")
+    with people.database.begin() as connection:
+        for statement in FULL_DISK["sqlite" if place.is_sqlite else "postgresql"]:
+            connection.exec_driver_sql(statement)
+    with pytest.raises(StorageError, match=r"readonly|disk full"):
+        people.session("ada")
+    assert people.credentials.find(secret) is not None
+    (listed,) = people.credentials.list_of("ada")
+    assert listed.last_used_at is None

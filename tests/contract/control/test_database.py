@@ -1,0 +1,274 @@
+"""The control database on SQLite and PostgreSQL: made once, brought up to date, and honest about failures."""
+
+import logging
+import os
+import stat
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, inspect, text
+
+from pinakes.control import database as database_module
+from pinakes.control.database import ControlDatabase
+from pinakes.control.migrations import MIGRATIONS
+from pinakes.control.tables import METADATA
+from pinakes.errors import InputError, StorageError
+
+OPENS = """
+import sys
+from pinakes.control.database import ControlDatabase
+print("ready", flush=True)
+sys.stdin.readline()
+database = ControlDatabase.open(sys.argv[1])
+print(database.version())
+database.close()
+"""
+PASSWORD = "hunter2-secret"
+
+
+def shape_of(connection: Connection) -> dict[str, Any]:
+    """Return the tables of a database: columns, keys and indexes."""
+    seen = inspect(connection)
+    return {
+        name: {
+            "columns": {(one["name"], one["nullable"]) for one in seen.get_columns(name)},
+            "primary": set(seen.get_pk_constraint(name)["constrained_columns"]),
+            "foreign": {
+                (*one["constrained_columns"], one["referred_table"], one["options"].get("ondelete"))
+                for one in seen.get_foreign_keys(name)
+            },
+            "unique": {tuple(one["column_names"]) for one in seen.get_unique_constraints(name)},
+            "indexes": {
+                (one["name"], tuple(one["column_names"])) for one in seen.get_indexes(name) if not one["unique"]
+            },
+        }
+        for name in seen.get_table_names()
+    }
+
+
+def test_migrations_make_what_the_tables_say(database: ControlDatabase) -> None:
+    with database.read() as connection:
+        made = shape_of(connection)
+        types = {
+            (table.name, column["name"]): str(column["type"])
+            for table in METADATA.sorted_tables
+            for column in inspect(connection).get_columns(table.name)
+        }
+        declared = {
+            (table.name, column.name): column.type.compile(connection.dialect)
+            for table in METADATA.sorted_tables
+            for column in table.columns
+        }
+    with database.begin() as connection:
+        METADATA.drop_all(connection)
+        METADATA.create_all(connection)
+        assert shape_of(connection) == made
+    assert types == declared
+
+
+def test_a_database_that_is_up_to_date_is_left_alone(database: ControlDatabase, place: Any) -> None:
+    before = database.version()
+    assert place.open().version() == before
+    with database.read() as connection:
+        versions = list(connection.execute(text("SELECT version FROM schema_version ORDER BY 1")).scalars())
+    assert versions == list(range(1, len(MIGRATIONS) + 1))
+
+
+def test_processes_that_start_at_once_make_one_database(place: Any) -> None:
+    assert place.run_together(OPENS, 3) == ["1", "1", "1"]
+    with place.open().read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM roles")).scalar_one() == 4
+        assert connection.execute(text("SELECT count(*) FROM audit_head")).scalar_one() == 1
+
+
+def test_threads_that_open_it_at_once_make_one_database(place: Any, at_once: Callable[..., list[Any]]) -> None:
+    opened = at_once([place.open] * 8)
+    assert [database.version() for database in opened] == [1] * 8
+
+
+def test_an_older_database_is_brought_up_to_date(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
+    with place.open().read() as connection:
+        assert "audit" not in inspect(connection).get_table_names()
+    monkeypatch.undo()
+    with place.open().read() as connection:
+        assert "audit" in inspect(connection).get_table_names()
+
+
+def test_a_step_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.open()
+
+    def fails(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE half_done (id INTEGER)"))
+        raise ArithmeticError
+
+    monkeypatch.setattr(database_module, "MIGRATIONS", (*MIGRATIONS, fails))
+    with pytest.raises(ArithmeticError):
+        place.open()
+    monkeypatch.undo()
+    with place.open().read() as connection:
+        assert "half_done" not in inspect(connection).get_table_names()
+
+
+def test_a_database_of_a_newer_version_is_refused(
+    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
+) -> None:
+    execute("INSERT INTO schema_version VALUES (:newer)", newer=len(MIGRATIONS) + 1)
+    with pytest.raises(StorageError, match=f"version {len(MIGRATIONS) + 1}, .* up to {len(MIGRATIONS)}: use"):
+        place.open()
+
+
+def test_a_block_that_fails_changes_nothing(database: ControlDatabase) -> None:
+    before = database.version()
+    with pytest.raises(ArithmeticError), database.change():
+        raise ArithmeticError
+    assert database.version() == before
+
+
+def test_the_version_grows_with_changes_of_rights_only(database: ControlDatabase, place: Any) -> None:
+    before = database.version()
+    with database.begin():
+        pass
+    assert place.open().version() == before
+    with database.change():
+        pass
+    assert place.open().version() == before + 1
+
+
+def test_changes_from_several_processes_at_once_are_all_counted(
+    place: Any, database: ControlDatabase, at_once: Callable[..., list[Any]]
+) -> None:
+    def change(other: ControlDatabase) -> None:
+        for _ in range(10):
+            with other.change():
+                pass
+
+    before = database.version()
+    others = [place.open() for _ in range(4)]
+    assert at_once([lambda other=other: change(other) for other in others]) == [None] * 4
+    assert database.version() == before + 40
+
+
+def test_reads_of_one_block_see_one_moment(database: ControlDatabase, place: Any) -> None:
+    number = text("SELECT number FROM control_version")
+    with database.read() as connection:
+        before = connection.execute(number).scalar_one()
+        with place.open().change():
+            pass
+        assert connection.execute(number).scalar_one() == before
+    assert database.version() == before + 1
+
+
+def test_a_table_that_is_gone_is_a_storage_error(database: ControlDatabase, execute: Callable[..., list[Any]]) -> None:
+    execute("ALTER TABLE control_version RENAME TO gone")
+    with pytest.raises(StorageError, match=r"the control database failed: .*control_version"):
+        database.version()
+    execute("ALTER TABLE gone RENAME TO control_version")
+    assert database.version() == 1
+
+
+def test_a_statement_that_is_wrong_is_a_bug(database: ControlDatabase) -> None:
+    with pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught, database.begin() as connection:
+        connection.execute(text("INSERT INTO control_version VALUES (1, 1)"))
+    assert not isinstance(caught.value, StorageError)
+
+
+def test_values_are_not_in_messages(database: ControlDatabase) -> None:
+    values = {"quota": int("4242" * 2)}
+    with pytest.raises(Exception, match=r"UNIQUE|duplicate") as caught, database.begin() as connection:
+        connection.execute(text("INSERT INTO roles (name, read_quota) VALUES ('user', :quota)"), values)
+    assert "42424242" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_writer_waits_for_another(database: ControlDatabase, place: Any) -> None:
+    other = place.open()
+    is_done = threading.Event()
+
+    def change() -> None:
+        with other.change():
+            is_done.set()
+
+    thread = threading.Thread(target=change)
+    with database.change():
+        thread.start()
+        assert not is_done.wait(0.2)
+    thread.join()
+    assert is_done.is_set()
+
+
+def test_broken_connections_are_made_anew(postgresql: Any) -> None:
+    database = ControlDatabase.open(postgresql.new_url())
+    postgresql.end_connections()
+    assert database.version() == 1
+    database.close()
+
+
+def test_a_sqlite_file_is_its_owners_only(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "control.sqlite"
+    before = os.umask(0)
+    try:
+        database = ControlDatabase.open(f"sqlite:///{path}")
+        with database.change():
+            pass
+        modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+        database.close()
+    finally:
+        os.umask(before)
+    assert modes == {"control.sqlite": 0o600, "control.sqlite-wal": 0o600, "control.sqlite-shm": 0o600}
+
+
+def test_a_sqlite_file_is_written_through(tmp_path: Path) -> None:
+    database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000}
+    with database.begin() as connection:
+        found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in wanted}
+    database.close()
+    assert found == wanted
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "control.sqlite"
+    path.write_bytes(b"this is not a database" * 100)
+    with pytest.raises(StorageError, match=r"control\.sqlite: cannot be opened .*not a database"):
+        ControlDatabase.open(f"sqlite:///{path}")
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="cannot be written"):
+        ControlDatabase.open(f"sqlite:///{tmp_path / 'file' / 'control.sqlite'}")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (f"postgresql//user:{PASSWORD}@host/name", "is not the address of a database"),
+        (f"postgresql://user:{PASSWORD}@host:port/name", "is not the address of a database"),
+        (f"mysql://user:{PASSWORD}@host/name", "no kind of database 'mysql'"),
+        ("sqlite://", "names no file"),
+        ("sqlite:///:memory:", "names no file"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_without_repeating_it(url: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        ControlDatabase.open(url)
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql+psycopg://user:{PASSWORD}@127.0.0.1:1/name",
+        f"postgres://127.0.0.1:1/name?user=user&password={PASSWORD}",
+    ],
+)
+def test_a_server_that_does_not_answer_is_named_without_its_password(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG), pytest.raises(StorageError, match=r"127\.0\.0\.1:1/name: ") as caught:
+        ControlDatabase.open(url)
+    assert PASSWORD not in "".join(traceback.format_exception(caught.value)) + caplog.text

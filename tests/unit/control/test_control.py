@@ -1,0 +1,61 @@
+"""The control side as a whole: where it is, what opening it makes, and what it does not load."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pinakes.control.control import Control, exists
+from pinakes.control.place import database_url
+from pinakes.errors import InputError
+from pinakes.model.principal import LOCAL_USER, Cost
+from pinakes.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings
+
+
+def loaded_by(module: str) -> set[str]:
+    """Return what a fresh process has loaded after importing a module."""
+    script = f"import sys, {module}; print(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
+    )
+
+
+def test_a_control_database_exists_once_it_was_opened_or_is_configured(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home")
+    assert not exists(settings)
+    Control.open(settings).close()
+    assert exists(settings)
+    assert (tmp_path / "home" / "control.sqlite").is_file()
+    elsewhere = Settings(home=tmp_path / "other", control=ControlSettings(url="postgresql+psycopg://h/n"))
+    assert exists(elsewhere)
+    assert database_url(elsewhere) == "postgresql+psycopg://h/n"
+
+
+@pytest.mark.row("Z12")
+def test_the_limits_are_those_that_are_configured(tmp_path: Path) -> None:
+    limits = RateLimitSettings(read_per_minute=2, write_per_minute=1, sql_per_minute=0)
+    control = Control.open(Settings(home=tmp_path, rate_limit=limits))
+    try:
+        user = control.accounts.create_user(LOCAL_USER, "ada", password=None)
+        quotas = control.directory.principal_of(user).quotas
+        assert quotas is not None
+        assert [quotas.of(cost) for cost in Cost] == [2, 1, 0]
+    finally:
+        control.close()
+
+
+def test_an_issuer_that_cannot_work_is_refused_and_nothing_stays_open(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'auth\.audience'"):
+        Control.open(Settings(home=tmp_path, auth=AuthSettings(issuer="https://login.example.org")))
+    auth = AuthSettings(issuer="https://login.example.org", audience="pinakes", jwks_url="https://login.example.org/k")
+    with pytest.raises(InputError, match="'offline' is set"):
+        Control.open(Settings(home=tmp_path, auth=auth, offline=True))
+
+
+def test_what_checks_signatures_and_other_databases_is_not_loaded_for_nothing() -> None:
+    assert loaded_by("pinakes.control.control").isdisjoint({"jwt", "cryptography", "httpx", "psycopg", "limits"})
+
+
+def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:
+    assert loaded_by("pinakes.control.place").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})
