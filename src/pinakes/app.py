@@ -15,9 +15,12 @@ from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, l
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
 from pinakes.embed.port import Embedder
+from pinakes.embed.watched import WatchedEmbedder
 from pinakes.errors import ExpectedError, NotFoundError, StorageError
-from pinakes.gate.gate import Gate
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.library import Installed, Library
+from pinakes.model.scope import SEES_ALL
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import Calibration, find_calibration
@@ -28,6 +31,7 @@ from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.toolbox import SightedToolboxes, Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -51,12 +55,18 @@ class App:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._open: dict[str, OpenCatalogue] = {}
+        self._unserved: dict[str, str] = {}
 
     @cached_property
     def embedder(self) -> Embedder:
         """The embedder that the settings name."""
         settings = self.settings
         return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+
+    @cached_property
+    def query_embedder(self) -> WatchedEmbedder:
+        """The same one, as searches use it."""
+        return WatchedEmbedder(self.embedder)
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -95,19 +105,60 @@ class App:
             catalogue.shelf.close()
         self._open.clear()
 
-    def build_gate(self, names: Sequence[str] = (), *, tools: ToolChoice = ToolChoice.AUTO) -> Gate:
-        """Return the gate over these catalogues, or over every installed one."""
+    def build_gate(
+        self,
+        names: Sequence[str] = (),
+        *,
+        tools: ToolChoice = ToolChoice.AUTO,
+        limiter: Limiter | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> Gate:
+        """Return the gate over these catalogues, or over every installed one.
+
+        A limiter bounds the calls; observers are told of each.
+        """
         wanted = self._openable([self.library.get_installed(name) for name in names] or self.library.list_installed())
+        by_name = {one.name: one for one in wanted}
+        toolboxes = SightedToolboxes(
+            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools)
+        )
+        toolboxes.of(SEES_ALL)  # the one that nearly everybody uses, before the first call
+        size = self.settings.server.cache_size
+        return Gate(
+            toolboxes,
+            limiter=limiter,
+            observers=observers,
+            cache=AnswerCache(size) if size else None,
+            failures=self._count_failures,
+        )
+
+    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice) -> Toolbox:
+        """Return the tools and resources over these catalogues."""
         opened = [self.open_catalogue(one.name) for one in wanted]
+        if not opened:
+            return Toolbox([])
         parts = self._tool_parts(wanted)
         own = [tool for part, some in parts for tool in part.tools(some)]
         resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
         has_more = len(opened) > 1 or not own
-        with_generic = tools in (ToolChoice.GENERIC, ToolChoice.ALL) or (tools is ToolChoice.AUTO and has_more)
-        shown = [] if tools is ToolChoice.GENERIC else own
-        return Gate(
-            [*shown, *generic_tools(opened)] if with_generic else shown, [*resources, *generic_resources(opened)]
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and has_more)
+        shown = [] if choice is ToolChoice.GENERIC else own
+        return Toolbox(
+            [*shown, *generic_tools(opened)] if with_generic else shown,
+            [*resources, *generic_resources(opened)],
+            opened,
         )
+
+    def problems(self) -> dict[str, str]:
+        """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened."""
+        found = {} if self.query_embedder.problem is None else {"embedding": self.query_embedder.problem}
+        for name in self._unserved:
+            found[f"catalogue {name}"] = self._unserved[name]
+        return found
+
+    def _count_failures(self) -> int:
+        """Count how often an answer had to do without a part: the embedder, or the reranker."""
+        return self.query_embedder.failures + (self.reranker.failures if self.reranker else 0)
 
     def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
@@ -123,9 +174,9 @@ class App:
         if not installed:
             raise NotFoundError("the library is empty; run: pinakes init")
         problems = {one.name: self.find_problem(one.name) for one in installed}
-        for name, problem in problems.items():
-            if problem is not None:
-                logger.warning("catalogue '%s' is not served: %s", name, problem)
+        self._unserved = {name: problem for name, problem in problems.items() if problem is not None}
+        for name, problem in self._unserved.items():
+            logger.warning("catalogue '%s' is not served: %s", name, problem)
         able = [one for one in installed if problems[one.name] is None]
         if not able:
             raise StorageError(f"no catalogue can be opened; {next(iter(problems.values()))}")
@@ -153,8 +204,8 @@ class App:
             name=installed.name,
             spec=shelf.spec,
             shelf=shelf,
-            searcher=Searcher(shelf=shelf, embedder=self.embedder, reranker=self.reranker),
-            recommender=Recommender(shelf=shelf, embedder=self.embedder, this_year=_this_year),
+            searcher=Searcher(shelf=shelf, embedder=self.query_embedder, reranker=self.reranker),
+            recommender=Recommender(shelf=shelf, embedder=self.query_embedder, this_year=_this_year),
             calibration=self._calibration(installed, shelf),
             folder=installed.folder,
         )

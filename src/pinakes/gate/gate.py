@@ -1,35 +1,72 @@
-"""The gate: `call`, `read`, the lists and `complete` for a principal, whatever the transport.
+"""The gate: `call`, `read`, the lists, `complete` and `perform` for a principal, whatever the transport.
 
-A foreseen failure of a call is an answer with `is_error` and the error's code; anything else is a bug and propagates.
+Permission, limit, validation, cache, run, audit happen here, once. A foreseen failure of a call is an answer with
+`is_error` and the error's code; anything else is a bug and propagates.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pinakes.errors import ExpectedError, InputError, NotFoundError, did_you_mean
-from pinakes.model.principal import Principal
+from pinakes.errors import (
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    OverloadedError,
+    RateLimitedError,
+    StorageError,
+    UnauthenticatedError,
+    UnknownResourceError,
+    UnknownToolError,
+    did_you_mean,
+)
+from pinakes.gate.answer import Answer
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.redact import redacted
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import Cost, Principal
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
+from pinakes.tools.toolbox import Toolbox, Toolboxes
 
 COMPLETIONS = 20
 RESOURCES_A_PAGE = 200
+PAUSES_S = (0.05, 0.2)
+"""How long to wait before a read that storage failed is tried again, each time."""
+REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
+
+ResultT = TypeVar("ResultT")
+
+
+class Limiter(Protocol):
+    """Counts calls."""
+
+    def require(self, principal: Principal, cost: Cost) -> None:
+        """Count a call; raise RateLimitedError where it is one too many."""
+
+
+class Observer(Protocol):
+    """Is told of every call: the audit, the log, the counters."""
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Note a call; where `durable`, return when the note cannot be lost any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a call gives back: structured content, a short text of it, and for errors their code."""
+class Ask:
+    """What somebody asks for, as it is noted."""
 
-    structured: dict[str, Any] | None
-    text: str
-    error_code: str | None = None
-
-    @property
-    def is_error(self) -> bool:
-        """Tell whether the call failed in a foreseen way."""
-        return self.error_code is not None
+    principal: Principal
+    via: str
+    operation: str
+    target: str
+    parameters: Mapping[str, Any]
+    cost: Cost = Cost.READ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,64 +88,252 @@ class Completions:
 class Gate:
     """Every call goes through here."""
 
-    def __init__(self, tools: Sequence[ToolSpec], resources: Sequence[ResourceSpec] = ()) -> None:
-        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
-        self._resources = sorted(resources, key=lambda resource: resource.prefix)
-        if len(self._tools) != len(tools):
-            raise ValueError("two tools have the same name")
+    def __init__(
+        self,
+        toolboxes: Toolboxes,
+        *,
+        limiter: Limiter | None = None,
+        observers: Sequence[Observer] = (),
+        cache: AnswerCache | None = None,
+        failures: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`failures` counts how often a part failed that answers can do without: such answers are not kept."""
+        self._toolboxes = toolboxes
+        self._limiter = limiter
+        self._observers = tuple(observers)
+        self._failures = failures
+        self.cache = cache
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that the principal may call, in the order of their names."""
-        return [tool for tool in self._tools.values() if tool.action in principal.actions]
+        return _callable(self._toolboxes.of(principal.sight), principal)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is as unknown as one that does not exist."""
-        visible = {tool.name: tool for tool in self.list_tools(principal)}
-        if name not in visible:
-            raise NotFoundError(f"no tool '{name}'{did_you_mean(name, list(visible))}")
-        return visible[name]
+        return _get_tool(self._toolboxes.of(principal.sight), principal, name)
 
-    def call(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> Answer:
+    def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
         """Run a tool for a principal."""
-        tool = self.get_tool(principal, name)
+        toolbox = self._toolboxes.of(principal.sight)
+        tool = _find_tool(toolbox, principal, name)
+        cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
+        ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost)
         try:
-            result = tool.run(principal, _validated(tool, arguments))
+            return self._noted(ask, lambda: self._run(toolbox, principal, name, arguments), _answer_trace)
+        except UnknownToolError:
+            raise
         except ExpectedError as error:
-            return Answer(structured=None, text=f"{error.code}: {error.message}", error_code=error.code)
-        return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+            return Answer.of_error(error)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a part of the resources that the principal may read; the cursor comes from the part before."""
-        entries = [entry for resource in self._visible(principal) for entry in resource.entries(principal)]
+        entries = [entry for resource in self._readable(principal) for entry in resource.entries(principal)]
         start = _position(cursor)
         end = start + RESOURCES_A_PAGE
         return ResourcePage(entries=entries[start:end], next_cursor=str(end) if end < len(entries) else None)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
         """Return the resources with a template that the principal may read."""
-        return [resource for resource in self._visible(principal) if resource.template]
+        return [resource for resource in self._readable(principal) if resource.template]
 
-    def read(self, principal: Principal, uri: str) -> ResourceContent:
+    def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
         """Return what stands at an address; what may not be seen is as unknown as what does not exist."""
-        for resource in self._visible(principal):
+        ask = Ask(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+
+        def work() -> ResourceContent:
+            self._require_within_limit(ask)
+            return _again_when_storage_fails(lambda: self._read(principal, uri))
+
+        return self._noted(ask, work, _content_trace)
+
+    def complete(
+        self,
+        principal: Principal,
+        template: str,
+        variable: str,
+        typed: str,
+        others: Mapping[str, str],
+        *,
+        via: str = "",
+    ) -> Completions:
+        """Return values for a variable of a template that begin like what was typed."""
+        parameters = {**others, "variable": variable, "typed": typed}
+        ask = Ask(
+            principal=principal,
+            via=via,
+            operation="completion/complete",
+            target=template[:200],
+            parameters=parameters,
+        )
+
+        def work() -> Completions:
+            self._require_within_limit(ask)
+            return self._complete(principal, template, variable, typed, others)
+
+        return self._noted(ask, work, _no_trace)
+
+    def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
+        """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
+
+        def limited() -> ResultT:
+            self._require_within_limit(ask)
+            return work()
+
+        return self._noted(ask, limited, _no_trace)
+
+    def refuse_call(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], error: ExpectedError, *, via: str
+    ) -> Answer:
+        """Note a call that had to be refused before it came here, and return the answer that says so."""
+        ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments)
+        self._note(ask, time.perf_counter(), error)
+        return Answer.of_error(error)
+
+    def _run(self, toolbox: Toolbox, principal: Principal, name: str, arguments: Mapping[str, Any]) -> Answer:
+        tool = _get_tool(toolbox, principal, name)
+        if self._limiter:
+            self._limiter.require(principal, tool.cost)
+        params = _validated(tool, arguments)
+        if self.cache is None or not tool.cacheable:
+            return _answered(tool, principal, params)
+        return self._answered_once(self.cache, toolbox, tool, principal, params)
+
+    def _answered_once(
+        self, cache: AnswerCache, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel
+    ) -> Answer:
+        """Answer from the cache, or keep the answer, unless it was made while something changed or failed."""
+        before = (toolbox.versions(), self._failures())
+        key = (tool.name, params.model_dump_json(), before[0], principal.sight)
+        kept = cache.find(key)
+        if kept is not None:
+            return kept
+        answer = _answered(tool, principal, params)
+        if (toolbox.versions(), self._failures()) == before:
+            cache.keep(key, answer)
+        return answer
+
+    def _read(self, principal: Principal, uri: str) -> ResourceContent:
+        for resource in self._readable(principal):
             if uri.startswith(resource.prefix):
                 content = resource.read(principal, uri.removeprefix(resource.prefix))
                 if content is not None:
                     return content
-        raise NotFoundError(f"there is no resource '{uri[:200]}'")
+        raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
 
-    def complete(
+    def _complete(
         self, principal: Principal, template: str, variable: str, typed: str, others: Mapping[str, str]
     ) -> Completions:
-        """Return values for a variable of a template that begin like what was typed."""
-        for resource in self._visible(principal):
+        for resource in self._readable(principal):
             if resource.template == template and resource.complete:
                 values = resource.complete(principal, variable, typed, dict(others))
                 return Completions(values=list(values)[:COMPLETIONS], total=len(values))
-        raise NotFoundError(f"there is no resource template '{template[:200]}'")
+        raise UnknownResourceError(f"there is no resource template '{template[:200]}'", uri=template[:200])
 
-    def _visible(self, principal: Principal) -> list[ResourceSpec]:
-        return [resource for resource in self._resources if resource.action in principal.actions]
+    def _readable(self, principal: Principal) -> list[ResourceSpec]:
+        resources = self._toolboxes.of(principal.sight).resources
+        return [resource for resource in resources if resource.action in principal.actions]
+
+    def _require_within_limit(self, ask: Ask) -> None:
+        if self._limiter:
+            self._limiter.require(ask.principal, ask.cost)
+
+    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], tuple[int, str]]) -> ResultT:
+        """Do the work, and note what became of it before anybody hears of it."""
+        started = time.perf_counter()
+        try:
+            result = work()
+        except Exception as error:
+            self._note(ask, started, error)
+            raise
+        self._note(ask, started, None, trace=lambda: trace(result))
+        return result
+
+    def _note(
+        self,
+        ask: Ask,
+        started: float,
+        error: Exception | None,
+        *,
+        trace: Callable[[], tuple[int, str]] = lambda: (0, ""),
+    ) -> None:
+        if not self._observers:
+            return
+        size, digest = trace()
+        entry = AuditEntry(
+            at=datetime.now(UTC),
+            call_id=os.urandom(8).hex(),
+            principal=ask.principal.name,
+            via=ask.via,
+            operation=ask.operation,
+            target=redacted(ask.target),
+            parameters=redacted(ask.parameters),
+            outcome=_outcome(error),
+            error_code=error.code if isinstance(error, ExpectedError) else None,
+            duration_ms=(time.perf_counter() - started) * 1000,
+            result_bytes=size,
+            result_digest=digest,
+        )
+        for observer in self._observers:
+            observer.write(entry, durable=ask.cost is not Cost.READ)
+
+
+def _callable(toolbox: Toolbox, principal: Principal) -> list[ToolSpec]:
+    return [tool for tool in toolbox.tools.values() if tool.action in principal.actions]
+
+
+def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | None:
+    tool = toolbox.tools.get(name)
+    return tool if tool and tool.action in principal.actions else None
+
+
+def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
+    tool = _find_tool(toolbox, principal, name)
+    if tool is None:
+        known = [tool.name for tool in _callable(toolbox, principal)]
+        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name[:128], known)}")
+    return tool
+
+
+def _answered(tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
+    if tool.read_only:
+        result = _again_when_storage_fails(lambda: tool.run(principal, params))
+    else:
+        result = tool.run(principal, params)
+    return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+
+
+def _again_when_storage_fails(work: Callable[[], ResultT]) -> ResultT:
+    """Do something that only reads; where storage fails, wait and try again, a few times."""
+    for pause_s in PAUSES_S:
+        try:
+            return work()
+        except StorageError:
+            time.sleep(pause_s)
+    return work()
+
+
+def _outcome(error: Exception | None) -> Outcome:
+    if error is None:
+        return Outcome.OK
+    if isinstance(error, RateLimitedError):
+        return Outcome.LIMITED
+    if isinstance(error, OverloadedError):
+        return Outcome.OVERLOADED
+    if isinstance(error, REFUSALS):
+        return Outcome.REFUSED
+    return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
+
+
+def _answer_trace(answer: Answer) -> tuple[int, str]:
+    return len(answer.encoded), answer.digest
+
+
+def _content_trace(content: ResourceContent) -> tuple[int, str]:
+    return content.size_bytes, content.digest
+
+
+def _no_trace(_result: object) -> tuple[int, str]:
+    return 0, ""
 
 
 def _position(cursor: str | None) -> int:

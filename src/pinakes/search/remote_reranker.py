@@ -22,6 +22,7 @@ class RemoteReranker:
 
     def __init__(self, settings: RerankSettings) -> None:
         self.depth = settings.depth
+        self.failures = 0
         self._settings = settings
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         self._client = DeadlineClient("", headers=headers)
@@ -33,6 +34,7 @@ class RemoteReranker:
             answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)
             return _scores_in(orjson.loads(answer), len(texts))
         except (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError) as error:
+            self.failures += 1
             logger.warning("rerank skipped: %s", type(error).__name__)
             return None
 

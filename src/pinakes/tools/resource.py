@@ -4,6 +4,7 @@ A catalogue's records are at `pinakes://CATALOGUE/ID`, which the generic tools d
 files of its own (`judokon://synonyms.json`).
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,20 @@ class ResourceContent:
     mime_type: str
     text: str | None = None
     blob: bytes | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """How much stands there."""
+        return len(self._content)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what stands there."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    @property
+    def _content(self) -> bytes:
+        return self.blob if self.blob is not None else (self.text or "").encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,8 @@ class ToolSpec:
     title: str = ""
     """Its name for people; empty where the name says it."""
     read_only: bool = True
+    cacheable: bool = False
+    """Whether an answer may be kept: it follows from the arguments, the catalogues and the caller's sight alone."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on what is served, in place of what the params' type says."""
     definitions: Mapping[str, Any] = field(default_factory=dict)

@@ -381,6 +381,7 @@ def _ping_spec(documents: DocumentTools) -> ToolSpec:
         result=PingResult,
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
+        cacheable=True,
         run=documents.ping,
         text=lambda result: result.model_dump_json(),
     )
@@ -397,6 +398,7 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
         result=SearchResult,
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
+        cacheable=True,
         run=documents.search,
         text=_search_text,
         properties={"sources": sources},
@@ -412,6 +414,7 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
         result=HandbookResult,
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
+        cacheable=True,
         run=documents.search_handbook,
         text=_handbook_text,
     )

@@ -344,7 +344,7 @@ class JudokonTools:
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the judoka tools over the first judoka catalogue that is served."""
     judokon = JudokonTools(catalogues[0], random.SystemRandom())
-    declared = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ)
+    declared = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
     return [
         declared(
             name="query_rag",
@@ -375,6 +375,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         declared(
             name="judokon.random",
+            cacheable=False,
             title="Random judoka",
             description="Draw a judoka card.",
             params=RandomParams,

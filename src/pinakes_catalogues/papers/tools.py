@@ -115,6 +115,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchResult,
             action=Action.ACCESS_CATALOG,
             cost=Cost.READ,
+            cacheable=True,
             run=papers.search,
             text=_search_text,
         ),

@@ -16,11 +16,13 @@ from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
 from pinakes.model.principal import LOCAL_USER, Principal
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Sight
+from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.settings import Settings
 from pinakes.shelf.port import Put
 from pinakes.sources.extract import extract
 from pinakes.sources.folder_rows import FolderRows
+from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.documents import tools as document_tools
 from pinakes_catalogues.documents.tools import comparable, merged
 
@@ -249,7 +251,7 @@ def test_the_declarations_are_small(samples_home: Path) -> None:
     catalogues = [app.open_catalogue(name) for name in COLLECTIONS]
     declared = document_tools.tools(catalogues)
     assert tuple(sorted(tool.name for tool in declared)) == names
-    build_server(lambda: Gate(declared), LOCAL_USER)
+    build_server(lambda: Gate(Toolbox(declared)), always(LOCAL_USER))
     told = [
         {
             "name": tool.name,

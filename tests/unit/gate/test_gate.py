@@ -10,6 +10,7 @@ from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 NOBODY = Principal(name="nobody", actions=frozenset())
@@ -50,7 +51,7 @@ def tool(
     )
 
 
-GATE = Gate([tool("search"), tool("edit", action=Action.EDIT_CATALOG), tool("browse")])
+GATE = Gate(Toolbox([tool("search"), tool("edit", action=Action.EDIT_CATALOG), tool("browse")]))
 
 
 def test_a_call_gives_structured_content_in_the_client_s_spelling_and_a_text() -> None:
@@ -120,7 +121,7 @@ def test_a_foreseen_failure_is_an_answer_with_its_code(error: Any) -> None:
     def fail(_principal: Principal, _params: Params) -> Result:
         raise error
 
-    answer = Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"})
+    answer = Gate(Toolbox([tool("search", run=fail)])).call(READER, "search", {"query": "x"})
     assert answer.is_error
     assert answer.error_code == error.code
     assert answer.text == f"{error.code}: {error.message}"
@@ -130,7 +131,7 @@ def test_a_thing_that_a_tool_does_not_find_is_an_answer_and_not_an_unknown_tool(
     def fail(_principal: Principal, _params: Params) -> Result:
         raise NotFoundError("no such record")
 
-    assert Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"}).error_code == "not_found"
+    assert Gate(Toolbox([tool("search", run=fail)])).call(READER, "search", {"query": "x"}).error_code == "not_found"
 
 
 def test_a_bug_is_not_hidden() -> None:
@@ -138,9 +139,9 @@ def test_a_bug_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        Gate([tool("search", run=fail)]).call(READER, "search", {"query": "x"})
+        Gate(Toolbox([tool("search", run=fail)])).call(READER, "search", {"query": "x"})
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="the same name"):
-        Gate([tool("search"), tool("search")])
+        Gate(Toolbox([tool("search"), tool("search")]))

@@ -9,6 +9,7 @@ from pinakes.errors import InputError, NotFoundError
 from pinakes.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 NOBODY = Principal(name="nobody", actions=frozenset())
@@ -46,13 +47,13 @@ LOG_RESOURCE = replace(
     read=lambda _principal, rest: ResourceContent(mime_type="text/plain", blob=b"\x00") if rest == "today" else None,
     template="logs://{day}",
 )
-GATE = Gate([], [NOTE_RESOURCE, LOG_RESOURCE])
+GATE = Gate(Toolbox([], [NOTE_RESOURCE, LOG_RESOURCE]))
 
 
 def numbered(count: int) -> Gate:
     """Return a gate over so many resources."""
     entries = [ResourceEntry(uri=f"notes://{number}", name=str(number)) for number in range(count)]
-    return Gate([], [replace(NOTE_RESOURCE, entries=lambda _principal: entries)])
+    return Gate(Toolbox([], [replace(NOTE_RESOURCE, entries=lambda _principal: entries)]))
 
 
 def names(page: ResourcePage) -> list[str]:
@@ -61,10 +62,10 @@ def names(page: ResourcePage) -> list[str]:
 
 def test_resources_are_listed_by_prefix_and_in_the_order_of_each() -> None:
     assert names(GATE.list_resources(LOCAL_USER)) == ["today", "bread", "sea", "sea salt"]
-    assert names(Gate([], [LOG_RESOURCE, NOTE_RESOURCE]).list_resources(LOCAL_USER)) == names(
+    assert names(Gate(Toolbox([], [LOG_RESOURCE, NOTE_RESOURCE])).list_resources(LOCAL_USER)) == names(
         GATE.list_resources(LOCAL_USER)
     )
-    assert Gate([]).list_resources(LOCAL_USER) == ResourcePage(entries=[], next_cursor=None)
+    assert Gate(Toolbox([])).list_resources(LOCAL_USER) == ResourcePage(entries=[], next_cursor=None)
 
 
 @pytest.mark.parametrize("count", [0, 1, RESOURCES_A_PAGE - 1, RESOURCES_A_PAGE, RESOURCES_A_PAGE + 1, 501])
@@ -91,7 +92,7 @@ def test_a_cursor_past_the_end_gives_an_empty_part() -> None:
 
 def test_templates_are_those_of_the_resources_that_have_one() -> None:
     plain = replace(NOTE_RESOURCE, prefix="plain://", template="")
-    assert Gate([], [plain, NOTE_RESOURCE]).list_templates(READER) == [NOTE_RESOURCE]
+    assert Gate(Toolbox([], [plain, NOTE_RESOURCE])).list_templates(READER) == [NOTE_RESOURCE]
 
 
 def test_what_stands_at_an_address_is_read_for_the_one_who_asks() -> None:
@@ -117,7 +118,7 @@ def test_a_longer_prefix_is_read_where_the_shorter_has_nothing() -> None:
         prefix="notes://deep/",
         read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=f"deep {rest}"),
     )
-    gate = Gate([], [inner, NOTE_RESOURCE])
+    gate = Gate(Toolbox([], [inner, NOTE_RESOURCE]))
     assert gate.read(READER, "notes://deep/sea").text == "deep sea"
     assert gate.read(READER, "notes://sea").text == "reader: Swim in it."
 
@@ -130,7 +131,7 @@ def test_a_variable_is_completed_with_what_was_typed_and_chosen_before() -> None
 
 def test_there_are_no_more_completions_than_a_person_reads() -> None:
     many = replace(NOTE_RESOURCE, complete=lambda *_arguments: [str(number) for number in range(500)])
-    found = Gate([], [many]).complete(READER, "notes://{name}", "name", "", {}).values
+    found = Gate(Toolbox([], [many])).complete(READER, "notes://{name}", "name", "", {}).values
     assert found == [str(number) for number in range(COMPLETIONS)]
 
 
@@ -142,7 +143,7 @@ def test_an_unknown_template_is_not_found(template: str) -> None:
 
 def test_a_template_without_completions_has_none() -> None:
     with pytest.raises(NotFoundError, match="there is no resource template"):
-        Gate([], [replace(NOTE_RESOURCE, complete=None)]).complete(READER, "notes://{name}", "name", "", {})
+        Gate(Toolbox([], [replace(NOTE_RESOURCE, complete=None)])).complete(READER, "notes://{name}", "name", "", {})
 
 
 def test_an_action_that_a_principal_lacks_hides_the_list_the_template_the_content_and_the_completions() -> None:
@@ -169,7 +170,7 @@ def test_what_may_not_be_read_is_refused_in_the_words_for_what_does_not_exist() 
 
 def test_the_parts_of_a_list_count_only_what_may_be_read() -> None:
     hidden = [ResourceEntry(uri=f"logs://{number}", name=f"log {number}") for number in range(300)]
-    gate = Gate([], [NOTE_RESOURCE, replace(LOG_RESOURCE, entries=lambda _principal: hidden)])
+    gate = Gate(Toolbox([], [NOTE_RESOURCE, replace(LOG_RESOURCE, entries=lambda _principal: hidden)]))
     page = gate.list_resources(READER)
     assert (names(page), page.next_cursor) == (["bread", "sea", "sea salt"], None)
 
@@ -179,4 +180,4 @@ def test_a_failure_that_was_not_foreseen_is_not_hidden() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        Gate([], [replace(NOTE_RESOURCE, read=fail)]).read(READER, "notes://sea")
+        Gate(Toolbox([], [replace(NOTE_RESOURCE, read=fail)])).read(READER, "notes://sea")

@@ -10,7 +10,8 @@ import pytest
 
 from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe
-from pinakes.gate.gate import Answer, Gate
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes_catalogues.judoka.rows import keep_files, open_rows

@@ -12,7 +12,8 @@ import pytest
 
 from pinakes.catalogue.loader import get_builtin
 from pinakes.embed.remote import RemoteEmbedder
-from pinakes.gate.gate import Answer, Gate
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
 from pinakes.ingest.batch import ingest_batch
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import Target
@@ -26,6 +27,7 @@ from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.papers.rows import MAPPING, record_of
 from pinakes_catalogues.papers.tools import tools
 
@@ -85,7 +87,7 @@ def served(shelf: Shelf, embedder: Any = None) -> Served:
         searcher=Searcher(shelf=shelf, embedder=embedder),
         recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
     )
-    return Served(catalogue=catalogue, gate=Gate(tools([catalogue])))
+    return Served(catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]))))
 
 
 def fill(shelf: Any, rows: list[dict[str, Any]], embedder: Any) -> None:

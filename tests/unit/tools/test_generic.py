@@ -11,7 +11,8 @@ import pytest
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError
-from pinakes.gate.gate import Answer, Gate
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE, Sight
@@ -24,6 +25,7 @@ from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.toolbox import Toolbox
 
 BOOKS = """
 name = "books"
@@ -133,7 +135,7 @@ def opened(shelved: Any, *, name: str | None = None) -> OpenCatalogue:
 
 
 def serve(*catalogues: OpenCatalogue) -> Served:
-    return Served(Gate(generic_tools(catalogues), generic_resources(catalogues)))
+    return Served(Gate(Toolbox(generic_tools(catalogues), generic_resources(catalogues))))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,44 @@
+"""What a call gives back."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from pinakes.errors import ExpectedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Structured content, a short text of it, and for errors their code."""
+
+    structured: dict[str, Any] | None
+    text: str
+    error: ExpectedError | None = None
+
+    @classmethod
+    def of_error(cls, error: ExpectedError) -> "Answer":
+        """Return the answer that tells of a foreseen failure."""
+        return cls(structured=None, text=f"{error.code}: {error.message}", error=error)
+
+    @property
+    def is_error(self) -> bool:
+        """Tell whether the call failed in a foreseen way."""
+        return self.error is not None
+
+    @property
+    def error_code(self) -> str | None:
+        """The failure's stable code."""
+        return self.error.code if self.error else None
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The structured content as JSON."""
+        return orjson.dumps(self.structured)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the structured content."""
+        return hashlib.sha256(self.encoded).hexdigest()

@@ -1,0 +1,63 @@
+"""Parameters as they may be written down: without secrets, and not endlessly long."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REDACTED = "[redacted]"
+LONGEST_TEXT = 500
+LOOKED_AT = 10_000
+"""How much of a text is looked at: more than is kept, so that no secret is cut in half before it is seen."""
+MOST_ITEMS = 50
+DEEPEST = 6
+
+_SECRET_NAME = re.compile(
+    r"pass(word|wd|phrase)|pass$|pwd|secret|token|api[_-]?key|credential|authori[sz]ation|cookie|private[_-]?key|bearer",
+    re.IGNORECASE,
+)
+# No form asks for what may never come, such as the dot of a JWT: where a secret begins it is known to be one, so a text
+# that is all beginnings of secrets is not read anew from each of them.
+_SECRET_TEXT = re.compile(
+    r"pnk_[a-z]_[A-Za-z0-9_-]{8,}"  # ours
+    r"|(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"  # a JWT
+    r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
+    r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"
+    r"|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"  # a name and a password in an address
+)
+
+
+def redacted(value: Any, *, depth: int = 0) -> Any:
+    """Return JSON values without what is a secret by its name or by its form, cut where they are long.
+
+    Halves of surrogate pairs and NULs, which not every database takes, are replaced.
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth >= DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return _mapping(value, depth)
+    if isinstance(value, list | tuple):
+        items = [redacted(item, depth=depth + 1) for item in value[:MOST_ITEMS]]
+        return [*items, f"… ({len(value)} items)"] if len(value) > MOST_ITEMS else items
+    return redacted(str(value), depth=depth)
+
+
+def _text(value: str) -> str:
+    whole = value[:LOOKED_AT].encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")
+    text = _SECRET_TEXT.sub(REDACTED, whole)
+    if len(text) <= LONGEST_TEXT and len(value) <= LOOKED_AT:
+        return text
+    return f"{text[:LONGEST_TEXT]}… ({len(value)} characters)"
+
+
+def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key in list(value)[:MOST_ITEMS]:
+        is_secret = _SECRET_NAME.search(str(key)[:LOOKED_AT])
+        kept[_text(str(key))] = REDACTED if is_secret else redacted(value[key], depth=depth + 1)
+    if len(value) > MOST_ITEMS:
+        kept["…"] = f"{len(value)} keys"
+    return kept

@@ -1,0 +1,70 @@
+"""What a caller has before them: the tools and resources over the catalogues that they may see."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pinakes.model.scope import Sight
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.spec import ToolSpec
+
+KEPT_TOOLBOXES = 64
+
+
+class Toolbox:
+    """Tools by name, resources, and the catalogues that they read."""
+
+    def __init__(
+        self,
+        tools: Sequence[ToolSpec],
+        resources: Sequence[ResourceSpec] = (),
+        catalogues: Sequence[OpenCatalogue] = (),
+    ) -> None:
+        self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self.resources = sorted(resources, key=lambda resource: resource.prefix)
+        self.catalogues = tuple(catalogues)
+        if len(self.tools) != len(tools):
+            raise ValueError("two tools have the same name")
+
+    def of(self, _sight: Sight) -> "Toolbox":
+        """Return this one, for everybody alike."""
+        return self
+
+    def versions(self) -> tuple[tuple[int, str | None], ...]:
+        """Return how far each catalogue has changed: two answers between which this is the same saw the same data."""
+        readers = [catalogue.shelf.reader() for catalogue in self.catalogues]
+        return tuple((reader.change_no, reader.stale) for reader in readers)
+
+
+class Toolboxes(Protocol):
+    """The toolbox of each caller."""
+
+    def of(self, sight: Sight) -> Toolbox:
+        """Return what somebody with this sight has before them."""
+
+
+class SightedToolboxes:
+    """Implements `Toolboxes`: one for each set of catalogues that somebody sees, made at first use.
+
+    A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it, neither a ranking nor a
+    count, a list of values or a schema, can tell them of it.
+    """
+
+    def __init__(self, names: Sequence[str], make: Callable[[tuple[str, ...]], Toolbox]) -> None:
+        self._names = tuple(names)
+        self._make = make
+        self._kept: OrderedDict[tuple[str, ...], Toolbox] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def of(self, sight: Sight) -> Toolbox:
+        """Return the toolbox over the catalogues of this sight."""
+        visible = tuple(name for name in self._names if sight.sees_catalogue(name))
+        with self._guard:
+            if visible not in self._kept:
+                self._kept[visible] = self._make(visible)
+            self._kept.move_to_end(visible)
+            while len(self._kept) > KEPT_TOOLBOXES:
+                self._kept.popitem(last=False)
+            return self._kept[visible]

@@ -1,0 +1,378 @@
+"""Answers that are kept: the same question is not worked on twice, and nothing is told that is no longer so."""
+
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_sample
+from pinakes.control.limits import RateLimiter
+from pinakes.embed.breaker import GuardedEmbedder
+from pinakes.embed.remote import RemoteEmbedder
+from pinakes.errors import InputError, NotFoundError, StorageError
+from pinakes.gate.answer import Answer
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from pinakes.model.scope import Sight
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.settings import ServerSettings, Settings
+from pinakes.shelf.port import Put
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+
+PUT = """
+import sys
+from pathlib import Path
+from pinakes.app import App
+from pinakes.model.record import Record, RecordId
+from pinakes.settings import Settings
+from pinakes.shelf.port import Put
+
+app = App(Settings(home=Path(sys.argv[1])))
+record = Record(id=RecordId("new-1"), fields={"title": sys.argv[2], "type": "TV", "status": "FINISHED"})
+app.open_catalogue("anime").shelf.writer().apply([Put(record=record)])
+app.close()
+"""
+
+
+class Filters(ToolParams):
+    year: int | None = None
+
+
+class Params(ToolParams):
+    query: str
+    limit: int = 10
+    filters: Filters | None = None
+
+
+class Result(ToolResult):
+    found: str
+
+
+class Counted:
+    """A tool that counts its runs; `during` is called in each."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[str] = Counter()
+        self.during: Callable[[], None] = lambda: None
+
+    def run(self, _principal: Principal, params: Params) -> Result:
+        self.runs[params.query] += 1
+        self.during()
+        return Result(found=f"{params.query}, run {self.runs[params.query]}")
+
+    def spec(self, **changes: Any) -> ToolSpec:
+        values = {"action": Action.ACCESS_CATALOG, "cacheable": True, "name": "search", "run": self.run, **changes}
+        return ToolSpec(
+            description="", params=Params, result=Result, cost=Cost.READ, text=lambda one: one.found, **values
+        )
+
+    def gate(self, size: int = 100, **named: Any) -> Gate:
+        return Gate(Toolbox([self.spec()]), cache=AnswerCache(size), **named)
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+def answer(text: str) -> Answer:
+    return Answer(structured={"found": text}, text=text)
+
+
+def ask(gate: Gate, query: str = "sea", *, principal: Principal = READER, **more: Any) -> str:
+    found = gate.call(principal, "search", {"query": query, **more})
+    assert not found.is_error, found.text
+    return found.text
+
+
+def test_the_answer_that_was_used_longest_ago_makes_room() -> None:
+    cache = AnswerCache(2)
+    cache.keep("a", answer("a"))
+    cache.keep("b", answer("b"))
+    assert cache.find("a") == answer("a")
+    cache.keep("c", answer("c"))
+    assert (cache.find("a"), cache.find("b"), cache.find("c")) == (answer("a"), None, answer("c"))
+    assert cache.statistics().entries == 2
+
+
+@pytest.mark.row("T5")
+def test_hits_and_misses_are_counted() -> None:
+    cache = AnswerCache(5)
+    assert cache.statistics().hit_rate == 0.0
+    cache.find("a")
+    cache.keep("a", answer("a"))
+    for _ in range(9):
+        cache.find("a")
+    statistics = cache.statistics()
+    assert (statistics.entries, statistics.size, statistics.hits, statistics.misses) == (1, 5, 9, 1)
+    assert statistics.hit_rate == 0.9
+
+
+def test_many_threads_may_use_it_at_once() -> None:
+    cache = AnswerCache(8)
+    wrong: list[Any] = []
+
+    def use(start: int) -> None:
+        for number in range(start, start + 2_000):
+            key = f"k{number % 20}"
+            found = cache.find(key)
+            if found is not None and found.text != key:
+                wrong.append((key, found))
+            cache.keep(key, answer(key))
+
+    threads = [threading.Thread(target=use, args=(start,)) for start in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    statistics = cache.statistics()
+    assert (wrong, statistics.entries, statistics.hits + statistics.misses) == ([], 8, 16_000)
+
+
+@pytest.mark.row("T5")
+def test_the_same_question_is_worked_on_once(counted: Counted) -> None:
+    gate = counted.gate()
+    assert {ask(gate) for _ in range(50)} == {"sea, run 1"}
+    assert counted.runs == {"sea": 1}
+    assert gate.cache is not None
+    assert gate.cache.statistics().hit_rate > 0.8
+
+
+def test_a_question_is_the_same_however_its_defaults_are_spelt(counted: Counted) -> None:
+    gate = counted.gate()
+    ask(gate)
+    ask(gate, limit=10)
+    ask(gate, filters=None)
+    gate.call(READER, "search", {"limit": 10, "query": "sea"})
+    assert counted.runs == {"sea": 1}
+
+
+@pytest.mark.parametrize("more", [{"limit": 11}, {"filters": {}}, {"filters": {"year": 2000}}, {"query": "sea "}])
+def test_another_question_is_worked_on(counted: Counted, more: dict[str, Any]) -> None:
+    gate = counted.gate()
+    ask(gate)
+    gate.call(READER, "search", {"query": "sea", **more})
+    assert counted.runs.total() == 2
+
+
+def test_two_tools_have_answers_of_their_own(counted: Counted) -> None:
+    other = Counted()
+    gate = Gate(Toolbox([counted.spec(), other.spec(name="find")]), cache=AnswerCache(10))
+    for name in ("search", "find", "search", "find"):
+        gate.call(READER, name, {"query": "sea"})
+    assert (counted.runs, other.runs) == ({"sea": 1}, {"sea": 1})
+
+
+@pytest.mark.row("T5")
+@pytest.mark.parametrize("size", [1, 3])
+def test_no_more_answers_are_kept_than_the_size(counted: Counted, size: int) -> None:
+    gate = counted.gate(size)
+    for number in range(10):
+        ask(gate, f"q{number}")
+    assert gate.cache is not None
+    assert gate.cache.statistics().entries == size
+    ask(gate, "q9")
+    ask(gate, "q0")
+    assert (counted.runs["q9"], counted.runs["q0"]) == (1, 2)
+
+
+@pytest.mark.row("T5")
+@pytest.mark.parametrize(("size", "runs"), [(0, 0), (1, 1), (100, 100)])
+def test_the_size_is_the_one_that_is_configured_and_none_is_no_cache(plain_home: Path, size: int, runs: int) -> None:
+    app = App(Settings(home=plain_home, server=ServerSettings(cache_size=size)))
+    gate = app.build_gate()
+    assert (gate.cache.statistics().size if gate.cache else 0) == runs
+    for _ in range(2):
+        assert not gate.call(LOCAL_USER, "search_anime", {"query": "sea"}).is_error
+    assert (gate.cache.statistics().hits if gate.cache else 0) == (1 if size else 0)
+    app.close()
+
+
+def test_a_tool_whose_answers_may_not_be_kept_runs_each_time(counted: Counted) -> None:
+    gate = Gate(Toolbox([counted.spec(cacheable=False)]), cache=AnswerCache(10))
+    assert [ask(gate), ask(gate)] == ["sea, run 1", "sea, run 2"]
+
+
+@pytest.mark.parametrize("error", [InputError("no"), NotFoundError("no"), StorageError("away")])
+def test_a_failure_is_not_kept(counted: Counted, error: Exception) -> None:
+    gate = counted.gate()
+
+    def fail() -> None:
+        raise error
+
+    counted.during = fail
+    assert gate.call(READER, "search", {"query": "sea"}).is_error
+    counted.during = lambda: None
+    assert ask(gate).startswith("sea, run")
+
+
+@pytest.mark.row("T5")
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize(
+    "sight",
+    [
+        Sight(frozenset()),
+        Sight(frozenset({"staff"})),
+        Sight(hidden=frozenset({"anime"})),
+        Sight(only=frozenset({"anime"})),
+        Sight(only=frozenset()),
+    ],
+)
+def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(counted: Counted, sight: Sight) -> None:
+    gate = counted.gate()
+    first = ask(gate)
+    assert ask(gate, principal=replace(READER, name="ada", sight=sight)) != first
+    assert ask(gate, principal=replace(READER, name="bob", sight=sight)) != first
+    assert counted.runs == {"sea": 2}  # ada and bob see the same
+    assert ask(gate) == first
+
+
+@pytest.mark.row("T5")
+@pytest.mark.row("Z3")
+def test_somebody_who_may_not_ask_gets_no_answer_though_it_is_kept(counted: Counted) -> None:
+    gate = counted.gate()
+    ask(gate)
+    with pytest.raises(NotFoundError, match="no tool 'search'"):
+        gate.call(replace(READER, actions=frozenset()), "search", {"query": "sea"})
+
+
+@pytest.mark.row("Z12")
+def test_an_answer_from_the_cache_counts_against_the_limit(counted: Counted) -> None:
+    gate = counted.gate(limiter=RateLimiter())
+    principal = replace(READER, quotas=Quotas(read=5, write=0, sql=0))
+    codes = [gate.call(principal, "search", {"query": "sea"}).error_code for _ in range(7)]
+    assert codes == [None] * 5 + ["rate_limited"] * 2
+
+
+@pytest.mark.row("T5")
+def test_an_answer_that_did_without_a_part_is_not_kept(counted: Counted) -> None:
+    failures: list[str] = []
+    gate = counted.gate(failures=lambda: len(failures))
+    counted.during = lambda: failures.append("the embedder is away")
+    assert [ask(gate), ask(gate)] == ["sea, run 1", "sea, run 2"]
+    counted.during = lambda: None
+    assert [ask(gate), ask(gate)] == ["sea, run 3", "sea, run 3"]
+
+
+@pytest.fixture
+def generic(shelved: Any, anime: Any) -> tuple[Any, Gate]:
+    """A catalogue in memory, and the generic tools over it behind a gate with a cache."""
+    shelved.put(anime("Sea Story"), anime("Land Story"))
+    catalogue = OpenCatalogue(
+        name="anime",
+        spec=shelved.spec,
+        shelf=shelved.shelf,
+        searcher=Searcher(shelf=shelved.shelf, embedder=shelved.embedder),
+        recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+    )
+    return shelved, Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=AnswerCache(100))
+
+
+@pytest.mark.row("T5")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": "story"}),
+        ("browse", {}),
+        ("fetch", {"id": "anime/Sea Story"}),
+        ("similar", {"id": "anime/Sea Story"}),
+    ],
+)
+def test_after_a_change_the_same_question_is_answered_anew(
+    generic: tuple[Any, Gate], anime: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    shelved, gate = generic
+    before = gate.call(READER, tool, arguments).structured
+    assert gate.call(READER, tool, arguments).structured == before
+    shelved.put(anime("Sea Story", synopsis="now it has one"), anime("Another Story"))
+    after = gate.call(READER, tool, arguments).structured
+    assert after != before
+    assert gate.cache is not None
+    assert gate.cache.statistics().hits == 1
+
+
+@pytest.mark.row("T5")
+def test_an_answer_that_was_made_while_something_changed_is_not_kept(
+    shelved: Any, anime: Any, counted: Counted
+) -> None:
+    shelved.put(anime("Sea Story"))
+    catalogue = OpenCatalogue(
+        name="anime",
+        spec=shelved.spec,
+        shelf=shelved.shelf,
+        searcher=Searcher(shelf=shelved.shelf),
+        recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+    )
+    gate = Gate(Toolbox([counted.spec()], catalogues=[catalogue]), cache=AnswerCache(10))
+    counted.during = lambda: shelved.shelf.apply([Put(record=anime("Land Story"))]) and None
+    ask(gate)
+    counted.during = lambda: None
+    assert [ask(gate), ask(gate)] == ["sea, run 2", "sea, run 2"]
+
+
+@pytest.mark.row("T5")
+def test_what_another_process_changes_is_in_the_next_answer(plain_home: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(plain_home, home)
+    app = App(Settings(home=home))
+    gate = app.build_gate()
+    asked = {"query": "the quokka of rottnest", "limit": 1}
+    for _ in range(3):
+        before = gate.call(LOCAL_USER, "search_anime", asked).structured
+    assert gate.cache is not None
+    assert gate.cache.statistics().hits == 2
+    done = subprocess.run(
+        [sys.executable, "-c", PUT, str(home), "The Quokka of Rottnest"], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    after = gate.call(LOCAL_USER, "search_anime", asked).structured
+    assert after != before
+    assert after is not None
+    assert after["results"][0]["title"] == "The Quokka of Rottnest"
+    app.close()
+
+
+@pytest.mark.row("T5")
+@pytest.mark.row("A12")
+def test_an_answer_by_words_alone_is_not_kept_until_the_embedder_is_well_again(
+    embedding_server: Any, tmp_path: Path
+) -> None:
+    settings = Settings(home=tmp_path, embedding=embedding_server.settings(timeout_s=5.0))
+    app, remote = App(settings), RemoteEmbedder(settings.embedding)
+    app.embedder = GuardedEmbedder(remote)
+    add_sample(app, "anime", progress=lambda _report: None)
+    gate = app.build_gate()
+    asked = {"query": "a journey over the sea", "limit": 3}
+
+    def mode() -> str:
+        found = gate.call(LOCAL_USER, "search_anime", asked).structured
+        assert found is not None
+        return str(found["searchMode"])
+
+    embedding_server.mood = "500"
+    before = embedding_server.requests
+    assert [mode(), mode()] == ["fts_only", "fts_only"]
+    assert embedding_server.requests > before + 1  # asked each time
+    embedding_server.mood = "well"
+    assert mode() == "hybrid"
+    before = embedding_server.requests
+    embedding_server.mood = "500"
+    assert mode() == "hybrid"  # the good answer was kept
+    assert embedding_server.requests == before
+    app.close()
+    remote.close()
