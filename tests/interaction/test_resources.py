@@ -15,9 +15,11 @@ from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.settings import Settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]
 RECORD = "pinakes://{catalogue}/{+id}"
@@ -25,19 +27,21 @@ VALUE = "pinakes-values://{catalogue}/{field}/{value}"
 NOBODY = Principal(name="nobody", actions=frozenset())
 FILES = [ResourceEntry(uri=f"files://{number}", name=f"{number}.txt", title=f"File {number}") for number in range(450)]
 FILE_GATE = Gate(
-    [],
-    [
-        ResourceSpec(
-            prefix="files://",
-            action=Action.ACCESS_CATALOG,
-            entries=lambda _principal: FILES,
-            read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
-            template="files://{number}",
-            complete=lambda _principal, _variable, typed, _others: [
-                entry.name for entry in FILES if entry.name.startswith(typed)
-            ],
-        )
-    ],
+    Toolbox(
+        [],
+        [
+            ResourceSpec(
+                prefix="files://",
+                action=Action.ACCESS_CATALOG,
+                entries=lambda _principal: FILES,
+                read=lambda _principal, rest: ResourceContent(mime_type="image/png", blob=rest.encode()),
+                template="files://{number}",
+                complete=lambda _principal, _variable, typed, _others: [
+                    entry.name for entry in FILES if entry.name.startswith(typed)
+                ],
+            )
+        ],
+    )
 )
 
 PAGES = {
@@ -55,7 +59,7 @@ def converse(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     def run(gate: Gate, talk: Talk, *, principal: Principal = LOCAL_USER) -> None:
         async def connect() -> None:
-            async with Client(build_server(lambda: gate, principal), mode=request.param) as client:
+            async with Client(build_server(lambda: gate, always(principal)), mode=request.param) as client:
                 await talk(client)
 
         anyio.run(connect)
@@ -267,4 +271,4 @@ def test_a_bug_in_reading_is_an_internal_error_without_its_details(converse: Any
         assert caught.value.error.code == types.INTERNAL_ERROR
         assert "shadow" not in str(caught.value.error)
 
-    converse(Gate([], [broken]), talk)
+    converse(Gate(Toolbox([], [broken])), talk)

@@ -12,8 +12,10 @@ from mcp.shared.exceptions import MCPError
 from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]
 
@@ -52,13 +54,13 @@ def refuses(_principal: Principal, _params: Params) -> Result:
     raise StorageError("the disk is full")
 
 
-GATE = Gate([tool("works", works), tool("fails", fails), tool("refuses", refuses)])
+GATE = Gate(Toolbox([tool("works", works), tool("fails", fails), tool("refuses", refuses)]))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_bug_is_an_internal_error_without_its_details_and_the_next_call_works(mode: str) -> None:
     async def talk() -> None:
-        async with Client(build_server(lambda: GATE, LOCAL_USER), mode=mode) as client:
+        async with Client(build_server(lambda: GATE, always(LOCAL_USER)), mode=mode) as client:
             with pytest.raises(MCPError, match="internal error") as caught:
                 await client.call_tool("fails", {})
             assert caught.value.error.code == types.INTERNAL_ERROR
@@ -71,7 +73,7 @@ def test_a_bug_is_an_internal_error_without_its_details_and_the_next_call_works(
 @pytest.mark.parametrize("mode", MODES)
 def test_a_foreseen_failure_is_a_result_that_says_what_happened(mode: str) -> None:
     async def talk() -> None:
-        async with Client(build_server(lambda: GATE, LOCAL_USER), mode=mode) as client:
+        async with Client(build_server(lambda: GATE, always(LOCAL_USER)), mode=mode) as client:
             result = await client.call_tool("refuses", {})
             assert result.is_error
             assert result.content[0].text == "storage: the disk is full"
@@ -83,8 +85,8 @@ def test_a_foreseen_failure_is_a_result_that_says_what_happened(mode: str) -> No
 def test_a_caller_sees_only_the_tools_they_may_call(mode: str) -> None:
     async def talk() -> list[str]:
         reader = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
-        gate = Gate([tool("works", works), tool("edits", works, Action.EDIT_CATALOG)])
-        async with Client(build_server(lambda: gate, reader), mode=mode) as client:
+        gate = Gate(Toolbox([tool("works", works), tool("edits", works, Action.EDIT_CATALOG)]))
+        async with Client(build_server(lambda: gate, always(reader)), mode=mode) as client:
             with pytest.raises(MCPError, match="no tool 'edits'"):
                 await client.call_tool("edits", {})
             return [one.name for one in (await client.list_tools()).tools]
@@ -99,11 +101,11 @@ def test_a_slow_tool_does_not_keep_other_calls_waiting(mode: str) -> None:
     def waits(_principal: Principal, _params: Params) -> Result:
         return Result(done=release.wait(20))
 
-    gate = Gate([tool("waits", waits), tool("works", works)])
+    gate = Gate(Toolbox([tool("waits", waits), tool("works", works)]))
 
     async def talk() -> None:
         async with (
-            Client(build_server(lambda: gate, LOCAL_USER), mode=mode) as client,
+            Client(build_server(lambda: gate, always(LOCAL_USER)), mode=mode) as client,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(client.call_tool, "waits", {})
@@ -121,7 +123,7 @@ def test_a_library_that_cannot_be_opened_is_said_to_the_client(mode: str) -> Non
         raise StorageError("catalogue 'anime' is damaged")
 
     async def talk() -> None:
-        async with Client(build_server(broken, LOCAL_USER), mode=mode) as client:
+        async with Client(build_server(broken, always(LOCAL_USER)), mode=mode) as client:
             for ask in (client.list_tools, lambda: client.call_tool("works", {})):
                 with pytest.raises(MCPError, match="catalogue 'anime' is damaged"):
                     await ask()

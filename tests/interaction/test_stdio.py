@@ -321,13 +321,14 @@ def test_after_malformed_frames_a_good_call_still_works_and_only_protocol_was_wr
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest)
 
 
-def test_a_text_cut_in_the_middle_of_a_character_is_answered_like_any_other(
+def test_a_text_cut_in_the_middle_of_a_character_is_refused_with_the_reason(
     start_raw: Callable[..., RawClient],
 ) -> None:
     client = start_raw()
     client.shake_hands()
     answer = client.call("search_anime", query="space pirates \ud83d", limit=1)
-    assert answer["result"]["isError"] is False
+    assert answer["error"]["code"] == -32602
+    assert "surrogate pair" in answer["error"]["message"]
     kept = client.call("get_anime_details", title="\\ud83d 🏴 Mushishi")
     assert kept["result"]["isError"] is False
 

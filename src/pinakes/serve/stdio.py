@@ -1,51 +1,71 @@
 """MCP over standard input and output, for an assistant on the same machine."""
 
-import io
 import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable
+from typing import BinaryIO
 
 import anyio
-from mcp.server.stdio import stdio_server
+import anyio.to_thread
 
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.caller import Caller, caller_of
+from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.mcp_server import build_server
+from pinakes.serve.pump import pump
 
-_ESCAPE = re.compile(r"\\(?:u(?P<high>[dD][89abAB]..)\\u[dD][c-fC-F]..|u(?P<half>[dD][89a-fA-F]..)|.)")
+LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 
-def serve_stdio(gate: Callable[[], Gate], *, log_level: str) -> None:
+def serve_stdio(gate: Callable[[], Gate], *, log_level: str, at_end: Callable[[], None] = lambda: None) -> None:
     """Serve until the client closes its end. Everything that is not protocol goes to standard error."""
     logging.basicConfig(stream=sys.stderr, level=log_level, format="%(levelname)s %(name)s: %(message)s")
-    # The thread that reads standard input cannot be woken, and a server that only reads has nothing to put in order.
+
+    def leave(received: int, _frame: object) -> None:
+        at_end()
+        os._exit(128 + received)  # the thread that reads standard input cannot be woken
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _frame: os._exit(128 + received))
-    anyio.run(_serve, gate)
+        signal.signal(number, leave)
+    anyio.run(_serve, gate, _own_output())
 
 
-async def _serve(gate: Callable[[], Gate]) -> None:
-    server = build_server(gate, LOCAL_USER)
-    lines = anyio.wrap_file(_Lines(sys.stdin.buffer, encoding="utf-8", errors="replace"))
-    async with stdio_server(stdin=lines) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
+    async def receive() -> bytes | None:
+        while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
+            if line.strip():
+                return line
+        return None
+
+    async def send(message: str) -> None:
+        await anyio.to_thread.run_sync(_write_line, output, message)
+
+    async def caller() -> Caller:
+        return LOCAL_CALLER
+
+    await pump(build_server(gate, caller_of), receive, send, caller)
 
 
-class _Lines(io.TextIOWrapper):
-    r"""Lines of JSON without halves of surrogate pairs (`\ud83d` alone, as of a text cut within a character).
-
-    The SDK drops a message that has one without an answer, and its sender would wait for ever.
-    """
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """Return the next line."""
-        line = super().readline(size)
-        return _ESCAPE.sub(_whole, line) if r"\ud" in line or r"\uD" in line else line
+def _own_output() -> BinaryIO:
+    """Keep standard output for the protocol alone: what anything else prints goes to standard error."""
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return output
 
 
-def _whole(escape: re.Match[str]) -> str:
-    """Return an escape as it is, or the replacement character's for half a pair."""
-    return r"\ufffd" if escape["half"] else escape[0]
+def _read_line() -> bytes | None:
+    """Return the next line, None at the end; of one that is too long, a beginning that is refused."""
+    line = sys.stdin.buffer.readline(MAX_FRAME_BYTES + 1)
+    while len(line) > MAX_FRAME_BYTES and not line.endswith(b"\n"):
+        rest = sys.stdin.buffer.readline(MAX_FRAME_BYTES)
+        if not rest or rest.endswith(b"\n"):
+            break
+    return line or None
+
+
+def _write_line(output: BinaryIO, message: str) -> None:
+    output.write(message.encode() + b"\n")
+    output.flush()

@@ -1,0 +1,132 @@
+"""One JSON-RPC message, strictly read: what could be understood in two ways is refused, with the right error.
+
+The SDK drops some malformed messages without an answer, and their senders would wait for ever; and a key that is there
+twice means one thing to us and another to a gateway before us.
+"""
+
+import json
+import re
+from typing import Any, NoReturn
+
+from mcp import types
+
+MAX_FRAME_BYTES = 4 * 1024 * 1024
+LONGEST_ID = 1_000
+DEEPEST = 100
+"""How many lists and objects may stand within each other; beyond, the SDK's readers give up, each at its own depth."""
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class BadFrameError(Exception):
+    """A message that is not one; `answer` is what its sender is told."""
+
+    def __init__(self, code: int, message: str, request_id: types.RequestId | None = None) -> None:
+        super().__init__(message)
+        self.answer = types.JSONRPCError(
+            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=message)
+        )
+
+    @property
+    def body(self) -> str:
+        """The answer as JSON; where the message had no id that could be read, its id is null."""
+        return self.answer.model_dump_json(by_alias=True, exclude_none=self.answer.id is not None)
+
+
+def decode_frame(raw: bytes | str) -> dict[str, Any]:
+    """Return a single message of JSON-RPC 2.0, or raise BadFrameError."""
+    decoded = _parsed(raw)
+    if not isinstance(decoded, dict):
+        kind = "batches are not taken" if isinstance(decoded, list) else "a message is an object"
+        raise BadFrameError(types.INVALID_REQUEST, f"not a single JSON-RPC message: {kind}")
+    request_id = _request_id(decoded)
+    _require_version(decoded, request_id)
+    _require_one_kind(decoded, request_id)
+    if not isinstance(decoded.get("params", {}), dict):
+        raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
+    return decoded
+
+
+def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
+    """Return the message for the SDK, or raise BadFrameError."""
+    decoded = decode_frame(raw)
+    try:
+        return types.jsonrpc_message_adapter.validate_python(decoded, by_name=False)
+    except ValueError as error:
+        raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
+
+
+def _parsed(raw: bytes | str) -> Any:
+    try:
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+        decoded = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadFrameError(types.PARSE_ERROR, "not valid JSON") from error
+    if isinstance(decoded, dict):
+        _require_shallow(text, decoded)
+        _require_whole_characters(text, decoded)
+    return decoded
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _no_constant(_name: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are not JSON")
+
+
+def _require_shallow(text: str, decoded: dict[str, Any]) -> None:
+    """Refuse what is nested too deeply; only where there are as many brackets is it looked at."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return
+    level: list[Any] = [decoded]
+    for _ in range(DEEPEST):
+        inner = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+        if not level:
+            return
+    message = f"lists and objects stand more than {DEEPEST} deep within each other"
+    raise BadFrameError(types.INVALID_REQUEST, message, _request_id(decoded))
+
+
+def _require_whole_characters(text: str, decoded: dict[str, Any]) -> None:
+    r"""Refuse half a surrogate pair (`\ud83d` alone, as of a text cut within a character)."""
+    if r"\u" not in text or r"\ud" not in text.lower():
+        return
+    if not _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)):
+        return
+    message = "a text has half of a surrogate pair, which is no character"
+    raise BadFrameError(types.INVALID_PARAMS, message, _request_id(decoded))
+
+
+def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:
+    """Return the message's id; None where it has none."""
+    if "id" not in decoded:
+        return None
+    found = decoded["id"]
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        raise BadFrameError(types.INVALID_REQUEST, "'id' must be a text or a whole number")
+    if isinstance(found, str) and (len(found) > LONGEST_ID or _HALF_PAIR.search(found)):
+        raise BadFrameError(types.INVALID_REQUEST, f"'id' is longer than {LONGEST_ID} characters, or no text")
+    return found
+
+
+def _require_version(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:
+    if decoded.get("jsonrpc") != "2.0":
+        raise BadFrameError(types.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
+
+
+def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:
+    """Refuse what is neither a request, a notification nor an answer, or several of them at once."""
+    kinds = [key for key in ("method", "result", "error") if key in decoded]
+    if len(kinds) != 1:
+        message = "a message has exactly one of 'method', 'result' and 'error'"
+        raise BadFrameError(types.INVALID_REQUEST, message, request_id)
+    if kinds == ["method"] and not isinstance(decoded["method"], str):
+        raise BadFrameError(types.INVALID_REQUEST, "'method' must be a text", request_id)
+    if kinds != ["method"] and request_id is None:
+        raise BadFrameError(types.INVALID_REQUEST, "an answer has an 'id'")

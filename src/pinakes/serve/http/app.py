@@ -1,0 +1,94 @@
+"""The application: every transport and page of the one port, behind the guard."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp
+
+from pinakes.serve.http.authenticate import Authenticated, Authenticator
+from pinakes.serve.http.guard import Guard
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP
+from pinakes.serve.http.replies import status_reply
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.http.websocket import WebSocketEndpoint
+
+SESSION_IDLE_S = 300.0
+"""How long a session of Streamable HTTP (up to 2025-11-25) is kept in which nothing is asked and no stream is open."""
+
+Task = Callable[[], Coroutine[Any, Any, None]]
+
+
+def build_app(
+    server: Server[Any],
+    *,
+    hosts: KnownHosts,
+    authenticator: Authenticator,
+    streams: Streams,
+    routes: Sequence[BaseRoute] = (),
+    tasks: Sequence[Task] = (),
+    most_sessions: int = 4000,
+) -> ASGIApp:
+    """Return the application that serves an MCP server on every transport, and these routes beside it.
+
+    `tasks` run as long as the application does.
+    """
+    streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
+    sse = SSE(server, streams)
+    known = [
+        Route("/mcp", Authenticated(streamable, authenticator, via="http"), methods=["GET", "POST", "DELETE"]),
+        Route("/sse", Authenticated(sse.stream, authenticator, via="sse"), methods=["GET"]),
+        Route(MESSAGES_PATH, Authenticated(sse.messages, authenticator, via="sse"), methods=["POST"]),
+        WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
+    ]
+    return Guard(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts)
+
+
+def build_rest_app(hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequence[Task] = ()) -> ASGIApp:
+    """Return the application without MCP."""
+    return Guard(build_router(routes, lifespan=_lifespan([], tasks)), hosts)
+
+
+def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
+    """Return an application of these routes; what is not among them is answered in the form of every error."""
+    app = Starlette(
+        routes=list(routes), lifespan=lifespan, exception_handlers={404: _no_such_path, 405: _no_such_method, 500: _bug}
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _lifespan(contexts: Sequence[Callable[[], Any]], tasks: Sequence[Task]) -> Any:
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for context in contexts:
+                await stack.enter_async_context(context())
+            group = await stack.enter_async_context(anyio.create_task_group())
+            for task in tasks:
+                group.start_soon(task)
+            yield
+            group.cancel_scope.cancel()
+
+    return lifespan
+
+
+async def _no_such_path(_request: Request, _error: Exception) -> Response:
+    return status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists what there is")
+
+
+async def _bug(_request: Request, _error: Exception) -> Response:
+    return status_reply(500, "internal", "internal error; the server's log has the details")
+
+
+async def _no_such_method(request: Request, error: Exception) -> Response:
+    reply = status_reply(405, "method_not_allowed", f"{request.method[:20]} is not for this path")
+    reply.headers.update(getattr(error, "headers", None) or {})
+    return reply

@@ -1,0 +1,176 @@
+"""What the endpoints of REST have in common: who asks, a JSON object in, failures out in one form."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn, TypeVar
+
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pinakes.errors import ExpectedError, InputError, TooLargeError, did_you_mean
+from pinakes.model.principal import Identity
+from pinakes.serve.caller import CALLER, Caller
+from pinakes.serve.frames import MAX_FRAME_BYTES
+from pinakes.serve.http.authenticate import IDENTITY
+from pinakes.serve.http.replies import error_reply, status_reply
+from pinakes.settings import Settings
+
+PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+"""Headers of an answer that is for this caller alone."""
+SECRET = {"Cache-Control": "no-store"}
+"""Headers of an answer that nobody may keep."""
+
+SMALL_BODY = 16 * 1024
+"""How many bytes are taken from somebody who is not known, or for what is always small."""
+DECODED_AT_ONCE = 64 * 1024
+"""Up to how many bytes decoding a body takes less time than handing it to a thread is worth."""
+
+_JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+BodyEndpoint = Callable[[Request, dict[str, Any]], Awaitable[Response]]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def answering(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint, with its foreseen failures as replies."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except ExpectedError as error:
+            return error_reply(error, {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None)
+
+    return answered
+
+
+def taking_json(endpoint: BodyEndpoint, *, most_bytes: int = MAX_FRAME_BYTES) -> Endpoint:
+    """Return an endpoint that is given the object in the request's body; without a body, an empty one."""
+
+    async def given(request: Request) -> Response:
+        body = await request.body()
+        if not _is_json(request.headers, body):
+            return status_reply(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
+        if len(body) > most_bytes:
+            raise TooLargeError(f"a body is at most {most_bytes} bytes long here")
+        if len(body) > DECODED_AT_ONCE:
+            return await endpoint(request, await anyio.to_thread.run_sync(decode_object, body))
+        return await endpoint(request, decode_object(body))
+
+    return given
+
+
+def by_method(endpoints: dict[str, Endpoint]) -> Endpoint:
+    """Return one endpoint for a path whose methods do different things."""
+
+    async def chosen(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return chosen
+
+
+def asking(request: Request) -> Caller:
+    """Return whom a request is from."""
+    caller = request.scope[CALLER]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def identity_of(request: Request) -> Identity:
+    """Return whom a request is from, by which credential."""
+    identity = request.scope[IDENTITY]
+    assert isinstance(identity, Identity)
+    return identity
+
+
+def find_parameter(request: Request, name: str) -> str | None:
+    """Return a parameter of the address; one that is there twice could mean either, and is refused."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        raise InputError(f"'{name}' is there {len(given)} times in the address; give it once")
+    return given[0] if given else None
+
+
+def base_url(settings: Settings, headers: Headers, scheme: str = "http") -> str:
+    """Return what clients call this server by: as configured, else as this request did."""
+    return settings.server.public_url or f"{scheme}://{headers.get('host', '')}"
+
+
+def base_url_of(settings: Settings, request: Request) -> str:
+    """Return what the client of this request calls the server by."""
+    return base_url(settings, request.headers, request.url.scheme)
+
+
+def decode_object(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body; what could be read in two ways is refused."""
+    if not raw.strip():
+        return {}
+    try:
+        text = raw.decode("utf-8")
+        decoded = json.loads(
+            text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite_number
+        )
+        has_half_pair = r"\ud" in text.lower() and _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False))
+    except json.JSONDecodeError as error:
+        problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise InputError(f"the body is not valid JSON: {problem}") from error
+    except UnicodeDecodeError as error:
+        raise InputError("the body is not valid UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError("the body is not valid JSON: a number is too long, or it is nested too deeply") from error
+    if has_half_pair:
+        raise InputError("a text in the body has half of a surrogate pair, which is no character")
+    if not isinstance(decoded, dict):
+        raise InputError("the body must be a JSON object: {…}")
+    return decoded
+
+
+def validated(model: type[ModelT], body: dict[str, Any]) -> ModelT:
+    """Return the body as what it must be; what was given is not repeated, since it may be a secret."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise InputError("; ".join(_problem(model, details) for details in error.errors())) from error
+
+
+def _problem(model: type[BaseModel], details: Any) -> str:
+    place = ".".join(str(step) for step in details["loc"])
+    known = list(model.model_fields)
+    if details["type"] == "extra_forbidden":
+        return f"unknown field '{place[:80]}'{did_you_mean(place[:80], known)}; known: {', '.join(known)}"
+    if details["type"] == "missing":
+        description = model.model_fields[place].description if place in known else None
+        return f"'{place}' is missing{f': {description}' if description else ''}"
+    return f"'{place}': {details['msg'].removeprefix('Value error, ')}"
+
+
+def _is_json(headers: Headers, body: bytes) -> bool:
+    given = headers.get("content-type")
+    return not body if given is None else _JSON_TYPE.fullmatch(given) is not None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        doubled, _times = Counter(name for name, _value in pairs).most_common(1)[0]
+        raise InputError(f"the body has the key '{doubled[:80]}' twice; it could mean either")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise InputError(f"the body is not valid JSON: {name} is no number of JSON")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise InputError(f"the number {text[:20]} in the body is too large")
+    return number

@@ -1,0 +1,64 @@
+"""Which `Host` and `Origin` headers are ours: a page of somebody else must not talk to us through a browser."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+_USUAL_PORT = {"http": "80", "https": "443"}
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach a listener on this address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+class KnownHosts:
+    """Checks the headers that say where a request is meant for and where it comes from."""
+
+    def __init__(self, *, listening: str, public_url: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
+        public = urlsplit(public_url).hostname if public_url else None
+        bound = [] if listening in ("0.0.0.0", "::") else [_bracketed(listening)]
+        names = [*LOOPBACK, *bound, *([_bracketed(public)] if public else []), *hosts]
+        self._names = frozenset(name.lower() for name in names)
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in (*origins, _origin_of(public_url)) if origin)
+
+    def knows_host(self, host: str | None) -> bool:
+        """Tell whether a `Host` header is one of ours, with any port."""
+        found = _HOST.fullmatch(host or "")
+        if found is None or int(found["port"] or 0) > 65_535:
+            return False
+        return found["name"].lower() in self._names or (host or "").lower() in self._names
+
+    def knows_origin(self, origin: str | None, host: str | None) -> bool:
+        """Tell whether an `Origin` header, where there is one, is of a page of ours, or of one that is allowed."""
+        if origin is None:
+            return True
+        found = _ORIGIN.fullmatch(origin)
+        if found is None:
+            return False
+        if origin.lower() in self._origins:
+            return True
+        port = found["port"] or _USUAL_PORT[found["scheme"]]
+        return found["host"].lower() in self._names and port == _port_of(host)
+
+
+def _port_of(host: str | None) -> str:
+    found = _HOST.fullmatch(host or "")
+    return (found["port"] if found else None) or _USUAL_PORT["http"]
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -1,0 +1,87 @@
+"""MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`: the SDK's transports, strictly fed."""
+
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pinakes.serve.frames import BadFrameError, read_frame
+from pinakes.serve.http.replies import status_reply
+from pinakes.serve.http.streams import Streaming, Streams
+
+MESSAGES_PATH = "/messages"
+
+
+class FrameChecked:
+    """ASGI: an application that gets single, well-formed JSON-RPC messages only."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a posted message before it goes on; anything else goes on as it is."""
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        kinds = [kind.partition(";")[0].strip().lower() for kind in Headers(scope=scope).getlist("content-type")]
+        if kinds != ["application/json"]:
+            refusal = status_reply(415, "not_json", "messages are of the content type application/json")
+            await refusal(scope, receive, send)
+            return
+        message = await receive()
+        try:
+            read_frame(message.get("body", b""))
+        except BadFrameError as error:
+            await Response(error.body, status_code=400, media_type="application/json")(scope, receive, send)
+            return
+        await self._app(scope, _once_more(message, receive), send)
+
+
+def _once_more(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that gives the message again before what follows."""
+    waiting = [message]
+
+    async def replayed() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replayed
+
+
+class StreamableHTTP:
+    """ASGI: Streamable HTTP, of both eras."""
+
+    def __init__(self, server: Server[Any], streams: Streams, *, session_idle_s: float, most_sessions: int) -> None:
+        self._sessions = StreamableHTTPSessionManager(
+            server, session_idle_timeout=session_idle_s, max_sessions=most_sessions
+        )
+        self.run = self._sessions.run
+        self._posted = FrameChecked(self._sessions.handle_request)
+        self._streamed = Streaming(self._sessions.handle_request, streams)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a message, or hold a stream open."""
+        await (self._streamed if scope["method"] == "GET" else self._posted)(scope, receive, send)
+
+
+class SSE:
+    """Both halves of the SSE transport, as ASGI applications."""
+
+    def __init__(self, server: Server[Any], streams: Streams) -> None:
+        self._server = server
+        self._transport = SseServerTransport(MESSAGES_PATH)
+        self.stream = Streaming(self._serve, streams)
+        self.messages = FrameChecked(self._post)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+
+    async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream has ended meanwhile
+            await self._transport.handle_post_message(scope, receive, send)

@@ -1,0 +1,84 @@
+"""Every path but MCP's, in one table."""
+
+from collections.abc import Sequence
+
+from starlette.routing import BaseRoute, Route, request_response
+
+from pinakes.control.control import Control
+from pinakes.serve.http.accounts import AccountEndpoints, LocalEndpoints
+from pinakes.serve.http.authenticate import METADATA_PATH, Authenticated
+from pinakes.serve.http.endpoints import SMALL_BODY, BodyEndpoint, Endpoint, answering, by_method, taking_json
+from pinakes.serve.http.health import HealthEndpoints
+from pinakes.serve.http.metadata import MetadataEndpoint
+from pinakes.serve.http.openapi import OpenapiEndpoint
+from pinakes.serve.http.page import PageEndpoint
+from pinakes.serve.http.rest import RestEndpoints
+from pinakes.serve.http.scrape import MetricsEndpoint
+from pinakes.serve.http.service import Service
+
+ACCOUNT_METHODS = {
+    "/v1/login": ["POST"],
+    "/v1/logout": ["POST"],
+    "/v1/me/password": ["POST"],
+    "/v1/tokens": ["GET", "POST"],
+    "/v1/tokens/{id}": ["DELETE"],
+    METADATA_PATH: ["GET"],
+    f"{METADATA_PATH}/mcp": ["GET"],
+}
+"""The paths that need accounts."""
+
+
+def build_routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of REST, accounts, health, metrics, the page and the descriptions of all that."""
+    rest, health = RestEndpoints(service), HealthEndpoints(service)
+    accounts = _local_routes(service) if service.control is None else _account_routes(service, service.control)
+    return [
+        _open_route("/", PageEndpoint(service).show),
+        _open_route("/openapi.json", OpenapiEndpoint(service).show),
+        _open_route("/health", health.show),
+        _open_route("/health/live", health.show_live),
+        _open_route("/health/ready", health.show_ready),
+        _known_route(service, "/metrics", MetricsEndpoint(service).show),
+        _known_route(service, "/v1/tools", rest.list_tools),
+        _known_route(service, "/v1/tools/{name}", taking_json(rest.call_tool), ["POST"]),
+        _known_route(service, "/v1/resources", rest.list_resources),
+        _known_route(service, "/v1/resources/read", rest.read_resource),
+        _known_route(service, "/v1/resource-templates", rest.list_templates),
+        *accounts,
+    ]
+
+
+def _account_routes(service: Service, control: Control) -> list[BaseRoute]:
+    accounts, metadata = AccountEndpoints(service, control), MetadataEndpoint(service)
+    tokens = by_method({"GET": accounts.list_tokens, "POST": _small(accounts.create_token)})
+    return [
+        _open_route("/v1/login", _small(accounts.log_in), ["POST"]),
+        _known_route(service, "/v1/logout", accounts.log_out, ["POST"]),
+        _known_route(service, "/v1/me", accounts.show_me),
+        _known_route(service, "/v1/me/password", _small(accounts.set_password), ["POST"]),
+        _known_route(service, "/v1/tokens", tokens, ["GET", "POST"]),
+        _known_route(service, "/v1/tokens/{id}", accounts.revoke_token, ["DELETE"]),
+        _open_route(METADATA_PATH, metadata.show),
+        _open_route(f"{METADATA_PATH}/mcp", metadata.show),
+    ]
+
+
+def _local_routes(service: Service) -> list[BaseRoute]:
+    local = LocalEndpoints(service)
+    refused = [_open_route(path, local.refuse, methods) for path, methods in ACCOUNT_METHODS.items()]
+    return [_known_route(service, "/v1/me", local.show_me), *refused]
+
+
+def _small(endpoint: BodyEndpoint) -> Endpoint:
+    return taking_json(endpoint, most_bytes=SMALL_BODY)
+
+
+def _open_route(path: str, endpoint: Endpoint, methods: Sequence[str] = ("GET",)) -> Route:
+    """Return a route for everybody."""
+    return Route(path, answering(endpoint), methods=list(methods))
+
+
+def _known_route(service: Service, path: str, endpoint: Endpoint, methods: Sequence[str] = ("GET",)) -> Route:
+    """Return a route for callers who are known."""
+    app = Authenticated(request_response(answering(endpoint)), service.authenticator, via="rest")
+    return Route(path, app, methods=list(methods))

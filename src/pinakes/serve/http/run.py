@@ -1,0 +1,118 @@
+"""Listening, and ending well: calls that are being answered finish, streams are told, and then it is over."""
+
+import asyncio
+import logging
+import resource
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from pinakes.errors import InputError, StorageError
+from pinakes.serve.frames import MAX_FRAME_BYTES
+from pinakes.serve.http.protocol import BoundedHttp
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+LAST_ANSWERS_S = 3
+"""How long answers that are on their way may take to arrive, once nothing is worked on any more."""
+WANTED_FILES = 16_384
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+    except OSError as error:
+        listener.close()
+        problem = error.strerror or str(error)
+        raise StorageError(f"cannot listen on {host}:{port}: {problem.lower()}; --port names another") from error
+    except OverflowError as error:
+        listener.close()
+        raise InputError(f"setting 'server.port': {port} is not between 0 and 65535") from error
+    listener.listen(2048)
+    return listener
+
+
+def run(
+    app: ASGIApp,
+    listener: socket.socket,
+    *,
+    workers: Workers,
+    streams: Streams,
+    shutdown_s: float,
+    proxies: Sequence[str] = (),
+    on_end: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal says that it is enough. `on_end` is told when the end begins."""
+    _allow_many_files()
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=BoundedHttp,
+        ws="websockets-sansio",
+        ws_max_size=MAX_FRAME_BYTES,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=LAST_ANSWERS_S,
+    )
+    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=on_end)
+    server.run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        workers: Workers,
+        streams: Streams,
+        shutdown_s: float,
+        on_end: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self._workers = workers
+        self._streams = streams
+        self._shutdown_s = shutdown_s
+        self._on_end = on_end
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals as the wish to end. They are not raised again afterwards: ending well is all there is to do."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more, finish what was begun, tell the streams, and end."""
+        self._on_end()
+        for server in self.servers:
+            server.close()
+        await self._workers.drain(self._shutdown_s)
+        self._streams.end_all("the server ends")
+        await asyncio.sleep(0.05)  # let the streams say so
+        await super().shutdown(sockets)
+
+
+def _allow_many_files() -> None:
+    """Raise how many files and connections this process may have open, as far as that is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

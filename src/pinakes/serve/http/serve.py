@@ -1,0 +1,129 @@
+"""`pinakes serve --http`: puts the one port together and serves until it is told to end."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import anyio
+import anyio.to_thread
+from starlette.datastructures import Headers
+
+from pinakes.control.control import Control
+from pinakes.errors import ExpectedError, InputError
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Identity
+from pinakes.serve.caller import caller_of
+from pinakes.serve.http.app import Task, build_app, build_rest_app
+from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.hosts import KnownHosts, is_loopback
+from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.routes import build_routes
+from pinakes.serve.http.run import listen, run
+from pinakes.serve.http.service import Phase, Service
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.mcp_server import build_server
+from pinakes.serve.workers import Workers
+from pinakes.settings import ServerSettings, Settings
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 0.25
+"""How often it is looked whether rights have changed: those of open streams end within a second."""
+
+
+def require_may_listen(settings: ServerSettings) -> None:
+    """Refuse to let others in where nobody need say who they are."""
+    if not settings.accounts and not is_loopback(settings.host):
+        raise InputError(
+            f"without accounts the server listens on this machine only, not on '{settings.host}'; "
+            "leave out --no-accounts, or listen on 127.0.0.1"
+        )
+
+
+def serve_http(
+    gate: "Future[Gate]",
+    *,
+    settings: Settings,
+    control: Control | None,
+    metrics: Metrics,
+    find_problems: Callable[[], dict[str, str]],
+    on_listening: Callable[[str], None],
+) -> None:
+    """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address."""
+    server = settings.server
+    require_may_listen(server)
+    listener = listen(server.host, server.port)
+    service = Service(
+        settings=settings,
+        gate=gate.result,
+        control=control,
+        authenticator=Authenticator(control.directory if control else None, base_url=_base_url(server)),
+        workers=Workers(threads=server.threads, queue=server.queue),
+        streams=Streams(server.streams),
+        metrics=metrics,
+        find_problems=find_problems,
+        phase=Phase(),
+    )
+    hosts = KnownHosts(
+        listening=server.host,
+        public_url=server.public_url,
+        hosts=server.allowed_hosts,
+        origins=server.allowed_origins,
+    )
+    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
+    if control:
+        tasks.append(lambda: _watch_rights(control, service.streams))
+    routes = build_routes(service)
+    if settings.mcp.enabled:
+        app = build_app(
+            build_server(service.gate, caller_of, service.workers),
+            hosts=hosts,
+            authenticator=service.authenticator,
+            streams=service.streams,
+            routes=routes,
+            tasks=tasks,
+            most_sessions=server.streams,
+        )
+    else:
+        app = build_rest_app(hosts, routes, tasks)
+    on_listening(f"http://{server.host}:{listener.getsockname()[1]}")
+    run(
+        app,
+        listener,
+        workers=service.workers,
+        streams=service.streams,
+        shutdown_s=server.shutdown_s,
+        proxies=server.trusted_proxies,
+        on_end=lambda: setattr(service.phase, "is_ending", True),
+    )
+
+
+async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
+    """Wait for the catalogues, and note that they are there, or why they are not."""
+    try:
+        await anyio.to_thread.run_sync(gate.result, abandon_on_cancel=True)
+    except ExpectedError as error:
+        logger.error("the catalogues could not be loaded: %s", error.message)
+        phase.load_problem = error.message
+    else:
+        phase.is_loaded = True
+
+
+async def _watch_rights(control: Control, streams: Streams) -> None:
+    """End the streams of those whose rights have changed, or whose credential is over."""
+
+    def over() -> set[Identity]:
+        control.directory.refresh()
+        open_now = list(set(streams.identities()))
+        still = control.directory.still_hold(open_now)
+        return {identity for identity, holds in zip(open_now, still, strict=True) if not holds}
+
+    while True:
+        ended = await anyio.to_thread.run_sync(over)
+        streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
+        await anyio.sleep(LOOK_AGAIN_S)
+
+
+def _base_url(server: ServerSettings) -> Callable[[Headers], str]:
+    """Return what clients call this server by: what is configured, or how they asked."""
+    return lambda headers: server.public_url or f"http://{headers.get('host', server.host)}"

@@ -1,0 +1,103 @@
+"""MCP over a WebSocket at `/v1/mcp`: a JSON-RPC message a text frame."""
+
+import logging
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from pinakes.errors import OverloadedError
+from pinakes.model.principal import Identity
+from pinakes.serve.caller import Caller
+from pinakes.serve.http.authenticate import Authenticator, find_secret
+from pinakes.serve.http.guard import WRITE_TIMEOUT_S, refuse_upgrade
+from pinakes.serve.http.replies import error_reply
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.pump import pump
+
+logger = logging.getLogger(__name__)
+
+SUBPROTOCOL = "mcp"
+GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008
+
+
+class _ClosedError(Exception):
+    """We end the WebSocket."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class WebSocketEndpoint:
+    """ASGI: MCP over WebSockets."""
+
+    def __init__(self, server: Server[Any], authenticator: Authenticator, streams: Streams) -> None:
+        self._server = server
+        self._authenticator = authenticator
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Open the WebSocket for somebody who is known, and serve until either side ends it."""
+        headers = Headers(scope=scope)
+        identity = await self._authenticator.identify(headers)
+        if identity is None:
+            await refuse_upgrade(self._authenticator.refusal(headers), scope, receive, send)
+            return
+        if self._streams.is_full:
+            refusal = error_reply(OverloadedError("there are too many open streams"))
+            await refuse_upgrade(refusal, scope, receive, send)
+            return
+        await receive()
+        subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
+        await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
+        code, reason = await self._serve(find_secret(headers) or "", identity, receive, send)
+        with suppress(Exception):  # the client may have gone already
+            await send({"type": "websocket.close", "code": code, "reason": reason})
+
+    async def _serve(self, secret: str, identity: Identity, receive: Receive, send: Send) -> tuple[int, str]:
+        """Serve until there is nothing more, and return how to close."""
+
+        async def receive_text() -> str | None:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                return None
+            text: str | None = message.get("text")
+            if text is None:
+                raise _ClosedError(UNSUPPORTED_DATA, "messages are texts")
+            return text
+
+        async def send_text(text: str) -> None:
+            with anyio.move_on_after(WRITE_TIMEOUT_S) as waiting:
+                await send({"type": "websocket.send", "text": text})
+            if waiting.cancelled_caught:
+                raise _ClosedError(POLICY_VIOLATION, "the client does not read")
+
+        async def caller() -> Caller:
+            known = await self._authenticator.identify_secret(secret)
+            if known is None:
+                raise _ClosedError(POLICY_VIOLATION, "the credential is no longer valid")
+            return Caller(principal=known.principal, via="websocket")
+
+        ending = (1000, "")
+        with self._streams.opened(identity) as stream:
+            try:
+                await pump(self._server, receive_text, send_text, caller)
+            except* _ClosedError as group:
+                ending = _first(group)
+            except* OSError:  # the client has gone while something was sent to it
+                pass
+        return (GOING_AWAY, stream.reason) if stream.reason else ending
+
+
+def _first(group: BaseExceptionGroup[_ClosedError]) -> tuple[int, str]:
+    """Return what the first error of a group of groups says."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, _ClosedError)
+    return error.code, error.reason

@@ -1,0 +1,78 @@
+"""The server's log: lines for people, or a JSON object a line for programs. A line a call; never what was found."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from pinakes.model.audit import AuditEntry, Outcome
+
+calls = logging.getLogger("pinakes.calls")
+
+FIELDS = "pinakes"
+"""Where a log record has its fields."""
+
+
+class JSONLines(logging.Formatter):
+    """A log record as one JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(line).decode()
+
+
+class CallLog:
+    """Implements `Observer`: a line a call."""
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
+        """Write the line; what fails is a warning, what is a bug an error."""
+        level = _LEVELS.get(entry.outcome, logging.WARNING)
+        if not calls.isEnabledFor(level):
+            return
+        fields = {
+            "call": entry.call_id,
+            "user": entry.principal,
+            "via": entry.via,
+            "operation": entry.operation,
+            "target": entry.target,
+            "outcome": entry.outcome.value,
+            "code": entry.error_code,
+            "ms": round(entry.duration_ms, 1),
+            "bytes": entry.result_bytes,
+        }
+        calls.log(
+            level,
+            "%s %s by %s over %s: %s, %.1f ms",
+            entry.operation,
+            entry.target,
+            entry.principal,
+            entry.via,
+            entry.error_code or entry.outcome.value,
+            entry.duration_ms,
+            extra={FIELDS: fields},
+        )
+
+
+_LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}
+
+
+def set_up_logging(*, level: str, form: str) -> None:
+    """Send everything of this level and above to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        JSONLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for noisy in ("mcp", "uvicorn", "sse_starlette", "httpx"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

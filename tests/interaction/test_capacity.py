@@ -1,0 +1,81 @@
+"""What a deployment is promised: how soon it answers, and how many it holds."""
+
+import json
+import re
+import statistics
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+STREAMS = 50
+COLD_START_S = 10
+P95_S = 2.0
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+
+
+@pytest.mark.row("T11")
+@pytest.mark.row("T6")
+def test_fifty_sse_connections_at_once_are_each_answered_in_time(
+    start_server: Callable[..., Any], whole_home: Path
+) -> None:
+    began = time.monotonic()
+    server = start_server(whole_home, "--no-accounts")
+    assert time.monotonic() - began < COLD_START_S
+    together = threading.Barrier(STREAMS)
+
+    def talk(number: int) -> float:
+        with httpx.Client(base_url=server.url, timeout=20) as client, client.stream("GET", "/sse") as stream:
+            events = iter_events(stream)
+            endpoint = next(events)
+            together.wait(20)
+            client.post(endpoint, json=INITIALIZE).raise_for_status()
+            assert json.loads(next(events))["id"] == 1
+            client.post(endpoint, json={"jsonrpc": "2.0", "method": "notifications/initialized"}).raise_for_status()
+            asked = time.monotonic()
+            call = {"name": "search_documents", "arguments": {"query": f"how do we review code {number}"}}
+            request = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+            client.post(endpoint, json=request).raise_for_status()
+            answer = json.loads(next(events))
+            assert answer["result"]["isError"] is False
+            return time.monotonic() - asked
+
+    with ThreadPoolExecutor(STREAMS) as pool:
+        took = list(pool.map(talk, range(STREAMS)))
+    server.stop()
+    assert statistics.quantiles(took, n=20)[-1] < P95_S
+
+
+@pytest.mark.row("T11")
+def test_the_cloud_run_file_has_the_seed_s_settings() -> None:
+    text = (REPO / "deploy" / "cloud-run.yaml").read_text(encoding="utf-8")
+    settings = dict(re.findall(r"^ *(?:[\w.]+/)?(\w[\w-]+): \"?([\d.]+)\"?$", text, re.MULTILINE))
+    wanted = {"minScale": "0", "maxScale": "3", "scaling-cpu-target": "0.8", "containerConcurrency": "80"}
+    assert {key: settings.get(key) for key in wanted} == wanted
+
+
+@pytest.mark.row("T11")
+def test_the_container_installs_by_hash_serves_over_http_and_is_not_root() -> None:
+    text = (REPO / "Containerfile").read_text(encoding="utf-8")
+    assert "--require-hashes -r requirements-server.lock" in text
+    assert re.search(r"^USER (?!root)\w+$", text, re.MULTILINE)
+    assert '"serve", "--http"' in text
+
+
+def iter_events(stream: httpx.Response) -> Any:
+    """Yield the data of each event."""
+    for line in stream.iter_lines():
+        if line.startswith("data: "):
+            yield line.removeprefix("data: ")

@@ -1,0 +1,220 @@
+"""The whole REST side over a small toolbox, behind the guard, with real accounts in a database of its own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from pinakes.control.control import Control
+from pinakes.errors import StorageError
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate
+from pinakes.model.audit import AuditEntry
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.serve.http.app import build_rest_app
+from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.routes import build_routes
+from pinakes.serve.http.service import Phase, Service
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.workers import Workers
+from pinakes.settings import Settings
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+BASE = "http://localhost:8080"
+PASSWORD = "correct horse battery"
+
+
+class Params(ToolParams):
+    """The arguments of every tool here."""
+
+    query: str
+    limit: int = 10
+
+
+class NoParams(ToolParams):
+    """No arguments."""
+
+
+class Result(ToolResult):
+    """The answer of every tool here."""
+
+    found_by: str
+    results: tuple[dict[str, str], ...] = ()
+
+
+def find(principal: Principal, params: Any) -> Result:
+    return Result(found_by=principal.name, results=({"title": getattr(params, "query", "")},) * 2)
+
+
+def break_down(_principal: Principal, _params: Any) -> Result:
+    raise RuntimeError("a bug with a secret in it")
+
+
+def lack_storage(_principal: Principal, _params: Any) -> Result:
+    raise StorageError("the disk is away")
+
+
+def tool(name: str, *, run: Callable[[Principal, Any], Result] = find, **more: Any) -> ToolSpec:
+    values: dict[str, Any] = {"action": Action.ACCESS_CATALOG, "params": Params, "cost": Cost.READ, **more}
+    return ToolSpec(
+        name=name,
+        description=f"What {name} does.",
+        result=Result,
+        run=run,
+        text=lambda result: f"{len(result.results)} found",
+        **values,
+    )
+
+
+TOOLS = [
+    tool("search", title="Search", cacheable=True),
+    tool("ping", params=NoParams),
+    tool("edit", action=Action.EDIT_CATALOG, cost=Cost.WRITE, read_only=False),
+    tool("bug", run=break_down),
+    tool("away", run=lack_storage, read_only=False),
+    tool(
+        "filter",
+        properties={"query": {"$ref": "#/$defs/words"}},
+        definitions={"words": {"type": "string", "anyOf": [{"$ref": "#/$defs/word"}]}, "word": {"minLength": 1}},
+    ),
+]
+CONTENTS = {
+    "plain": ResourceContent(mime_type="text/plain", text="grüße"),
+    "page": ResourceContent(mime_type="text/html", text="<script>alert(1)</script>"),
+    "drawing": ResourceContent(mime_type="image/svg+xml", text="<svg onload='alert(1)'/>"),
+    "picture": ResourceContent(mime_type="image/png", blob=b"\x89PNG"),
+    "strange": ResourceContent(mime_type="text/plain\r\nSet-Cookie: a=b", text="x"),
+}
+NOTES = ResourceSpec(
+    prefix="notes://",
+    action=Action.ACCESS_CATALOG,
+    entries=lambda _principal: [
+        ResourceEntry(uri=f"notes://{number:03}", name=str(number), title="A note") for number in range(205)
+    ],
+    read=lambda _principal, rest: CONTENTS.get(rest),
+    template="notes://{name}",
+    name="note",
+    description="A note.",
+)
+
+
+@dataclass(kw_only=True)
+class Noted:
+    """Implements `gate.Observer`: keeps every note."""
+
+    entries: list[AuditEntry] = field(default_factory=list)
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        """Keep a note."""
+        self.entries.append(entry)
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A server without sockets, and what stands behind it."""
+
+    client: TestClient
+    service: Service
+    notes: Noted
+    problems: dict[str, str]
+    routes: list[Route]
+
+    @property
+    def control(self) -> Control:
+        """The accounts."""
+        assert self.service.control is not None
+        return self.service.control
+
+    def add_user(self, name: str = "reader", *roles: str, password: str | None = None) -> None:
+        """Make a user; without a password they have tokens alone, which takes no time."""
+        self.control.accounts.create_user(LOCAL_USER, name, password=password, roles=roles or ("user",))
+
+    def token(self, name: str = "reader", **more: Any) -> dict[str, str]:
+        """Return the headers of a new token of somebody."""
+        called = f"token {len(self.control.credentials.list_of(name))}"
+        secret, _ = self.control.credentials.issue_token(LOCAL_USER, name, name=called, **more)
+        return {"Authorization": f"Bearer {secret}"}
+
+    def session(self, name: str = "reader", lasts: timedelta = timedelta(hours=1)) -> dict[str, str]:
+        """Return the headers of a new session of somebody."""
+        user = self.control.accounts.get_user(name)
+        secret, _ = self.control.credentials.issue_session(user, lasts=lasts)
+        return {"Authorization": f"Bearer {secret}"}
+
+    def last_note(self) -> AuditEntry:
+        """Return what was noted last."""
+        return self.notes.entries[-1]
+
+
+@pytest.fixture
+def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Make a server with these settings; with accounts unless told otherwise."""
+    opened: list[Control] = []
+
+    def make(*, accounts: bool = True, phase: Phase | None = None, **settings: Any) -> Site:
+        configured = Settings(home=tmp_path, **settings)
+        control = Control.open(configured) if accounts else None
+        if control:
+            opened.append(control)
+        metrics, notes, problems = Metrics(), Noted(), dict[str, str]()
+        observers = [metrics, notes, *([control.audit] if control else [])]
+        gate = Gate(
+            Toolbox(TOOLS, [NOTES]),
+            limiter=control.limiter if control else None,
+            observers=observers,
+            cache=AnswerCache(configured.server.cache_size),
+        )
+        service = Service(
+            settings=configured,
+            gate=lambda: gate,
+            control=control,
+            authenticator=Authenticator(control.directory if control else None, base_url=lambda _headers: BASE),
+            workers=Workers(),
+            streams=Streams(10),
+            metrics=metrics,
+            find_problems=lambda: problems,
+            phase=phase or Phase(is_loaded=True),
+        )
+        hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
+        routes = build_routes(service)
+        client = TestClient(build_rest_app(hosts, routes), base_url=BASE)
+        return Site(
+            client=client,
+            service=service,
+            notes=notes,
+            problems=problems,
+            routes=[route for route in routes if isinstance(route, Route)],
+        )
+
+    yield make
+    for control in opened:
+        control.close()
+
+
+@pytest.fixture
+def site(make_site: Callable[..., Site]) -> Site:
+    """A server with accounts, and a reader who has no password."""
+    made = make_site()
+    made.add_user()
+    return made
+
+
+@pytest.fixture
+def local(make_site: Callable[..., Site]) -> Site:
+    """A server without accounts."""
+    return make_site(accounts=False)
+
+
+@pytest.fixture(scope="session")
+def password() -> str:
+    """A good password."""
+    return PASSWORD

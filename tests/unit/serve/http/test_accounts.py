@@ -1,0 +1,272 @@
+"""Logging in and out, passwords and tokens."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pinakes.model.audit import Outcome
+from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.settings import RateLimitSettings, ServerSettings
+
+pytestmark = pytest.mark.row("Z2")
+
+SECRET = re.compile(r"pnk_[st]_[A-Za-z0-9_-]{43}")
+
+
+def log_in(site: Any, name: str, password: str) -> Any:
+    return site.client.post("/v1/login", json={"name": name, "password": password})
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_a_login_gives_a_session_by_token_and_by_cookie(make_site: Any, password: str) -> None:
+    site = make_site()
+    site.add_user("ada", password=password)
+    reply = log_in(site, "Ada", password)
+    assert reply.status_code == 200
+    assert reply.headers["cache-control"] == "no-store"
+    body = reply.json()
+    assert (body["user"], body["must_change_password"]) == ("ada", False)
+    assert SECRET.fullmatch(body["token"])
+    assert datetime.fromisoformat(body["expires_at"]) > datetime.now(UTC)
+    cookie = reply.headers["set-cookie"]
+    assert cookie.startswith(f"pinakes_session={body['token']}; ")
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    by_cookie = site.client.get("/v1/me")
+    site.client.cookies.clear()
+    by_token = site.client.get("/v1/me", headers=bearer(body["token"]))
+    assert by_cookie.json() == by_token.json()
+    assert by_token.json()["credential"]["kind"] == "session"
+
+
+def test_behind_tls_the_cookie_is_for_tls_only(make_site: Any, password: str) -> None:
+    site = make_site(server=ServerSettings(public_url="https://catalogue.example.org"))
+    site.add_user("ada", password=password)
+    assert "Secure" in log_in(site, "ada", password).headers["set-cookie"]
+
+
+def test_every_wrong_pair_has_the_same_answer_and_is_noted_without_the_password(make_site: Any, password: str) -> None:
+    site = make_site()
+    site.add_user("ada", password=password)
+    site.add_user("bob", password=password)
+    site.control.accounts.set_disabled(LOCAL_USER, "bob", True)
+    pairs = [("ada", "wrong"), ("nobody", password), ("bob", password), ("a\x00b", "x"), ("LOCAL", "x")]
+    replies = [log_in(site, *pair) for pair in pairs]
+    assert {reply.status_code for reply in replies} == {401}
+    assert len({reply.text for reply in replies}) == 1
+    assert not any("set-cookie" in reply.headers for reply in replies)
+    assert {note.outcome for note in site.notes.entries} == {Outcome.REFUSED}
+    assert [note.parameters["name"] for note in site.notes.entries][:2] == ["ada", "nobody"]
+    assert {note.principal for note in site.notes.entries} == {"anonymous"}
+    assert "wrong" not in repr(site.notes.entries)
+
+
+def test_guessing_is_limited_by_name(make_site: Any) -> None:
+    site = make_site()
+    statuses = [log_in(site, "nobody", f"guess {number}").status_code for number in range(11)]
+    assert statuses == [401] * 10 + [429]
+    assert site.last_note().outcome is Outcome.LIMITED
+    assert log_in(site, "somebody", "else").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({}, "'name' is missing: the user's name; 'password' is missing"),
+        ({"name": "a"}, "'password' is missing"),
+        ({"name": "a", "pasword": "hunter2"}, "unknown field 'pasword' (did you mean 'password'?)"),
+        ({"name": 1, "password": "hunter2"}, "'name': Input should be a valid string"),
+        ({"name": "a", "password": ["hunter2"]}, "'password': Input should be a valid string"),
+        ({"name": "a", "password": "hunter2" * 200}, "'password': String should have at most 1024 characters"),
+    ],
+)
+def test_a_wrong_body_names_the_field_and_never_repeats_what_was_given(
+    make_site: Any, body: dict[str, Any], says: str
+) -> None:
+    reply = make_site().client.post("/v1/login", json=body)
+    assert reply.status_code == 400
+    assert says in reply.json()["error"]["message"]
+    assert "hunter2" not in reply.text
+
+
+def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(make_site: Any, password: str) -> None:
+    site = make_site()
+    secret = site.control.accounts.create_first_admin()
+    first = log_in(site, "admin", secret).json()
+    assert first["must_change_password"]
+    assert site.client.get("/v1/me").json()["must_change_password"]
+    assert log_in(site, "admin", secret).status_code == 401
+
+    reply = site.client.post("/v1/me/password", json={"password": password})
+    assert reply.status_code == 200
+    assert not reply.json()["must_change_password"]
+    assert not site.client.get("/v1/me").json()["must_change_password"]
+    site.client.cookies.clear()
+    assert site.client.get("/v1/me", headers=bearer(first["token"])).status_code == 401
+    assert log_in(site, "admin", password).status_code == 200
+    assert password not in repr(site.notes.entries)
+
+
+def test_who_has_a_password_must_know_it_to_change_it(make_site: Any, password: str) -> None:
+    site = make_site()
+    site.add_user("ada", password=password)
+    session = site.session("ada")
+
+    def change(**body: str) -> Any:
+        return site.client.post("/v1/me/password", json=body, headers=session)
+
+    missing = change(password="another one")
+    assert (missing.status_code, "'current_password' is missing" in missing.text) == (400, True)
+    assert change(password="another one", current_password="wrong").status_code == 403
+    short = change(password="short", current_password=password)
+    assert (short.status_code, "'password'" in short.text) == (400, True)
+    changed = change(password="another one", current_password=password)
+    assert changed.status_code == 200
+    assert site.client.get("/v1/me", headers=bearer(changed.json()["token"])).status_code == 200
+
+
+def test_guessing_the_current_password_is_limited_too(make_site: Any, password: str) -> None:
+    site = make_site()
+    site.add_user("ada", password=password)
+    body = {"password": "another one", "current_password": "wrong"}
+    session = site.session("ada")
+    statuses = [site.client.post("/v1/me/password", json=body, headers=session).status_code for _ in range(11)]
+    assert statuses == [403] * 10 + [429]
+
+
+def test_a_logout_ends_the_session_and_the_cookie(site: Any) -> None:
+    session = site.session()
+    reply = site.client.post("/v1/logout", headers=session)
+    assert reply.status_code == 204
+    assert 'pinakes_session=""' in reply.headers["set-cookie"]
+    assert site.client.get("/v1/me", headers=session).status_code == 401
+    assert site.last_note().operation == "account/logout"
+
+
+def test_a_logout_is_never_one_call_too_many(make_site: Any) -> None:
+    site = make_site(rate_limit=RateLimitSettings(write_per_minute=0))
+    site.add_user()
+    assert site.client.post("/v1/logout", headers=site.session()).status_code == 204
+
+
+def test_a_token_is_not_ended_by_a_logout(site: Any) -> None:
+    token = site.token()
+    reply = site.client.post("/v1/logout", headers=token)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "conflict")
+    assert site.client.get("/v1/me", headers=token).status_code == 200
+
+
+def test_me_tells_who_by_which_credential_and_with_which_quotas(site: Any) -> None:
+    me = site.client.get(
+        "/v1/me", headers=site.token(scopes=[Action.ACCESS_CATALOG], catalogues=["anime"], expires_in=timedelta(days=1))
+    ).json()
+    assert (me["name"], me["roles"], me["permissions"]) == ("reader", ["user"], ["AccessCatalog"])
+    assert me["quotas"] == {"read": 120, "write": 30, "sql": 10}
+    assert me["credential"]["kind"] == "token"
+    assert me["credential"]["scopes"] == ["AccessCatalog"]
+    assert me["credential"]["catalogues"] == ["anime"]
+    assert me["expires_at"] == me["credential"]["expires_at"]
+    assert not me["must_change_password"]
+
+
+def test_without_accounts_me_is_the_local_user_and_the_rest_is_not_there(local: Any) -> None:
+    me = local.client.get("/v1/me").json()
+    assert (me["name"], me["credential"], me["quotas"]) == ("local", None, None)
+    assert me["permissions"] == sorted(Action)
+    asked = [("POST", "/v1/login"), ("POST", "/v1/logout"), ("POST", "/v1/me/password"), ("GET", "/v1/tokens")]
+    for method, path in [*asked, ("POST", "/v1/tokens"), ("DELETE", "/v1/tokens/x")]:
+        reply = local.client.request(method, path)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_a_token_is_made_shown_once_used_listed_and_revoked(site: Any) -> None:
+    session = site.session()
+    wanted = {"name": "laptop", "scopes": ["AccessCatalog"], "expires_in_days": 30}
+    made = site.client.post("/v1/tokens", json=wanted, headers=session)
+    assert made.status_code == 201
+    assert made.headers["cache-control"] == "no-store"
+    secret = made.json()["token"]
+    assert SECRET.fullmatch(secret)
+    assert site.last_note().parameters == {"scopes": ["AccessCatalog"], "expires_in_days": 30}
+    assert site.last_note().target == "laptop"
+    assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 200
+
+    (listed,) = site.client.get("/v1/tokens", headers=session).json()["tokens"]
+    assert (listed["name"], listed["scopes"], listed["is_this"]) == ("laptop", ["AccessCatalog"], False)
+    assert "token" not in listed
+    assert site.client.get("/v1/tokens", headers=bearer(secret)).json()["tokens"][0]["is_this"]
+
+    assert site.client.delete(f"/v1/tokens/{listed['id']}", headers=session).status_code == 204
+    assert site.client.post("/v1/tools/ping", headers=bearer(secret)).status_code == 401
+    assert site.client.get("/v1/tokens", headers=session).json()["tokens"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        ({}, 400, "'name' is missing"),
+        ({"name": "x", "scopes": ["Fly"]}, 400, "'scopes.0': Input should be 'AccessCatalog'"),
+        ({"name": "x", "scopes": []}, 400, "'scopes'"),
+        ({"name": "x", "scopes": ["ServerAdmin"]}, 400, "may not do ServerAdmin"),
+        ({"name": "x", "expires_in_days": 0}, 400, "'expires_in_days': Input should be greater than or equal to 1"),
+        ({"name": "x", "expires_in_days": True}, 400, "'expires_in_days': Input should be a valid integer"),
+        ({"name": "x", "scope": ["AccessCatalog"]}, 400, "did you mean 'scopes'"),
+        ({"name": " "}, 400, "'name'"),
+        ({"name": "taken"}, 409, "has a token called 'taken'"),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused_with_what_would_be_right(
+    site: Any, body: dict[str, Any], status: int, says: str
+) -> None:
+    session = site.session()
+    site.client.post("/v1/tokens", json={"name": "taken"}, headers=session)
+    reply = site.client.post("/v1/tokens", json=body, headers=session)
+    assert reply.status_code == status
+    assert says in reply.json()["error"]["message"]
+
+
+def test_the_tokens_of_others_are_not_there(site: Any) -> None:
+    site.add_user("other")
+    site.token("other")
+    (theirs,) = site.control.credentials.list_of("other")
+    reply = site.client.delete(f"/v1/tokens/{theirs.id}", headers=site.session())
+    assert reply.status_code == 404
+    assert site.client.get("/v1/tokens", headers=site.session()).json()["tokens"] == []
+
+
+def test_a_token_makes_none_that_lasts_longer_than_itself(site: Any) -> None:
+    ending = site.token(expires_in=timedelta(days=10))
+    make = site.client.post
+    for body in ({"name": "for ever"}, {"name": "longer", "expires_in_days": 11}):
+        reply = make("/v1/tokens", json=body, headers=ending)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")
+    assert make("/v1/tokens", json={"name": "shorter", "expires_in_days": 9}, headers=ending).status_code == 201
+    assert make("/v1/tokens", json={"name": "by login"}, headers=site.session()).status_code == 201
+
+
+def test_what_somebody_does_with_their_account_is_limited_and_noted(make_site: Any) -> None:
+    site = make_site(rate_limit=RateLimitSettings(write_per_minute=1))
+    site.add_user()
+    session = site.session()
+    statuses = [site.client.post("/v1/tokens", json={"name": name}, headers=session).status_code for name in "ab"]
+    assert statuses == [201, 429]
+    assert [note.operation for note in site.notes.entries] == ["account/create_token"] * 2
+    assert site.last_note().outcome is Outcome.LIMITED
+    site.control.audit.flush()
+    assert len(site.control.audit.tail(limit=10)) == 2
+
+
+def test_a_path_with_two_methods_tells_both(site: Any) -> None:
+    reply = site.client.delete("/v1/tokens", headers=site.session())
+    assert reply.status_code == 405
+    assert {one.strip() for one in reply.headers["allow"].split(",")} == {"GET", "HEAD", "POST"}
+
+
+def test_somebody_who_is_not_known_cannot_make_us_read_much(make_site: Any) -> None:
+    reply = make_site().client.post("/v1/login", json={"name": "a", "password": "x" * 20_000})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (413, "too_large")

@@ -1,0 +1,92 @@
+"""Health: live and ready told apart, and what may be told to whom."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.serve.http.service import Phase
+
+REASON = "/home/x/secret.sqlite: file is not a database"
+
+
+@pytest.fixture
+def loading(make_site: Any) -> Any:
+    """A server whose catalogues are still loading; whoever waits for them waits for ever."""
+    site = make_site(phase=Phase())
+
+    def gate() -> Any:
+        raise AssertionError("health waited for the catalogues")
+
+    object.__setattr__(site.service, "gate", gate)
+    return site
+
+
+@pytest.mark.row("T6")
+def test_a_server_that_is_well_says_so(site: Any) -> None:
+    reply = site.client.get("/health")
+    assert reply.status_code == 200
+    report = reply.json()
+    assert (report["status"], report["live"], report["ready"], report["degraded"]) == ("ok", True, True, [])
+    assert report["uptime_s"] >= 0
+    assert (report["streams"], report["calls_in_flight"]) == (0, 0)
+    assert reply.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.row("T6")
+def test_while_the_catalogues_load_it_is_live_and_not_ready(loading: Any) -> None:
+    statuses = {path: loading.client.get(path).status_code for path in ("/health", "/health/live", "/health/ready")}
+    assert statuses == {"/health": 503, "/health/live": 200, "/health/ready": 503}
+    report = loading.client.get("/health").json()
+    assert (report["status"], report["live"], report["ready"]) == ("starting", True, False)
+    assert report["cache"]["size"] == 100
+
+
+@pytest.mark.row("T6")
+def test_a_server_that_ends_is_live_and_takes_no_more(site: Any) -> None:
+    site.service.phase.is_ending = True
+    reply = site.client.get("/health")
+    assert (reply.status_code, reply.json()["status"], reply.json()["live"]) == (503, "ending", True)
+    assert site.client.get("/health/live").status_code == 200
+    assert site.client.get("/health/ready").json() == {"ready": False, "status": "ending"}
+
+
+def test_catalogues_that_could_not_be_loaded_are_told_without_why_to_strangers(loading: Any) -> None:
+    loading.service.phase.load_problem = REASON
+    loading.add_user()
+    stranger = loading.client.get("/health")
+    assert (stranger.status_code, stranger.json()["status"]) == (503, "degraded")
+    assert "secret" not in stranger.text
+    assert REASON in loading.client.get("/health", headers=loading.token()).text
+
+
+def test_what_is_degraded_is_told_in_full_only_to_who_may_see_it(site: Any) -> None:
+    site.problems |= {"embedding": REASON, "catalogue hidden": REASON, "catalogue anime": REASON}
+    stranger = site.client.get("/health")
+    assert (stranger.status_code, stranger.json()["status"]) == (200, "degraded")
+    assert [one["part"] for one in stranger.json()["degraded"]] == ["catalogue", "embedding"]
+    for word in ("secret", "hidden", "anime"):
+        assert word not in stranger.text
+    reader = site.client.get("/health", headers=site.token(catalogues=["anime"])).json()["degraded"]
+    assert [one["part"] for one in reader] == ["catalogue anime", "catalogue", "embedding"]
+    assert [one["reason"] == REASON for one in reader] == [True, False, True]
+
+
+def test_a_token_that_is_not_valid_sees_what_strangers_see(site: Any) -> None:
+    site.problems["catalogue anime"] = REASON
+    reply = site.client.get("/health", headers={"Authorization": "Bearer pnk_t_wrong"})
+    assert reply.status_code == 200
+    assert "anime" not in reply.text
+
+
+@pytest.mark.row("T5")
+def test_the_hit_rate_of_the_cache_is_told(local: Any) -> None:
+    for query in ("a", "b", "a", "a"):
+        local.client.post("/v1/tools/search", json={"query": query})
+    cache = local.client.get("/health").json()["cache"]
+    assert cache == {"entries": 2, "size": 100, "hits": 2, "misses": 2, "hit_rate": 0.5}
+
+
+@pytest.mark.row("T6")
+def test_health_can_be_asked_for_without_its_body(site: Any) -> None:
+    assert site.client.head("/health").status_code == 200
+    assert site.client.post("/health").status_code == 405

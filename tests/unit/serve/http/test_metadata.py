@@ -1,0 +1,36 @@
+"""Who issues the tokens that are taken here."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.model.principal import Action
+from pinakes.serve.http.metadata import build_metadata
+from pinakes.settings import AuthSettings, ServerSettings
+
+PATHS = ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_clients_learn_which_resource_it_is_and_how_to_show_a_token(site: Any, path: str) -> None:
+    assert site.client.get(path).json() == {
+        "resource": "http://localhost:8080/mcp",
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": sorted(Action),
+        "resource_name": "Pinakes",
+    }
+
+
+def test_an_external_issuer_is_named() -> None:
+    document = build_metadata("https://a.example", AuthSettings(issuer="https://login.example"))
+    assert document["authorization_servers"] == ["https://login.example"]
+
+
+def test_the_resource_is_what_clients_call_the_server_by(make_site: Any) -> None:
+    site = make_site(server=ServerSettings(public_url="https://catalogue.example.org"))
+    assert site.client.get(PATHS[1]).json()["resource"] == "https://catalogue.example.org/mcp"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_accounts_there_is_none(local: Any, path: str) -> None:
+    assert local.client.get(path).status_code == 404

@@ -1,0 +1,183 @@
+"""The OpenAPI document: what the structure must have, and that it tells of what is there and of nothing else."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+METHODS = ("get", "post", "delete")
+OPERATION = {
+    "type": "object",
+    "required": ["operationId", "summary", "tags", "responses"],
+    "properties": {
+        "operationId": {"type": "string"},
+        "summary": {"type": "string", "minLength": 3},
+        "responses": {
+            "type": "object",
+            "minProperties": 1,
+            "patternProperties": {
+                "^[2-5][0-9]{2}$": {
+                    "oneOf": [{"required": ["$ref"], "maxProperties": 1}, {"required": ["description"]}]
+                }
+            },
+            "additionalProperties": False,
+        },
+        "requestBody": {"type": "object", "required": ["content"]},
+        "parameters": {"type": "array", "items": {"type": "object", "required": ["name", "in", "schema"]}},
+        "security": {"type": "array", "items": {"type": "object"}},
+    },
+}
+STRUCTURE = {
+    "type": "object",
+    "required": ["openapi", "info", "servers", "paths", "components"],
+    "properties": {
+        "openapi": {"const": "3.1.0"},
+        "info": {"type": "object", "required": ["title", "version"]},
+        "servers": {"type": "array", "items": {"type": "object", "required": ["url"]}},
+        "paths": {
+            "type": "object",
+            "patternProperties": {
+                "^/": {
+                    "type": "object",
+                    "properties": dict.fromkeys(METHODS, OPERATION),
+                    "additionalProperties": False,
+                    "minProperties": 1,
+                }
+            },
+            "additionalProperties": False,
+        },
+        "components": {
+            "type": "object",
+            "properties": {
+                part: {"type": "object", "propertyNames": {"pattern": "^[a-zA-Z0-9._-]+$"}}
+                for part in ("schemas", "responses", "securitySchemes")
+            },
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def document_of(site: Any, headers: dict[str, str] | None = None) -> Any:
+    reply = site.client.get("/openapi.json", headers=headers or {})
+    assert reply.status_code == 200
+    return reply.json()
+
+
+def nodes(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object within a document."""
+    if isinstance(value, dict):
+        yield value
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for child in children:
+        yield from nodes(child)
+
+
+def resolved(document: Any, reference: str) -> Any:
+    assert reference.startswith("#/components/")
+    for step in reference[2:].split("/"):
+        document = document[step]
+    return document
+
+
+def tools_of(document: Any) -> list[str]:
+    return [path.removeprefix("/v1/tools/") for path in document["paths"] if path.startswith("/v1/tools/")]
+
+
+@pytest.fixture(params=["stranger", "reader", "admin", "local"])
+def document(request: pytest.FixtureRequest, make_site: Any) -> Any:
+    """The document as each kind of caller gets it."""
+    site = make_site(accounts=request.param != "local")
+    if request.param not in ("reader", "admin"):
+        return document_of(site)
+    site.add_user("somebody", "admin" if request.param == "admin" else "user")
+    return document_of(site, site.token("somebody"))
+
+
+def test_the_document_has_the_structure_of_openapi(document: Any) -> None:
+    jsonschema.validate(document, STRUCTURE)
+    ids = [node["operationId"] for node in nodes(document["paths"]) if "operationId" in node]
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_reference_leads_somewhere_and_every_schema_is_one(document: Any) -> None:
+    for node in nodes(document):
+        if isinstance(node.get("$ref"), str):
+            assert isinstance(resolved(document, node["$ref"]), dict)
+        assert "$defs" not in node
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_every_path_with_a_variable_declares_it(document: Any) -> None:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            declared = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
+            assert declared == set(re.findall(r"{(\w+)}", path))
+
+
+def test_strangers_are_told_of_no_tools(site: Any) -> None:
+    document = document_of(site)
+    assert tools_of(document) == []
+    assert "/v1/tools" not in document["paths"]
+    assert "/v1/login" in document["paths"]
+    assert document["components"]["securitySchemes"] == {"bearer": {"type": "http", "scheme": "bearer"}}
+
+
+def test_a_caller_is_told_of_exactly_their_tools(site: Any) -> None:
+    site.add_user("boss", "admin")
+    for name in ("reader", "boss"):
+        headers = site.token(name)
+        listed = [tool["name"] for tool in site.client.get("/v1/tools", headers=headers).json()["tools"]]
+        assert tools_of(document_of(site, headers)) == listed
+    assert "edit" in listed
+
+
+def test_a_tool_s_schemas_are_its_own(site: Any) -> None:
+    document = document_of(site, site.token())
+    schemas = document["components"]["schemas"]
+    post = document["paths"]["/v1/tools/filter"]["post"]
+    arguments = resolved(document, post["requestBody"]["content"]["application/json"]["schema"]["$ref"])
+    words = resolved(document, arguments["properties"]["query"]["$ref"])
+    assert words["anyOf"] == [{"$ref": "#/components/schemas/tool.filter.input.word"}]
+    assert schemas["tool.filter.input.word"] == {"minLength": 1}
+    answer = resolved(document, post["responses"]["200"]["content"]["application/json"]["schema"]["$ref"])
+    assert "foundBy" in answer["properties"]
+    assert post["security"] == [{"bearer": []}]
+
+
+def test_a_token_that_is_not_valid_is_refused_rather_than_ignored(site: Any) -> None:
+    assert site.client.get("/openapi.json", headers={"Authorization": "Bearer pnk_t_wrong"}).status_code == 401
+
+
+def test_without_accounts_nothing_of_them_is_told_and_no_token_is_asked_for(local: Any) -> None:
+    document = document_of(local)
+    assert "/v1/login" not in document["paths"]
+    assert "/v1/me" in document["paths"]
+    assert tools_of(document)
+    assert not [node for node in nodes(document["paths"]) if "security" in node]
+
+
+@pytest.mark.parametrize("accounts", [True, False])
+def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, accounts: bool) -> None:
+    site = make_site(accounts=accounts)
+    if accounts:
+        site.add_user()
+    document = document_of(site, site.token() if accounts else {})
+    told = {
+        (path if not path.startswith("/v1/tools/") else "/v1/tools/{name}", method.upper())
+        for path, operations in document["paths"].items()
+        for method in operations
+    }
+    there = {(route.path, method) for route in site.routes for method in route.methods if method != "HEAD"}
+    absent = {(path, method) for path, method in there if _status(site, path, method) == 404}
+    assert told == there - absent
+
+
+def _status(site: Any, path: str, method: str) -> int:
+    """Return 404 for what is only there to say that there are no accounts."""
+    if site.service.control is not None or "{name}" in path:
+        return 200
+    return int(site.client.request(method, path.replace("{id}", "x")).status_code)

@@ -1,0 +1,92 @@
+"""The root: JSON for programs, and a page for people in which nothing foreign can run."""
+
+import base64
+import hashlib
+import re
+from typing import Any
+
+import pytest
+
+from pinakes import __version__
+from pinakes.settings import McpSettings, ServerSettings
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+WRITES_HTML = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc")
+
+
+@pytest.mark.row("T6")
+@pytest.mark.parametrize("accept", ["*/*", "application/json"])
+def test_programs_are_told_where_everything_is(site: Any, accept: str) -> None:
+    reply = site.client.get("/", headers={"Accept": accept})
+    assert reply.status_code == 200
+    assert reply.json() == {
+        "name": "pinakes",
+        "version": __version__,
+        "mcp": {
+            "streamable_http": "http://localhost:8080/mcp",
+            "sse": "http://localhost:8080/sse",
+            "websocket": "ws://localhost:8080/v1/mcp",
+        },
+        "rest": "http://localhost:8080/v1/tools",
+        "openapi": "http://localhost:8080/openapi.json",
+        "health": "http://localhost:8080/health",
+        "docs": "http://localhost:8080/",
+        "authorization": "http://localhost:8080/.well-known/oauth-protected-resource",
+        "accounts": True,
+        "user": None,
+    }
+    assert "Accept" in reply.headers["vary"]
+
+
+def test_addresses_are_what_clients_call_the_server_by(make_site: Any) -> None:
+    site = make_site(server=ServerSettings(public_url="https://catalogue.example.org/pinakes"))
+    mcp = site.client.get("/").json()["mcp"]
+    assert mcp["streamable_http"] == "https://catalogue.example.org/pinakes/mcp"
+    assert mcp["websocket"] == "wss://catalogue.example.org/pinakes/v1/mcp"
+
+
+def test_without_mcp_it_is_not_offered(make_site: Any) -> None:
+    assert make_site(mcp=McpSettings(enabled=False)).client.get("/").json()["mcp"] is None
+
+
+def test_whoever_is_known_is_told_so(site: Any, local: Any) -> None:
+    assert site.client.get("/", headers=site.token()).json()["user"] == "reader"
+    answer = local.client.get("/").json()
+    assert (answer["user"], answer["accounts"]) == ("local", False)
+
+
+@pytest.mark.row("T6")
+def test_browsers_get_a_page_that_is_whole_in_itself(site: Any) -> None:
+    reply = site.client.get("/", headers=BROWSER)
+    assert reply.headers["content-type"] == "text/html; charset=utf-8"
+    assert reply.text.startswith("<!doctype html>")
+    links = re.findall(r"""(?:src|href)=["']([^"'#]*)["']""", reply.text)
+    assert all(link.startswith(("/", "data:")) and not link.startswith("//") for link in links)
+    assert "@import" not in reply.text
+    assert "url(" not in reply.text
+
+
+def test_nothing_runs_in_the_page_but_its_own_style_and_script(site: Any) -> None:
+    reply = site.client.get("/", headers=BROWSER)
+    policy = dict(rule.split(" ", 1) for rule in reply.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        (inside,) = re.findall(rf"<{tag}>(.*?)</{tag}>", reply.text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert policy[rule] == f"'sha256-{digest}'"
+    assert not re.search(r"""\s(on\w+|style)=["']""", reply.text)
+
+
+def test_what_comes_from_the_server_is_put_into_the_page_as_text_only(site: Any) -> None:
+    page = site.client.get("/", headers=BROWSER).text
+    assert not [word for word in WRITES_HTML if word in page]
+
+
+def test_the_page_is_the_same_for_everybody(site: Any, local: Any) -> None:
+    pages = [
+        site.client.get("/", headers=BROWSER).content,
+        site.client.get("/", headers={**BROWSER, **site.token()}).content,
+        local.client.get("/", headers=BROWSER).content,
+    ]
+    assert len(set(pages)) == 1

@@ -1,0 +1,223 @@
+"""Tools and resources over REST."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.model.audit import Outcome
+from pinakes.settings import RateLimitSettings
+
+
+def test_a_tool_is_called_with_its_arguments_as_the_body_and_answers_with_its_structured_content(local: Any) -> None:
+    reply = local.client.post("/v1/tools/search", json={"query": "x"})
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.json() == {"foundBy": "local", "results": [{"title": "x"}] * 2}
+    assert local.last_note().via == "rest"
+    assert local.last_note().target == "search"
+
+
+def test_an_empty_body_is_no_arguments(local: Any) -> None:
+    assert local.client.post("/v1/tools/ping").status_code == 200
+    assert local.client.post("/v1/tools/ping", json={}).status_code == 200
+    assert local.client.post("/v1/tools/search").json()["error"]["message"] == "'query' is missing"
+
+
+@pytest.mark.row("T8")
+@pytest.mark.parametrize(
+    ("tool", "body", "status", "code", "says"),
+    [
+        ("search", {"query": "x", "limt": 1}, 400, "invalid_input", "did you mean 'limit'"),
+        ("search", {"query": 1}, 400, "invalid_input", "'query'"),
+        ("serch", {"query": "x"}, 404, "unknown_tool", "did you mean 'search'"),
+        ("away", {"query": "x"}, 503, "storage", "the disk is away"),
+    ],
+)
+def test_a_foreseen_failure_has_its_own_status_and_code(
+    local: Any, tool: str, body: dict[str, Any], status: int, code: str, says: str
+) -> None:
+    reply = local.client.post(f"/v1/tools/{tool}", json=body)
+    assert reply.status_code == status
+    assert reply.json()["error"]["code"] == code
+    assert says in reply.json()["error"]["message"]
+
+
+def test_a_bug_is_answered_without_its_details(local: Any) -> None:
+    reply = local.client.post("/v1/tools/bug", json={"query": "x"})
+    assert reply.status_code == 500
+    assert reply.json()["error"]["code"] == "internal"
+    assert "secret" not in reply.text
+    assert local.last_note().outcome is Outcome.FAILED
+
+
+@pytest.mark.row("T8")
+def test_a_tool_that_the_caller_may_not_use_is_as_unknown_as_one_that_does_not_exist(site: Any) -> None:
+    headers = site.token()
+    replies = [site.client.post(f"/v1/tools/{name}", json={}, headers=headers) for name in ("edit", "exit")]
+    assert {reply.status_code for reply in replies} == {404}
+    assert {reply.json()["error"]["message"][:9] for reply in replies} == {"no tool '"}
+
+
+@pytest.mark.row("T8")
+def test_one_call_too_many_is_told_when_to_come_back(make_site: Any) -> None:
+    site = make_site(rate_limit=RateLimitSettings(read_per_minute=2))
+    site.add_user()
+    headers = site.token()
+    statuses = [site.client.post("/v1/tools/ping", headers=headers).status_code for _ in range(2)]
+    reply = site.client.post("/v1/tools/ping", headers=headers)
+    assert (*statuses, reply.status_code) == (200, 200, 429)
+    assert 1 <= int(reply.headers["retry-after"]) <= 60
+    assert reply.json()["error"]["retry_after_s"] == int(reply.headers["retry-after"])
+
+
+@pytest.mark.row("T8")
+def test_a_call_that_there_is_no_room_for_is_refused_at_once_and_noted(local: Any) -> None:
+    local.service.workers.in_flight = 1_000_000
+    reply = local.client.post("/v1/tools/ping")
+    assert reply.status_code == 503
+    assert reply.headers["retry-after"] == "1"
+    assert local.last_note().outcome is Outcome.OVERLOADED
+
+
+def test_while_the_catalogues_load_a_call_without_room_is_refused_without_waiting_for_them(local: Any) -> None:
+    local.service.workers.in_flight = 1_000_000
+    local.service.phase.is_loaded = False
+    assert local.client.post("/v1/tools/ping").status_code == 503
+    assert local.notes.entries == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"Content-Type": "text/plain"}, b"{}"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b"query=x"),
+        ({"Content-Type": "application/json; charset=latin-1"}, b"{}"),
+        ({}, b"{}"),
+    ],
+)
+def test_a_body_that_is_not_said_to_be_json_is_refused(local: Any, headers: dict[str, str], body: bytes) -> None:
+    reply = local.client.post("/v1/tools/ping", content=body, headers=headers)
+    assert reply.status_code == 415
+    assert "Content-Type: application/json" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "Application/JSON;charset=UTF-8"])
+def test_json_may_say_that_it_is_utf_8(local: Any, content_type: str) -> None:
+    reply = local.client.post("/v1/tools/ping", content=b"{}", headers={"Content-Type": content_type})
+    assert reply.status_code == 200
+
+
+@pytest.mark.row("T8")
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[]", "must be a JSON object"),
+        (b"null", "must be a JSON object"),
+        (b'{"query": "a", "query": "b"}', "the key 'query' twice"),
+        (b'{"a": {"b": 1, "b": 2}}', "the key 'b' twice"),
+        (b'{"limit": NaN}', "NaN"),
+        (b'{"limit": 1e999}', "too large"),
+        (b'{"limit": ' + b"9" * 5000 + b"}", "too long"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"query": "\xff"}', "UTF-8"),
+        (b'{"query": "\\ud83d"}', "surrogate"),
+    ],
+)
+def test_a_body_that_could_be_read_in_two_ways_or_in_none_is_refused(local: Any, body: bytes, says: str) -> None:
+    reply = local.client.post("/v1/tools/search", content=body, headers={"Content-Type": "application/json"})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "invalid_input"
+    assert says in reply.json()["error"]["message"]
+
+
+def test_a_whole_surrogate_pair_is_a_character(local: Any) -> None:
+    body = b'{"query": "\\ud83d\\ude00"}'
+    reply = local.client.post("/v1/tools/search", content=body, headers={"Content-Type": "application/json"})
+    assert reply.json()["results"][0]["title"] == "😀"
+
+
+def test_a_large_body_is_read_as_a_small_one_is(local: Any) -> None:
+    query = "x" * 100_000
+    assert local.client.post("/v1/tools/search", json={"query": query}).json()["results"][0]["title"] == query
+    doubled = b'{"query": "%s", "query": ""}' % query.encode()
+    reply = local.client.post("/v1/tools/search", content=doubled, headers={"Content-Type": "application/json"})
+    assert (reply.status_code, "twice" in reply.text) == (400, True)
+
+
+def test_other_methods_are_not_for_tools(local: Any) -> None:
+    reply = local.client.get("/v1/tools/search")
+    assert reply.status_code == 405
+    assert reply.headers["allow"] == "POST"
+
+
+def test_tools_are_listed_as_over_mcp_and_only_those_that_may_be_called(site: Any) -> None:
+    reply = site.client.get("/v1/tools", headers=site.token())
+    tools = reply.json()["tools"]
+    assert [tool["name"] for tool in tools] == ["away", "bug", "filter", "ping", "search"]
+    assert set(tools[-1]) == {"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
+    assert tools[-1]["annotations"] == {"readOnlyHint": True}
+    assert "private" in reply.headers["cache-control"]
+
+
+def test_nothing_is_for_callers_who_are_not_known(site: Any) -> None:
+    for method, path in (("GET", "/v1/tools"), ("POST", "/v1/tools/ping"), ("GET", "/v1/resources")):
+        for headers in ({}, {"Authorization": "Bearer pnk_t_wrong"}, {"Authorization": "Basic YTpi"}):
+            reply = site.client.request(method, path, headers=headers)
+            assert reply.status_code == 401
+            assert reply.headers["www-authenticate"].startswith("Bearer ")
+
+
+def test_resources_come_in_pages(local: Any) -> None:
+    first = local.client.get("/v1/resources").json()
+    rest = local.client.get("/v1/resources", params={"cursor": first["nextCursor"]}).json()
+    assert (len(first["resources"]), len(rest["resources"])) == (200, 5)
+    assert first["resources"][0] == {
+        "uri": "notes://000",
+        "name": "0",
+        "title": "A note",
+        "mimeType": "text/plain",
+    }
+    assert "nextCursor" not in rest
+    assert local.client.get("/v1/resources?cursor=x").status_code == 400
+    assert local.client.get("/v1/resources?cursor=1&cursor=2").status_code == 400
+
+
+def test_templates_are_listed(local: Any) -> None:
+    (template,) = local.client.get("/v1/resource-templates").json()["resourceTemplates"]
+    assert template["uriTemplate"] == "notes://{name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type", "is_downloaded"),
+    [
+        ("plain", "text/plain; charset=utf-8", False),
+        ("picture", "image/png", False),
+        ("page", "text/html; charset=utf-8", True),
+        ("drawing", "image/svg+xml; charset=utf-8", True),
+        ("strange", "application/octet-stream", True),
+    ],
+)
+def test_a_resource_has_its_own_type_and_nothing_that_could_run_is_shown(
+    local: Any, name: str, content_type: str, is_downloaded: bool
+) -> None:
+    reply = local.client.get("/v1/resources/read", params={"uri": f"notes://{name}"})
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == content_type
+    assert (reply.headers.get("content-disposition") == "attachment") is is_downloaded
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in reply.headers["content-security-policy"]
+    assert "set-cookie" not in reply.headers
+
+
+def test_a_text_comes_as_utf_8_and_bytes_as_they_are(local: Any) -> None:
+    read = local.client.get
+    assert read("/v1/resources/read?uri=notes://plain").content.decode() == "grüße"
+    assert read("/v1/resources/read?uri=notes://picture").content == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("", 400), ("?uri=", 400), ("?uri=a&uri=b", 400), ("?uri=notes://z", 404)]
+)
+def test_an_address_that_is_missing_or_unknown_is_told_so(local: Any, query: str, status: int) -> None:
+    assert local.client.get(f"/v1/resources/read{query}").status_code == status
