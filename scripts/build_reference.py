@@ -87,7 +87,7 @@ def settings_page() -> str:
     top = [one for one in dataclasses.fields(settings.Settings) if not dataclasses.is_dataclass(one.default)]
     meanings = attribute_docs(settings.Settings)
     rows = [_setting_row("", one, {**variables, ("", "home"): "PINAKES_HOME"}, meanings) for one in top]
-    sections = {"embedding": settings.EmbeddingSettings, "rerank": settings.RerankSettings}
+    sections = settings.SECTIONS
     parts = [
         f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
         "A variable that is empty counts as not set. A key that is not known is refused.",
@@ -114,8 +114,8 @@ def errors_page() -> str:
             "A foreseen failure is one line on standard error, beginning with `pinakes:`, and an exit code. A tool's "
             "answer has `isError` and a text that begins with the code. The exit code 0 means success.",
             _table(("code", "exit code", "HTTP status", "meaning"), rows),
-            "Besides these: 1 when `pinakes doctor` finds something wrong, or when the program has a bug, which shows "
-            "as a traceback; 2 when a command line is not understood.",
+            "Besides these: 1 when `pinakes doctor` or `pinakes audit verify` finds something wrong, or when the "
+            "program has a bug, which shows as a traceback; 2 when a command line is not understood.",
         ],
     )
 

@@ -17,6 +17,7 @@ from mcp.server import Server
 from pinakes import errors
 from pinakes.cli.main import COMMANDS, cli
 from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 
 FOLDER = Path(__file__).parent
@@ -49,7 +50,7 @@ async def received_tools(server: Server[Any], mode: str) -> list[dict[str, Any]]
 
 @pytest.mark.row("A13")
 def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callable[[str, str], None]) -> None:
-    server = build_server(lambda: plain.gate, LOCAL_USER)
+    server = build_server(lambda: plain.gate, always(LOCAL_USER))
     tools = anyio.run(received_tools, server, "legacy")
     assert anyio.run(received_tools, server, "2026-07-28") == tools
     assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_TOOL_LIST
@@ -60,7 +61,7 @@ def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callab
 def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
     whole: Any, require_golden: Callable[[str, str], None]
 ) -> None:
-    server = build_server(lambda: whole.gate, LOCAL_USER)
+    server = build_server(lambda: whole.gate, always(LOCAL_USER))
     tools = anyio.run(received_tools, server, "2026-07-28")
     assert [tool["name"] for tool in tools] == sorted(tool["name"] for tool in tools)
     assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_WHOLE_LIST

@@ -7,9 +7,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 NUMBERS = {
     "A": set(range(1, 15)) - {11},
-    "T": {1, 2, 3, 4, 9, 10},
+    "T": {1, 2, 3, 4, 5, 6, 8, 9, 10, 11},
     "J": set(range(1, 11)),
     "P": set(range(1, 9)),
+    "Z": {1, 2, 3, 12, 13, 14},
     "N": {1, 9},
 }
 ROWS = {f"{letter}{number}" for letter, numbers in NUMBERS.items() for number in numbers}

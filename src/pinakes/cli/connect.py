@@ -2,7 +2,9 @@
 
 import gc
 import importlib
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,10 +14,13 @@ from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config
 from pinakes.cli.json_output import print_json
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
-from pinakes.gate.gate import Gate
-from pinakes.settings import load_settings
+from pinakes.gate.gate import Gate, Limiter, Observer
+from pinakes.settings import Settings, load_settings
 
 STDIO_MODULE = "pinakes.serve.stdio"
+HTTP_MODULE = "pinakes.cli.host"
+CONTROL_MODULE = "pinakes.control.control"
+"""Heavy, and loaded by those who need them."""
 
 
 @click.command("serve")
@@ -27,23 +32,61 @@ STDIO_MODULE = "pinakes.serve.stdio"
     show_default=True,
     help="The catalogues' own tools (seed), search, fetch, similar and browse over all (generic), or both (all).",
 )
-def serve_command(catalogues: tuple[str, ...], tools: str) -> None:
+@click.option("--http", "over_http", is_flag=True, help="Serve over the network: HTTP, SSE, WebSocket, REST, a page.")
+@click.option("--host", help="With --http: the address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), help="With --http: the port; 0 takes a free one.  [default: 8080]"
+)
+@click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must say who they are.")
+@click.option("--mcp-enabled/--no-mcp-enabled", default=None, help="With --http: MCP beside REST, or REST alone.")
+def serve_command(
+    catalogues: tuple[str, ...],
+    tools: str,
+    over_http: bool,
+    host: str | None,
+    port: int | None,
+    accounts: bool | None,
+    mcp_enabled: bool | None,
+) -> None:
     """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
+
+    With --http it is a server for many on one port, with accounts: the first start makes the first one.
 
     The generic tools are there when there is more than one catalogue, or one without tools of its own.
     """
+    given = {
+        ("server", "host"): host,
+        ("server", "port"): port,
+        ("server", "accounts"): accounts,
+        ("mcp", "enabled"): mcp_enabled,
+    }
+    flags = {place: value for place, value in given.items() if value is not None}
+    if flags and not over_http:
+        raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
     gc.disable()  # until everything is loaded: nothing of it is garbage, and looking takes a tenth of the start
-    settings = load_settings()
+    settings = load_settings(flags=flags)
     app = App(settings)
     for name in catalogues:
         app.library.get_installed(name)
     if not app.library.list_installed():
         raise NotFoundError("the library is empty; run: pinakes init")
+    load = partial(_load, app, catalogues, ToolChoice(tools))
+    if over_http:
+        importlib.import_module(HTTP_MODULE).host(app, settings, load)
+    else:
+        _serve_stdio(app, settings, load)
+
+
+def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> None:
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
+    control = importlib.import_module(CONTROL_MODULE).Control.open(settings) if settings.is_shared else None
+    observers = [control.audit] if control else []
+    close = control.close if control else lambda: None
     with ThreadPoolExecutor(max_workers=1) as loader:
-        gate = loader.submit(_load, app, catalogues, ToolChoice(tools))
+        gate = loader.submit(load, None, observers)
         stdio = importlib.import_module(STDIO_MODULE)
-        stdio.serve_stdio(gate.result, log_level=settings.log_level)
+        stdio.serve_stdio(gate.result, log_level=settings.log_level, at_end=close)
+    close()
     app.close()
 
 
@@ -75,13 +118,15 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
     click.echo(f"written: {path}; restart {client} to use it")
 
 
-def _load(app: App, names: tuple[str, ...], tools: ToolChoice) -> Gate:
+def _load(
+    app: App, names: tuple[str, ...], tools: ToolChoice, limiter: Limiter | None, observers: Sequence[Observer]
+) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
-    gate = app.build_gate(names, tools=tools)
+    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers)
     for spec_name, shared in app.sharing_tools(names).items():
         others = ", ".join(shared[1:])
         click.echo(f"pinakes: the {spec_name} tools ask '{shared[0]}' only; ask {others} by search and fetch", err=True)
-    if problem := _warm_up(app.embedder):
+    if problem := _warm_up(app.query_embedder):
         click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()
     gc.enable()

@@ -4,15 +4,17 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
     """Print a table as wide as the terminal."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+    heading = None if title is None else Text(title)
+    table = Table(title=heading, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for name in headings:
+        table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(Text(str(cell)) for cell in row))  # as it is: brackets in it are no markup
     Console(soft_wrap=False).print(table)
 
 

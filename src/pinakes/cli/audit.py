@@ -1,0 +1,169 @@
+"""`audit tail|verify`: what was done, by whom, and whether the record of it is whole."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import click
+import orjson
+
+from pinakes.cli.control import find_control, moment, open_control, print_rows, printable
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.tables import shortened
+from pinakes.control.audit import MOST_LISTED, AuditLog, AuditReport, AuditRow
+from pinakes.control.names import fold_name
+from pinakes.errors import StorageError
+from pinakes.model.audit import Outcome
+
+LOOK_EVERY_S = 1.0
+SHOWN_LENGTH = 60
+
+ReadRows = Callable[..., list[AuditRow]]
+
+
+@click.group("audit")
+def audit_command() -> None:
+    """Show and check the audit: every call and every change of an account.
+
+    It is kept once there are accounts.
+    """
+
+
+@audit_command.command("tail")
+@click.option(
+    "-n", "count", default=20, show_default=True, type=click.IntRange(1, MOST_LISTED), help="How many rows at most."
+)
+@click.option("--user", "user_name", metavar="NAME", help="Only what this user did; local is who is at the machine.")
+@click.option("--operation", help="Only this operation, such as tools/call or account/login.")
+@click.option(
+    "--outcome",
+    type=click.Choice([str(outcome) for outcome in Outcome], case_sensitive=False),
+    help="Only what ended so.",
+)
+@click.option("--follow", is_flag=True, help="Go on with what is noted from now on, a line each, until Ctrl-C.")
+@json_option
+def tail_command(
+    count: int, user_name: str | None, operation: str | None, outcome: str | None, follow: bool, as_json: bool
+) -> None:
+    """Show the last rows of the audit, the newest at the end.
+
+    With --json and --follow, each row is one line of JSON.
+
+    Example: pinakes audit tail -n 50 --user ada --outcome refused
+    """
+    if follow:
+        _follow(count, user_name, operation, outcome, as_json=as_json)
+        return
+    with find_control() as control:
+        read = None if control is None else _reader(control.audit, user_name, operation, outcome)
+        rows = [] if read is None else read(limit=count)
+    if as_json:
+        print_json([_fields(row) for row in rows])
+    elif rows:
+        print_rows(("row", "at", "who", "via", "operation", "target", "outcome"), [_cells(row) for row in rows])
+    else:
+        click.echo("nothing like that has been noted")
+
+
+@audit_command.command("verify")
+@click.option("--expect", metavar="NUMBER:HASH", help="A head that was printed before: it must still be there.")
+@json_option
+@click.pass_context
+def verify_command(ctx: click.Context, expect: str | None, as_json: bool) -> None:
+    """Check that every row is as it was written.
+
+    When one is not, or is missing, the first such row is named, and the exit code is 1.
+
+    The head stands for every row up to the last. Keep it elsewhere: given as --expect later, it shows that not even
+    the whole audit was written anew.
+
+    Example: pinakes audit verify --expect 214:9c1f…
+    """
+    with open_control() as control, _strange_values("it cannot be checked further"):
+        report = control.audit.verify(expect=expect)
+    if as_json:
+        print_json({"whole": report.first_problem is None, **asdict(report)})
+    else:
+        _print_report(report)
+    if report.first_problem is not None:
+        ctx.exit(1)
+
+
+def follow_rows(read: ReadRows, *, after: int, wait: Callable[[], None], show: Callable[[AuditRow], None]) -> None:
+    """Show what is noted after a row, as it comes, until interrupted."""
+    while True:
+        wait()
+        for row in read(limit=MOST_LISTED, after=after):
+            show(row)
+            after = row.number
+
+
+def wait_a_second() -> None:
+    """Wait until it is time to look again."""
+    time.sleep(LOOK_EVERY_S)
+
+
+def _follow(count: int, user_name: str | None, operation: str | None, outcome: str | None, *, as_json: bool) -> None:
+    show = _print_json_line if as_json else _print_line
+    try:
+        with open_control() as control:
+            read = _reader(control.audit, user_name, operation, outcome)
+            rows = read(limit=count)
+            for row in rows:
+                show(row)
+            follow_rows(read, after=rows[-1].number if rows else 0, wait=wait_a_second, show=show)
+    except KeyboardInterrupt:
+        return  # the way to end it
+
+
+def _reader(audit: AuditLog, user_name: str | None, operation: str | None, outcome: str | None) -> ReadRows:
+    """Return what reads the rows that are wanted."""
+    principal = None if user_name is None else fold_name(user_name)
+    return partial(_read, audit, principal=principal, operation=operation, outcome=outcome)
+
+
+def _read(audit: AuditLog, **wanted: Any) -> list[AuditRow]:
+    with _strange_values("find the row: pinakes audit verify"):
+        return audit.tail(**wanted)
+
+
+@contextmanager
+def _strange_values(advice: str) -> Iterator[None]:
+    """Say so where the audit has a value that Pinakes never writes, such as a text in place of a number."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise StorageError(f"the audit has a value that Pinakes did not write ({error}); {advice}") from error
+
+
+def _fields(row: AuditRow) -> dict[str, Any]:
+    return {"number": row.number, **asdict(row)}
+
+
+def _cells(row: AuditRow) -> Sequence[object]:
+    """Return a row for people; JSON has all of it."""
+    target = shortened(row.target, SHOWN_LENGTH)
+    return row.number, moment(row.at), row.principal, row.via, row.operation, target, row.outcome
+
+
+def _print_line(row: AuditRow) -> None:
+    parameters = shortened(orjson.dumps(row.parameters, default=str).decode(), SHOWN_LENGTH)
+    cells = (*_cells(row), row.error_code or "", f"{row.duration_ms:.0f} ms", parameters)
+    click.echo("  ".join(printable(cell) for cell in cells if cell != ""))
+
+
+def _print_json_line(row: AuditRow) -> None:
+    click.echo(orjson.dumps(_fields(row), default=str))
+
+
+def _print_report(report: AuditReport) -> None:
+    if report.first_problem is not None:
+        click.echo(f"{report.rows} rows are as they were written")
+        click.echo(f"pinakes: the audit is not whole: {report.first_problem}", err=True)
+        return
+    click.echo(f"{report.rows} rows, all as they were written")
+    click.echo(f"head: {report.head}")
+    click.echo("keep the head elsewhere, to check against it later: pinakes audit verify --expect HEAD", err=True)

@@ -1,0 +1,72 @@
+"""`serve --http`: the library for many, with accounts, limits and an audit."""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import click
+
+from pinakes.app import App
+from pinakes.control.control import Control
+from pinakes.gate.gate import Gate, Limiter, Observer
+from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.serve import require_may_listen, serve_http
+from pinakes.serve.logs import CallLog, set_up_logging
+from pinakes.settings import Settings
+
+Load = Callable[[Limiter | None, list[Observer]], Gate]
+
+
+def host(app: App, settings: Settings, load: Load) -> None:
+    """Serve over the network; `load` makes the gate while the server listens already."""
+    require_may_listen(settings.server)
+    set_up_logging(level=settings.log_level, form=settings.server.log_format)
+    control = Control.open(settings) if settings.server.accounts else None
+    metrics = Metrics()
+    observers: list[Observer] = [metrics, CallLog()]
+    if control:
+        observers.insert(0, control.audit)
+        _tell_first_admin(control)
+    loader = ThreadPoolExecutor(1, "loader")
+    try:
+        gate: Future[Gate] = loader.submit(load, control.limiter if control else None, observers)
+        serve_http(
+            gate,
+            settings=settings,
+            control=control,
+            metrics=metrics,
+            find_problems=lambda: _problems(app, gate),
+            on_listening=lambda address: _tell_address(address, settings),
+        )
+    finally:
+        loader.shutdown(wait=False, cancel_futures=True)
+        if control:
+            control.close()
+        app.close()
+
+
+def _tell_first_admin(control: Control) -> None:
+    """Where nobody has an account yet, make the first and say its secret, this once."""
+    secret = control.accounts.create_first_admin()
+    if secret is None:
+        return
+    click.echo(
+        "pinakes: this is the first start, so there is a first user now:\n"
+        f"    user      admin\n    password  {secret}\n"
+        "  The password works once, to log in and choose your own; it is not shown again.\n"
+        "  Or make a token for a client:  pinakes token add laptop --user admin",
+        err=True,
+    )
+
+
+def _tell_address(address: str, settings: Settings) -> None:
+    whom = "accounts are on" if settings.server.accounts else "no accounts: whoever reaches it is the local user"
+    click.echo(f"pinakes: serving at {address} ({whom}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
+    sys.stderr.flush()
+
+
+def _problems(app: App, gate: "Future[Gate]") -> dict[str, str]:
+    """Return what is degraded and why, by part."""
+    if not gate.done() or gate.exception() is not None:
+        return {}
+    return app.problems()

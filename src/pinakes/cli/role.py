@@ -1,0 +1,124 @@
+"""`role list|add|delete`: what those who have a role may do, and how often."""
+
+from functools import partial
+from typing import Any
+
+import click
+
+from pinakes.cli.control import (
+    NO_ACCOUNTS,
+    find_control,
+    listed,
+    make_control,
+    open_control,
+    perform,
+    permission,
+    print_rows,
+)
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.control.accounts import MOST_A_MINUTE, Role
+from pinakes.model.principal import LOCAL_USER, Action, Quotas
+from pinakes.settings import RateLimitSettings, load_settings
+
+CALLS = click.IntRange(0, MOST_A_MINUTE)
+AS_CONFIGURED = ("as configured",) * 3
+
+
+@click.group("role")
+def role_command() -> None:
+    """Add, list and delete roles: permissions with a name, which users have.
+
+    The roles user, agent, editor and admin are built in. To give a user a role: pinakes user role NAME ROLE
+    """
+
+
+@role_command.command("list")
+@json_option
+def list_roles_command(as_json: bool) -> None:
+    """List the roles.
+
+    What each allows, and how many calls a minute.
+
+    Example: pinakes role list
+    """
+    with find_control() as control:
+        roles = control.accounts.list_roles() if control else []
+    if as_json:
+        print_json([_fields(role) for role in roles])
+    elif roles:
+        headings = ("name", "permissions", "reads a minute", "writes", "SQL")
+        print_rows(headings, [(role.name, listed(role.actions), *_limits(role)) for role in roles])
+    else:
+        click.echo(NO_ACCOUNTS)
+
+
+@role_command.command("add")
+@click.argument("name")
+@click.option(
+    "--allow", "allowed", multiple=True, required=True, type=permission, help="What it allows; can be repeated."
+)
+@click.option("--read-per-minute", "read", type=CALLS, metavar="N", help="Searches, look-ups, resources.")
+@click.option("--write-per-minute", "write", type=CALLS, metavar="N", help="Everything that changes something.")
+@click.option("--sql-per-minute", "sql", type=CALLS, metavar="N", help="debug.sql.")
+@json_option
+def add_role_command(
+    name: str, allowed: tuple[Action, ...], read: int | None, write: int | None, sql: int | None, as_json: bool
+) -> None:
+    """Make the role NAME.
+
+    Without limits of its own, those of the settings hold, whatever they are at the time. When some are given, the
+    others are taken from the settings now. 0 refuses every such call.
+
+    Example: pinakes role add reader --allow AccessCatalog
+    """
+    quotas = _quotas(read, write, sql, load_settings().rate_limit)
+    with make_control() as control:
+        work = partial(control.accounts.create_role, LOCAL_USER, name, allowed, quotas)
+        noted = {"allow": list(allowed), "quotas": _quota_fields(quotas)}
+        role = perform(control, "create_role", name.lower(), noted, work)
+    if as_json:
+        print_json(_fields(role))
+    else:
+        click.echo(f"role '{role.name}' added; it allows: {listed(role.actions)}")
+
+
+@role_command.command("delete")
+@click.argument("name")
+@json_option
+def delete_role_command(name: str, as_json: bool) -> None:
+    """Take the role NAME away.
+
+    Nobody may have it any more. Those that are built in stay.
+
+    Example: pinakes role delete reader
+    """
+    with open_control() as control:
+        perform(control, "delete_role", name.lower(), {}, partial(control.accounts.delete_role, LOCAL_USER, name))
+    if as_json:
+        print_json({"deleted": name.lower()})
+    else:
+        click.echo(f"role '{name.lower()}' deleted")
+
+
+def _quotas(read: int | None, write: int | None, sql: int | None, usual: RateLimitSettings) -> Quotas | None:
+    """Return the limits that were given, with the usual ones for the rest; None where none was."""
+    if read is None and write is None and sql is None:
+        return None
+    return Quotas(
+        read=usual.read_per_minute if read is None else read,
+        write=usual.write_per_minute if write is None else write,
+        sql=usual.sql_per_minute if sql is None else sql,
+    )
+
+
+def _quota_fields(quotas: Quotas | None) -> dict[str, int] | None:
+    return None if quotas is None else {"read": quotas.read, "write": quotas.write, "sql": quotas.sql}
+
+
+def _fields(role: Role) -> dict[str, Any]:
+    return {"name": role.name, "permissions": sorted(role.actions), "per_minute": _quota_fields(role.quotas)}
+
+
+def _limits(role: Role) -> tuple[object, ...]:
+    quotas = role.quotas
+    return AS_CONFIGURED if quotas is None else (quotas.read, quotas.write, quotas.sql)

@@ -1,0 +1,230 @@
+"""`token add|list|revoke`: secrets by which programs come in as a user."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import click
+
+from pinakes.app import App
+from pinakes.cli.control import (
+    NO_ACCOUNTS,
+    find_control,
+    listed,
+    moment,
+    open_control,
+    perform,
+    permission,
+    print_rows,
+    printable,
+)
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.user import iter_users
+from pinakes.control.control import Control
+from pinakes.control.credentials import Credential, is_of_ours
+from pinakes.control.moments import utc_now
+from pinakes.control.names import fold_name
+from pinakes.errors import InputError, NotFoundError
+from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.settings import load_settings
+
+UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1)}
+LIFETIME_FORM = re.compile(r"([0-9]{1,6})([dh])")
+FOREVER = "never"
+VALID = "valid"
+
+
+def lifetime(text: str) -> timedelta | None:
+    """Return how long something lasts, None for ever; refuse what is no time."""
+    folded = text.strip().lower()
+    if folded == FOREVER:
+        return None
+    form = LIFETIME_FORM.fullmatch(folded)
+    if form is None:
+        raise InputError(f"--expires {text[:80]!r} is no time to last: write 90d, 12h or {FOREVER}")
+    return int(form[1]) * UNITS[form[2]]
+
+
+@click.group("token")
+def token_command() -> None:
+    """Make, list and revoke tokens, by which programs come in as a user.
+
+    A client sends a token as "Authorization: Bearer TOKEN".
+    """
+
+
+@token_command.command("add")
+@click.argument("name")
+@click.option("--user", "user_name", required=True, metavar="NAME", help="Whose token it is.")
+@click.option(
+    "--scope", "scopes", multiple=True, type=permission, help="Confine it to this permission; can be repeated."
+)
+@click.option("--catalogue", "catalogues", multiple=True, help="Confine it to this catalogue; can be repeated.")
+@click.option(
+    "--expires",
+    "expires_in",
+    type=lifetime,
+    default="90d",
+    show_default=True,
+    metavar="90d|12h|never",
+    help="How long it lasts: days, hours, or until it is revoked.",
+)
+@json_option
+def add_token_command(
+    name: str,
+    user_name: str,
+    scopes: tuple[Action, ...],
+    catalogues: tuple[str, ...],
+    expires_in: timedelta | None,
+    as_json: bool,
+) -> None:
+    """Make a token called NAME, and print its secret.
+
+    The secret stands alone on standard output, everything else on standard error; it is not shown again. Without
+    --scope it may do whatever its user may, now and later; without --catalogue it sees whichever catalogues they see.
+
+    Example: pinakes token add laptop --user ada --scope AccessCatalog
+    """
+    _require_installed(catalogues)
+    with open_control() as control:
+        noted: dict[str, Any] = {
+            "user": fold_name(user_name),
+            "scopes": list(scopes) or None,
+            "catalogues": list(catalogues) or None,
+            "lasts": FOREVER if expires_in is None else f"{expires_in / UNITS['h']:g} h",
+        }
+
+        def work() -> tuple[str, Credential]:
+            secret, credential = control.credentials.issue_token(
+                LOCAL_USER,
+                user_name,
+                name=name,
+                scopes=scopes or None,
+                catalogues=catalogues or None,
+                expires_in=expires_in,
+            )
+            noted["id"] = credential.id
+            return secret, credential
+
+        secret, credential = perform(control, "create_token", name, noted, work)
+    if as_json:
+        print_json({**_fields(credential, at=utc_now()), "secret": secret})
+        return
+    click.echo(_described(credential), err=True)
+    click.echo("this is its secret; it is not shown again:", err=True)
+    click.echo(secret)
+
+
+@token_command.command("list")
+@click.option("--user", "user_name", metavar="NAME", help="Only those of this user.")
+@click.option("--sessions", is_flag=True, help="Those that logins gave as well.")
+@json_option
+def list_tokens_command(user_name: str | None, sessions: bool, as_json: bool) -> None:
+    """List tokens, also those that are over.
+
+    Example: pinakes token list --user ada
+    """
+    with find_control() as control:
+        found = [] if control is None else _credentials(control, user_name)
+    shown = [one for one in found if sessions or one.kind == "token"]
+    now = utc_now()
+    if as_json:
+        print_json([_fields(one, at=now) for one in shown])
+    elif shown:
+        headings = ("id", "user", "name", "permissions", "catalogues", "ends", "last used")
+        print_rows(headings, [_row(one, at=now) for one in shown])
+    else:
+        click.echo("there are no tokens" if control else NO_ACCOUNTS)
+
+
+@token_command.command("revoke")
+@click.argument("token_id", metavar="ID")
+@json_option
+def revoke_token_command(token_id: str, as_json: bool) -> None:
+    """End the token or session ID, for good.
+
+    A secret that has leaked can be given in place of its id.
+
+    Example: pinakes token revoke 3f9c2a7be410
+    """
+    with open_control() as control:
+        known_id = _id_of(control, token_id)
+        work = partial(control.credentials.revoke, LOCAL_USER, known_id)
+        perform(control, "revoke_token", known_id, {}, work)
+    if as_json:
+        print_json({"revoked": known_id})
+    else:
+        click.echo(f"'{known_id}' is revoked")
+
+
+def _id_of(control: Control, given: str) -> str:
+    """Return the id of a token; of a secret, that of whose it is, so that no secret is repeated or noted."""
+    if not is_of_ours(given):
+        return given
+    found = control.credentials.find(given)
+    if found is None:
+        raise NotFoundError("no session or token with this secret is valid: it is revoked, over, or not from here")
+    return found[0].id
+
+
+def _require_installed(catalogues: Sequence[str]) -> None:
+    library = App(load_settings()).library
+    for name in catalogues:
+        library.get_installed(name)
+
+
+def _credentials(control: Control, user_name: str | None) -> list[Credential]:
+    """Return the sessions and tokens of one user, or of all by their names."""
+    names = [user.name for user in iter_users(control.accounts)] if user_name is None else [user_name]
+    return [one for name in names for one in control.credentials.list_of(name)]
+
+
+def _state(credential: Credential, *, at: datetime) -> str:
+    if credential.revoked:
+        return "revoked"
+    return VALID if credential.expires_at is None or credential.expires_at > at else "over"
+
+
+def _fields(credential: Credential, *, at: datetime) -> dict[str, Any]:
+    return {
+        "id": credential.id,
+        "kind": credential.kind,
+        "user": credential.user,
+        "name": credential.name,
+        "scopes": None if credential.scopes is None else sorted(credential.scopes),
+        "catalogues": None if credential.catalogues is None else sorted(credential.catalogues),
+        "created_at": credential.created_at,
+        "expires_at": credential.expires_at,
+        "last_used_at": credential.last_used_at,
+        "state": _state(credential, at=at),
+    }
+
+
+def _end(credential: Credential, *, at: datetime) -> str:
+    """Return the day on which a token ends, or why it is over."""
+    state = _state(credential, at=at)
+    if state != VALID:
+        return state
+    return FOREVER if credential.expires_at is None else str(credential.expires_at.date())
+
+
+def _row(credential: Credential, *, at: datetime) -> tuple[str, ...]:
+    return (
+        credential.id,
+        credential.user,
+        credential.name or f"({credential.kind})",
+        "all" if credential.scopes is None else listed(credential.scopes),
+        "all" if credential.catalogues is None else listed(credential.catalogues),
+        _end(credential, at=at),
+        "never" if credential.last_used_at is None else str(credential.last_used_at.date()),
+    )
+
+
+def _described(credential: Credential) -> str:
+    """Return in a line what a token is for."""
+    may = f"what '{credential.user}' may" if credential.scopes is None else listed(credential.scopes)
+    sees = "the catalogues they see" if credential.catalogues is None else listed(credential.catalogues)
+    name = printable(credential.name)
+    return f"token '{name}' ({credential.id}): may do {may}; for {sees}; ends {moment(credential.expires_at)}"

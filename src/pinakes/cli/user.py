@@ -1,0 +1,361 @@
+"""`user list|show|add|passwd|role|grant|revoke|disable|enable|delete`: who has an account, and what they may do."""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from pinakes.cli.control import (
+    NO_ACCOUNTS,
+    find_control,
+    listed,
+    make_control,
+    moment,
+    open_control,
+    perform,
+    permission,
+    print_rows,
+)
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.control.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.control import Control
+from pinakes.control.names import fold_name
+from pinakes.errors import InputError, InterruptedByUser
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+
+PAGE = 1000
+LOGIN_BY_PASSWORD = "password"
+LOGIN_ONCE = "one-time secret"
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def secret_options(command: CommandT) -> CommandT:
+    """Give a command the ways to take a password."""
+    stdin_help = "Read the password from standard input, as one line."
+    once_help = "Print a secret that logs them in once. The default where there is no terminal to ask at."
+    command = click.option("--one-time", is_flag=True, help=once_help)(command)
+    return click.option("--password-stdin", "from_stdin", is_flag=True, help=stdin_help)(command)
+
+
+@click.group("user")
+def user_command() -> None:
+    """Add, change and list accounts.
+
+    A user may do what their roles allow, and what they are granted besides. There are six permissions: AccessCatalog,
+    EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; and the roles user, agent, editor
+    and admin, beside your own (pinakes role). A server that is running heeds every change within a second.
+    """
+
+
+@user_command.command("list")
+@json_option
+def list_users_command(as_json: bool) -> None:
+    """List the accounts.
+
+    Example: pinakes user list --json
+    """
+    with find_control() as control:
+        users = list(iter_users(control.accounts)) if control else []
+    if as_json:
+        print_json([_fields(user) for user in users])
+    elif users:
+        rows = [(user.name, listed(user.roles), listed(user.actions), _state(user), _login(user)) for user in users]
+        print_rows(("name", "roles", "permissions", "state", "login"), rows)
+    else:
+        click.echo(NO_ACCOUNTS)
+
+
+@user_command.command("show")
+@click.argument("name")
+@json_option
+def show_user_command(name: str, as_json: bool) -> None:
+    """Show the account NAME.
+
+    What they may do and by what, and which catalogues are kept from them.
+
+    Example: pinakes user show ada
+    """
+    with open_control() as control:
+        user = control.accounts.get_user(name)
+        hidden = control.access.hidden_from(user)
+    if as_json:
+        print_json({**_fields(user), "hidden_catalogues": sorted(hidden)})
+        return
+    rows = [
+        ("name", user.name),
+        ("roles", listed(user.roles)),
+        ("granted besides", listed(user.granted)),
+        ("may do", listed(user.actions)),
+        ("kept from them", listed(hidden)),
+        ("state", _state(user)),
+        ("login", _login(user)),
+        ("created", moment(user.created_at)),
+    ]
+    print_rows(("field", "value"), rows)
+
+
+@user_command.command("add")
+@click.argument("name")
+@click.option("--role", "roles", multiple=True, help="A role they have; can be repeated. By default: user.")
+@click.option("--grant", "grants", multiple=True, type=permission, help="A permission besides; can be repeated.")
+@secret_options
+@json_option
+def add_user_command(
+    name: str, roles: tuple[str, ...], grants: tuple[Action, ...], from_stdin: bool, one_time: bool, as_json: bool
+) -> None:
+    """Give somebody the account NAME.
+
+    At a terminal their password is asked for. A one-time secret stands alone on standard output, everything else on
+    standard error.
+
+    Example: pinakes user add ada --role editor --grant ViewAnalytics
+    """
+    password = _find_password(name, from_stdin=from_stdin, one_time=one_time)
+    given = roles or USUAL_ROLES
+    with make_control() as control:
+
+        def work() -> tuple[User, str | None]:
+            user = control.accounts.create_user(LOCAL_USER, name, password=password, roles=given, grants=grants)
+            return user, control.accounts.reset_password(LOCAL_USER, name) if password is None else None
+
+        noted = {"roles": list(given), "grants": list(grants), "login": _way(password)}
+        user, secret = perform(control, "create_user", fold_name(name), noted, work)
+    _report_login(user, secret, f"added; {_rights(user)}", as_json=as_json)
+
+
+@user_command.command("passwd")
+@click.argument("name")
+@secret_options
+@json_option
+def passwd_command(name: str, from_stdin: bool, one_time: bool, as_json: bool) -> None:
+    """Set the password of NAME.
+
+    Or print a secret that logs them in once, in place of it. Their sessions end; their tokens stay.
+
+    Example: pinakes user passwd ada --one-time
+    """
+    with open_control() as control:
+        user = control.accounts.get_user(name)  # before anybody types a password
+        password = _find_password(user.name, from_stdin=from_stdin, one_time=one_time)
+
+        def work() -> str | None:
+            if password is None:
+                return control.accounts.reset_password(LOCAL_USER, name)
+            control.accounts.set_password(LOCAL_USER, name, password)
+            return None
+
+        secret = perform(control, "set_password", fold_name(name), {"login": _way(password)}, work)
+        user = control.accounts.get_user(name)
+    _report_login(user, secret, "has a new password" if secret is None else "has no password any more", as_json=as_json)
+
+
+@user_command.command("role")
+@click.argument("name")
+@click.argument("roles", nargs=-1, required=True)
+@json_option
+def role_of_user_command(name: str, roles: tuple[str, ...], as_json: bool) -> None:
+    """Give NAME these ROLES, in place of those they have.
+
+    Example: pinakes user role ada user editor
+    """
+    with open_control() as control:
+        set_roles = partial(control.accounts.set_roles, LOCAL_USER, name, roles)
+        user = perform(control, "set_roles", fold_name(name), {"roles": list(roles)}, set_roles)
+    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+
+
+@user_command.command("grant")
+@click.argument("name")
+@click.argument("permissions", nargs=-1, required=True, type=permission)
+@json_option
+def grant_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> None:
+    """Let NAME do what PERMISSIONS say, beside what their roles allow.
+
+    Example: pinakes user grant ada ViewAnalytics
+    """
+    with open_control() as control:
+        user = _change_each(control, "grant", control.accounts.grant, name, permissions)
+    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+
+
+@user_command.command("revoke")
+@click.argument("name")
+@click.argument("permissions", nargs=-1, required=True, type=permission)
+@json_option
+def revoke_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> None:
+    """Take PERMISSIONS from NAME that they were granted.
+
+    What a role of theirs allows is not taken away so: change their roles.
+
+    Example: pinakes user revoke ada ViewAnalytics
+    """
+    with open_control() as control:
+        user = _change_each(control, "revoke", control.accounts.revoke, name, permissions)
+    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+
+
+@user_command.command("disable")
+@click.argument("name")
+@json_option
+def disable_command(name: str, as_json: bool) -> None:
+    """Keep NAME out, until they are let in again.
+
+    Their sessions end, and their tokens do not work meanwhile.
+
+    Example: pinakes user disable ada
+    """
+    _set_disabled(name, True, as_json=as_json)
+
+
+@user_command.command("enable")
+@click.argument("name")
+@json_option
+def enable_command(name: str, as_json: bool) -> None:
+    """Let NAME in again.
+
+    Example: pinakes user enable ada
+    """
+    _set_disabled(name, False, as_json=as_json)
+
+
+@user_command.command("delete")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+@json_option
+def delete_user_command(name: str, yes: bool, as_json: bool) -> None:
+    """Take the account NAME away.
+
+    Its sessions and tokens end with it. The audit keeps what they did.
+
+    Example: pinakes user delete ada --yes
+    """
+    with open_control() as control:
+        user = control.accounts.get_user(name)
+        if not yes:
+            _require_agreement(user)
+        perform(control, "delete_user", fold_name(name), {}, partial(control.accounts.delete_user, LOCAL_USER, name))
+    if as_json:
+        print_json({"deleted": user.name})
+    else:
+        click.echo(f"user '{user.name}' deleted")
+
+
+def iter_users(accounts: Accounts) -> Iterator[User]:
+    """Yield every user, by name."""
+    seen = 0
+    while True:
+        page, total = accounts.list_users(offset=seen, limit=PAGE)
+        yield from page
+        seen += len(page)
+        if not page or seen >= total:
+            return
+
+
+def _find_password(name: str, *, from_stdin: bool, one_time: bool) -> str | None:
+    """Return the password that was given or typed; None where a one-time secret is wanted."""
+    if from_stdin and one_time:
+        raise InputError("a password (--password-stdin) or a one-time secret (--one-time), not both")
+    if _is_at_terminal() and not one_time:
+        return str(click.prompt(f"password of {name}", hide_input=True, confirmation_prompt=True, err=True))
+    return _read_password() if from_stdin else None
+
+
+def _read_password() -> str:
+    """Return the one line on standard input."""
+    try:
+        text = "" if sys.stdin is None else sys.stdin.read()
+        text.encode()  # what is no text may come as half characters
+    except UnicodeError:
+        raise InputError("the password on standard input is not text (UTF-8)") from None
+    line = text.removesuffix("\n").removesuffix("\r")
+    if not line or "\n" in line:
+        raise InputError("the password must be one line on standard input, and nothing else")
+    return line
+
+
+def _is_at_terminal() -> bool:
+    """Tell whether there is somebody to ask; standard input may also be closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _way(password: str | None) -> str:
+    """Return how somebody is to log in, as it is noted."""
+    return LOGIN_ONCE if password is None else LOGIN_BY_PASSWORD
+
+
+def _change_each(
+    control: Control,
+    operation: str,
+    change: Callable[[Principal, str, Action], User],
+    name: str,
+    permissions: tuple[Action, ...],
+) -> User:
+    """Make one change after the other, each noted by itself, and return the user after the last."""
+    user = control.accounts.get_user(name)
+    for action in dict.fromkeys(permissions):
+        work = partial(change, LOCAL_USER, name, action)
+        user = perform(control, operation, fold_name(name), {"permission": str(action)}, work)
+    return user
+
+
+def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
+    operation, done = ("disable_user", "disabled") if disabled else ("enable_user", "enabled")
+    with open_control() as control:
+        work = partial(control.accounts.set_disabled, LOCAL_USER, name, disabled)
+        user = perform(control, operation, fold_name(name), {}, work)
+    _report(user, done, as_json=as_json)
+
+
+def _require_agreement(user: User) -> None:
+    if not _is_at_terminal():
+        raise InputError(f"there is nobody to ask whether to delete user '{user.name}'; give --yes to do it")
+    if not click.confirm(f"delete user '{user.name}', with their sessions and tokens?", default=False, err=True):
+        raise InterruptedByUser(f"nothing was deleted; user '{user.name}' is as before")
+
+
+def _report(user: User, done: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(user))
+    else:
+        click.echo(f"user '{user.name}' {done}")
+
+
+def _report_login(user: User, secret: str | None, done: str, *, as_json: bool) -> None:
+    """Say what was done; a one-time secret stands alone on standard output."""
+    if as_json:
+        print_json({**_fields(user), "one_time_secret": secret})
+        return
+    click.echo(f"user '{user.name}' {done}", err=secret is not None)
+    if secret is not None:
+        click.echo("this secret logs them in once, to set a password; it is not shown again:", err=True)
+        click.echo(secret)
+
+
+def _fields(user: User) -> dict[str, Any]:
+    return {
+        "name": user.name,
+        "roles": sorted(user.roles),
+        "granted": sorted(user.granted),
+        "permissions": sorted(user.actions),
+        "disabled": user.disabled,
+        "external": user.external,
+        "has_password": user.has_password,
+        "created_at": user.created_at,
+    }
+
+
+def _rights(user: User) -> str:
+    return f"roles: {listed(user.roles, none='none')}; may do: {listed(user.actions, none='nothing')}"
+
+
+def _state(user: User) -> str:
+    return "disabled" if user.disabled else "enabled"
+
+
+def _login(user: User) -> str:
+    if user.external:
+        return "external issuer"
+    return "password" if user.has_password else "no password"

@@ -1,0 +1,143 @@
+"""`pinakes access`: which catalogues are kept for whom."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.cli.access import access_command
+from pinakes.control.control import Control
+from pinakes.errors import NotFoundError
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("Z3")
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library with the catalogues 'anime' and 'personal', and nobody with an account."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    for name in ("anime", "personal"):
+        (tmp_path / "catalogues" / name).mkdir(parents=True)
+        (tmp_path / "catalogues" / name / "installed.json").write_text('{"spec": "anime"}')
+    return tmp_path
+
+
+@pytest.fixture
+def shared(home: Path, run: Run) -> Path:
+    """The same library with the users ada and bob."""
+    for name in ("ada", "bob"):
+        run(["user", "add", name])
+    return home
+
+
+def hidden_from(home: Path, name: str) -> frozenset[str]:
+    with closing(Control.open(Settings(home=home))) as control:
+        return control.access.hidden_from(control.accounts.get_user(name))
+
+
+def test_a_catalogue_is_everybodys_until_it_is_restricted(home: Path, run: Run) -> None:
+    assert "everybody" in run(["access", "list"]).out
+    rows = run(["access", "list", "--json"]).json
+    assert [(row["catalogue"], row["restricted"]) for row in rows] == [("anime", False), ("personal", False)]
+    assert not (home / "control.sqlite").exists()
+
+
+def test_a_restricted_catalogue_is_hidden_from_everybody_else(shared: Path, run: Run) -> None:
+    run(["user", "role", "bob", "editor"])
+    run(["user", "add", "eve"])
+    ran = run(["access", "restrict", "personal", "--user", "Ada", "--role", "editor"])
+    assert ran.out == "'personal' is for user 'ada', role 'editor', and for those with ServerAdmin\n"
+    assert [hidden_from(shared, name) for name in ("ada", "bob", "eve")] == [set(), set(), {"personal"}]
+    anime, personal = run(["access", "list", "--json"]).json
+    assert anime["restricted"] is False
+    assert personal == {
+        "catalogue": "personal",
+        "restricted": True,
+        "users": ["ada"],
+        "roles": ["editor"],
+        "installed": True,
+    }
+    table = run(["access", "list"]).out
+    assert "ada" in table
+    assert "everybody" in table
+
+
+def test_restricting_again_replaces_whom_it_was_for(shared: Path, run: Run) -> None:
+    run(["access", "restrict", "personal", "--user", "ada"])
+    again = run(["access", "restrict", "personal", "--user", "bob", "--json"]).json
+    assert again["users"] == ["bob"]
+    assert hidden_from(shared, "ada") == {"personal"}
+    assert "for nobody, and for those with ServerAdmin" in run(["access", "restrict", "personal"]).out
+    assert hidden_from(shared, "bob") == {"personal"}
+
+
+def test_a_catalogue_is_opened_again(shared: Path, run: Run) -> None:
+    run(["access", "restrict", "personal"])
+    assert run(["access", "open", "personal"]).out == "'personal' is everybody's\n"
+    assert hidden_from(shared, "ada") == set()
+    run(["access", "restrict", "anime"])
+    assert run(["access", "open", "anime", "--json"]).json == {"opened": "anime"}
+
+
+def test_the_restriction_of_a_catalogue_that_is_gone_is_shown_and_can_be_lifted(shared: Path, run: Run) -> None:
+    run(["access", "restrict", "personal", "--user", "ada"])
+    shutil.rmtree(shared / "catalogues" / "personal")
+    assert "not in the library" in run(["access", "list"]).out
+    assert run(["access", "open", "personal"]).code == 0
+    assert [row["catalogue"] for row in run(["access", "list", "--json"]).json] == ["anime"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["restrict", "anmie"], "did you mean 'anime'?"),
+        (["restrict", "anime", "--user", "adda"], "did you mean 'ada'?"),
+        (["restrict", "anime", "--role", "editr"], "did you mean 'editor'?"),
+        (["open", "anmie"], "did you mean 'anime'?"),
+        (["open", "anime"], "is not restricted"),
+    ],
+)
+def test_what_is_not_there_is_told_on_one_channel_with_its_code(
+    shared: Path, run: Run, arguments: list[str], says: str
+) -> None:
+    ran = run(["access", *arguments])
+    assert (ran.code, ran.out) == (NotFoundError.exit_code, "")
+    assert says in ran.err
+    assert hidden_from(shared, "ada") == set()
+
+
+def test_a_misspelt_catalogue_does_not_make_a_control_database(home: Path, run: Run) -> None:
+    assert run(["access", "restrict", "anmie"]).code == NotFoundError.exit_code
+    assert run(["access", "open", "anime"]).code == NotFoundError.exit_code
+    assert not (home / "control.sqlite").exists()
+
+
+def test_an_empty_library_says_how_to_fill_it(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "new"))
+    assert "pinakes init" in run(["access", "list"]).out
+
+
+@pytest.mark.row("Z13")
+def test_changes_of_access_are_in_the_audit(shared: Path, run: Run) -> None:
+    run(["access", "restrict", "personal", "--user", "ada", "--role", "editor"])
+    run(["access", "open", "personal"])
+    run(["access", "open", "personal"])
+    rows = run(["audit", "tail", "-n", "3", "--json"]).json
+    assert {(row["principal"], row["via"], row["target"]) for row in rows} == {("local", "cli", "personal")}
+    assert [(row["operation"], row["outcome"]) for row in rows] == [
+        ("account/restrict_catalogue", "ok"),
+        ("account/open_catalogue", "ok"),
+        ("account/open_catalogue", "error"),
+    ]
+    assert rows[0]["parameters"] == {"users": ["ada"], "roles": ["editor"]}
+
+
+def test_every_command_has_an_example() -> None:
+    for name, command in access_command.commands.items():
+        assert f"Example: pinakes access {name}" in (command.help or ""), name

@@ -1,0 +1,463 @@
+"""`pinakes user`: accounts, as the owner of the library operates them."""
+
+import io
+import os
+import select
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from pinakes.cli.control import NO_ACCOUNTS
+from pinakes.cli.main import main
+from pinakes.cli.user import user_command
+from pinakes.control.control import Control
+from pinakes.errors import ConflictError, InputError, InterruptedByUser, NotFoundError, StorageError
+from pinakes.model.principal import Action
+from pinakes.settings import Settings
+
+Run = Callable[..., Any]
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is an empty folder."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    return tmp_path
+
+
+class Terminal(io.StringIO):
+    """Somebody at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def at_terminal(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Run a command at a terminal, with the answers to what it asks; return its exit code and what it said."""
+
+    def run_there(arguments: list[str], *answers: str) -> tuple[int, str, str]:
+        coming = iter(answers)
+        capsys.readouterr()
+        monkeypatch.setattr("sys.stdin", Terminal())
+        for kind in ("hidden", "visible"):
+            monkeypatch.setattr(f"click.termui.{kind}_prompt_func", lambda _prompt: next(coming))
+        try:
+            code = int(main(arguments) or 0)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run_there
+
+
+@contextmanager
+def control_of(home: Path) -> Iterator[Control]:
+    with closing(Control.open(Settings(home=home))) as control:
+        yield control
+
+
+def can_log_in(home: Path, name: str, password: str) -> bool:
+    with control_of(home) as control:
+        return control.accounts.check_login(name, password) is not None
+
+
+def audit_rows(home: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(home / "control.sqlite")) as database:
+        columns = "principal, via, operation, target, parameters, outcome, error_code"
+        return database.execute(f"SELECT {columns} FROM audit ORDER BY number").fetchall()
+
+
+def bytes_of(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in home.glob("control.sqlite*"))
+
+
+@pytest.mark.row("Z2")
+def test_a_user_who_was_added_with_a_password_logs_in_with_it(home: Path, run: Run) -> None:
+    ran = run(["user", "add", "Ada", "--password-stdin"], typed=f"{PASSWORD}\n")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "user 'ada' added; roles: user; may do: AccessCatalog\n"
+    assert can_log_in(home, "ada", PASSWORD)
+    assert not can_log_in(home, "ada", f"{PASSWORD}\n")
+
+
+@pytest.mark.row("Z2")
+def test_where_nobody_can_be_asked_a_secret_that_works_once_stands_alone_on_standard_output(
+    home: Path, run: Run
+) -> None:
+    ran = run(["user", "add", "ada"])
+    assert ran.code == 0
+    secret = ran.out.removesuffix("\n")
+    assert len(secret.split()) == 1
+    assert "user 'ada' added" in ran.err
+    assert secret not in ran.err
+    assert can_log_in(home, "ada", secret)
+    assert not can_log_in(home, "ada", secret)
+
+
+def test_for_programs_the_secret_is_a_field(home: Path, run: Run) -> None:
+    made = run(["user", "add", "ada", "--json"]).json
+    assert can_log_in(home, "ada", made["one_time_secret"])
+    typed = run(["user", "add", "bob", "--password-stdin", "--json"], typed=PASSWORD).json
+    assert (typed["name"], typed["has_password"], typed["one_time_secret"]) == ("bob", True, None)
+
+
+@pytest.mark.row("Z2")
+def test_at_a_terminal_the_password_is_asked_for_until_it_is_typed_twice_alike(
+    home: Path, at_terminal: Callable[..., Any]
+) -> None:
+    code, _, err = at_terminal(["user", "add", "ada"], PASSWORD, "correct hoarse", PASSWORD, PASSWORD)
+    assert code == 0
+    assert "do not match" in err
+    assert can_log_in(home, "ada", PASSWORD)
+
+
+def test_with_standard_input_closed_nobody_is_asked(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("io.StringIO", lambda _typed: None)
+    assert run(["user", "add", "ada", "--password-stdin"]).code == InputError.exit_code
+    assert run(["user", "add", "ada"]).code == 0
+    assert run(["user", "delete", "ada"]).code == InputError.exit_code
+
+
+def test_at_a_terminal_a_one_time_secret_is_given_when_it_is_asked_for(
+    home: Path, at_terminal: Callable[..., Any]
+) -> None:
+    _, out, _ = at_terminal(["user", "add", "ada", "--one-time"])
+    assert can_log_in(home, "ada", out.strip())
+
+
+def test_on_a_real_terminal_a_password_is_not_shown(home: Path) -> None:
+    here, there = os.openpty()
+    command = [sys.executable, "-m", "pinakes", "user", "add", "ada"]
+    started = subprocess.Popen(
+        command, stdin=there, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert started.stderr is not None
+    asked = b""
+    for prompt in (b"password of ada: ", b"Repeat for confirmation: "):
+        while prompt not in asked:
+            part = os.read(started.stderr.fileno(), 1000)
+            assert part, asked
+            asked += part
+        os.write(here, f"{PASSWORD}\n".encode())
+    out, rest = started.communicate(timeout=60)
+    echoed = select.select([here], [], [], 0)[0]
+    os.close(there)
+    os.close(here)
+    assert (started.returncode, rest.strip()) == (0, b"")
+    assert b"user 'ada' added" in out
+    assert not echoed
+    assert PASSWORD.encode() not in asked
+    assert can_log_in(home, "ada", PASSWORD)
+
+
+@pytest.mark.row("Z3")
+def test_a_user_may_do_what_their_roles_allow_and_what_they_are_granted(home: Path, run: Run) -> None:
+    granting = ["--grant", "VIEWANALYTICS", "--grant", "serveradmin"]
+    made = run(["user", "add", "ada", "--role", "editor", "--role", "agent", *granting, "--json"]).json
+    assert made["roles"] == ["agent", "editor"]
+    assert made["granted"] == ["ServerAdmin", "ViewAnalytics"]
+    assert made["permissions"] == ["AccessCatalog", "EditCatalog", "RequestContent", "ServerAdmin", "ViewAnalytics"]
+
+
+def test_users_are_listed_for_people_and_for_programs(home: Path, run: Run) -> None:
+    run(["user", "add", "bob", "--role", "admin", "--password-stdin"], typed=PASSWORD)
+    run(["user", "add", "ada"])
+    run(["user", "disable", "ada"])
+    table = run(["user", "list"]).out
+    assert [line.split()[0] for line in table.splitlines()[:2]] == ["name", "ada"]
+    assert "disabled" in table
+    ada, bob = run(["user", "list", "--json"]).json
+    assert (ada["name"], ada["disabled"], ada["has_password"], ada["external"]) == ("ada", True, False, False)
+    assert bob["permissions"] == sorted(Action)
+    assert bob["created_at"].endswith("+00:00")
+
+
+def test_more_users_than_fit_a_page_are_all_listed(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        run(["user", "add", name])
+    monkeypatch.setattr("pinakes.cli.user.PAGE", 2)
+    assert [user["name"] for user in run(["user", "list", "--json"]).json] == ["a", "b", "c"]
+
+
+def test_a_user_is_shown_with_the_catalogues_that_are_kept_from_them(home: Path, run: Run) -> None:
+    (home / "catalogues" / "private").mkdir(parents=True)
+    (home / "catalogues" / "private" / "installed.json").write_text('{"spec": "anime"}')
+    run(["user", "add", "ada"])
+    run(["access", "restrict", "private", "--role", "editor"])
+    shown = run(["user", "show", "ADA"]).out
+    assert "private" in shown
+    assert "AccessCatalog" in shown
+    run(["user", "role", "ada", "editor"])
+    assert run(["user", "show", "ada", "--json"]).json["hidden_catalogues"] == []
+
+
+def test_a_new_password_takes_the_place_of_the_old_one_and_ends_sessions_but_not_tokens(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
+    token = run(["token", "add", "laptop", "--user", "ada"]).out.strip()
+    with control_of(home) as control:
+        session, _ = control.credentials.issue_session(control.accounts.get_user("ada"))
+    ran = run(["user", "passwd", "ada", "--password-stdin"], typed="another password\r\n")
+    assert (ran.code, ran.out) == (0, "user 'ada' has a new password\n")
+    assert not can_log_in(home, "ada", PASSWORD)
+    assert can_log_in(home, "ada", "another password")
+    with control_of(home) as control:
+        assert control.credentials.find(session) is None
+        assert control.credentials.find(token) is not None
+
+
+def test_a_one_time_secret_takes_the_place_of_a_password(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
+    secret = run(["user", "passwd", "ada", "--one-time"]).out.strip()
+    assert not can_log_in(home, "ada", PASSWORD)
+    assert can_log_in(home, "ada", secret)
+    assert run(["user", "passwd", "ada", "--json"]).json["has_password"] is False
+
+
+def test_nobody_types_a_password_for_a_user_who_is_not_there(
+    home: Path, run: Run, at_terminal: Callable[..., Any]
+) -> None:
+    run(["user", "add", "ada"])
+    code, _, err = at_terminal(["user", "passwd", "adda"])  # asked for anything, it would fail
+    assert code == NotFoundError.exit_code
+    assert "did you mean 'ada'?" in err
+
+
+@pytest.mark.row("Z3")
+def test_roles_and_grants_are_changed(home: Path, run: Run) -> None:
+    run(["user", "add", "ada"])
+    assert run(["user", "role", "ada", "Editor", "user"]).out.startswith("user 'ada' changed; roles: editor, user;")
+    granted = run(["user", "grant", "ada", "viewAnalytics", "ServerAdmin", "ViewAnalytics", "--json"]).json
+    assert granted["granted"] == ["ServerAdmin", "ViewAnalytics"]
+    revoked = run(["user", "revoke", "ada", "serveradmin", "--json"]).json
+    assert revoked["granted"] == ["ViewAnalytics"]
+
+
+@pytest.mark.row("Z3")
+def test_what_a_role_allows_is_not_revoked_and_the_role_is_named(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--role", "editor", "--grant", "ViewAnalytics"])
+    ran = run(["user", "revoke", "ada", "ViewAnalytics", "EditCatalog"])
+    assert (ran.code, ran.out) == (ConflictError.exit_code, "")
+    assert "'editor'" in ran.err
+    outcomes = [row[4:] for row in audit_rows(home)[1:]]
+    assert outcomes == [
+        ('{"permission":"ViewAnalytics"}', "ok", None),
+        ('{"permission":"EditCatalog"}', "error", "conflict"),
+    ]
+
+
+@pytest.mark.row("Z2")
+def test_a_disabled_user_is_kept_out_until_they_are_enabled(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--password-stdin"], typed=PASSWORD)
+    assert run(["user", "disable", "ada"]).out == "user 'ada' disabled\n"
+    assert not can_log_in(home, "ada", PASSWORD)
+    assert run(["user", "enable", "ada", "--json"]).json["disabled"] is False
+    assert can_log_in(home, "ada", PASSWORD)
+
+
+def test_a_user_is_deleted_when_that_is_agreed_to(home: Path, run: Run, at_terminal: Callable[..., Any]) -> None:
+    for name in ("ada", "bob"):
+        run(["user", "add", name])
+    refused = run(["user", "delete", "ada"])
+    assert refused.code == InputError.exit_code
+    assert "--yes" in refused.err
+    assert run(["user", "delete", "ada", "--yes"]).out == "user 'ada' deleted\n"
+    code, _, err = at_terminal(["user", "delete", "bob"], "n")
+    assert code == InterruptedByUser.exit_code
+    assert "nothing was deleted" in err
+    assert [user["name"] for user in run(["user", "list", "--json"]).json] == ["bob"]
+    assert at_terminal(["user", "delete", "bob"], "y")[:2] == (0, "user 'bob' deleted\n")
+    assert run(["user", "list"]).out == f"{NO_ACCOUNTS}\n"
+
+
+def test_the_last_administrator_stays(home: Path, run: Run) -> None:
+    run(["user", "add", "ada", "--role", "admin"])
+    for change in (["role", "ada", "user"], ["disable", "ada"], ["delete", "ada", "--yes"]):
+        ran = run(["user", *change])
+        assert (ran.code, ran.out) == (ConflictError.exit_code, "")
+        assert "last who may do everything" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "code", "says"),
+    [
+        (["add", "ada"], "", ConflictError.exit_code, "there is a user 'ada' already"),
+        (["add", "Local"], "", InputError.exit_code, "choose another"),
+        (["add", "a b"], "", InputError.exit_code, "cannot be the name of a user"),
+        (["add", "x" * 65], "", InputError.exit_code, "1 to 64"),
+        (["add", "\udcff"], "", InputError.exit_code, "cannot be the name of a user"),
+        (["add", "bob", "--role", "editr"], "", NotFoundError.exit_code, "did you mean 'editor'?"),
+        (["add", "bob", "--password-stdin"], "short\n", InputError.exit_code, "8 to 1,024 characters"),
+        (["add", "bob", "--password-stdin"], "", InputError.exit_code, "one line"),
+        (["add", "bob", "--password-stdin"], "two lines\nof a secret\n", InputError.exit_code, "one line"),
+        (["add", "bob", "--password-stdin"], "half \ud800 a letter", InputError.exit_code, "not text"),
+        (["add", "bob", "--password-stdin", "--one-time"], PASSWORD, InputError.exit_code, "not both"),
+        (["add"], "", 2, "Missing argument"),
+        (["show", "adda"], "", NotFoundError.exit_code, "did you mean 'ada'?"),
+        (["role", "ada"], "", 2, "Missing argument"),
+        (["role", "ada", "boss"], "", NotFoundError.exit_code, "roles: admin, agent, editor, user"),
+        (["grant", "ada"], "", 2, "Missing argument"),
+        (["grant", "zoe", "ViewAnalytics"], "", NotFoundError.exit_code, "no user 'zoe'"),
+        (["revoke", "ada", "ViewAnalytics"], "", NotFoundError.exit_code, "does not have ViewAnalytics"),
+        (["disable", "zoe"], "", NotFoundError.exit_code, "no user 'zoe'"),
+        (["delete", "zoe", "--yes"], "", NotFoundError.exit_code, "no user 'zoe'"),
+    ],
+)
+def test_what_cannot_be_done_says_why_on_one_channel_with_its_code(
+    home: Path, run: Run, arguments: list[str], typed: str, code: int, says: str
+) -> None:
+    run(["user", "add", "ada"])
+    ran = run(["user", *arguments], typed=typed)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+    assert not typed.strip() or typed.strip() not in ran.err
+    assert [user["name"] for user in run(["user", "list", "--json"]).json] == ["ada"]
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize(
+    ("typed", "hint"), [("ACCESSCATALOGUE", "(did you mean 'AccessCatalog'?)"), ("fly", "permission 'fly';")]
+)
+def test_a_permission_that_does_not_exist_is_refused_with_the_six_that_do(
+    home: Path, run: Run, typed: str, hint: str
+) -> None:
+    for command in (["user", "grant", "ada"], ["user", "add", "ada", "--grant"], ["role", "add", "r", "--allow"]):
+        ran = run([*command, typed])
+        assert (ran.code, ran.out) == (InputError.exit_code, "")
+        assert hint in ran.err
+        assert all(action in ran.err for action in Action)
+    assert not (home / "control.sqlite").exists()
+
+
+@pytest.mark.parametrize("command", [["user", "list"], ["token", "list"], ["role", "list"]])
+def test_looking_at_a_library_without_accounts_makes_none(home: Path, run: Run, command: list[str]) -> None:
+    assert run(command).out == f"{NO_ACCOUNTS}\n"
+    assert run([*command, "--json"]).json == []
+    assert list(home.iterdir()) == []
+
+
+def test_changing_a_library_without_accounts_says_how_to_make_one(home: Path, run: Run) -> None:
+    for command in (["passwd", "ada"], ["show", "ada"], ["disable", "ada"], ["grant", "ada", "ServerAdmin"]):
+        ran = run(["user", *command])
+        assert (ran.code, ran.out) == (NotFoundError.exit_code, "")
+        assert "pinakes user add" in ran.err
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.row("Z13")
+def test_every_change_is_in_the_audit_done_or_not(home: Path, run: Run) -> None:
+    run(["user", "add", "Ada", "--role", "admin"])
+    run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
+    run(["user", "passwd", "bob"])
+    run(["user", "role", "bob", "editor"])
+    run(["user", "grant", "bob", "ViewAnalytics"])
+    run(["user", "revoke", "bob", "ViewAnalytics"])
+    run(["user", "disable", "bob"])
+    run(["user", "enable", "bob"])
+    run(["user", "delete", "bob", "--yes"])
+    run(["user", "delete", "ada", "--yes"])
+    rows = audit_rows(home)
+    assert {row[:2] for row in rows} == {("local", "cli")}
+    assert [row[2:] for row in rows] == [
+        ("account/create_user", "ada", '{"grants":[],"login":"one-time secret","roles":["admin"]}', "ok", None),
+        ("account/create_user", "bob", '{"grants":[],"login":"password","roles":["user"]}', "ok", None),
+        ("account/set_password", "bob", '{"login":"one-time secret"}', "ok", None),
+        ("account/set_roles", "bob", '{"roles":["editor"]}', "ok", None),
+        ("account/grant", "bob", '{"permission":"ViewAnalytics"}', "ok", None),
+        ("account/revoke", "bob", '{"permission":"ViewAnalytics"}', "ok", None),
+        ("account/disable_user", "bob", "{}", "ok", None),
+        ("account/enable_user", "bob", "{}", "ok", None),
+        ("account/delete_user", "bob", "{}", "ok", None),
+        ("account/delete_user", "ada", "{}", "error", "conflict"),
+    ]
+
+
+@pytest.mark.row("Z13")
+def test_no_secret_is_in_the_database_or_in_an_error(home: Path, run: Run) -> None:
+    secrets = [run(["user", "add", "ada"]).out.strip()]
+    secrets.append(run(["user", "passwd", "ada"]).out.strip())
+    run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
+    again = run(["user", "add", "bob", "--password-stdin"], typed=PASSWORD)
+    assert again.code == ConflictError.exit_code
+    written = bytes_of(home)
+    for secret in (*secrets, PASSWORD):
+        assert secret.encode() not in written
+        assert secret not in again.err
+
+
+@pytest.mark.row("Z13")
+def test_a_change_that_could_not_be_noted_does_not_say_that_it_is_done(home: Path, run: Run) -> None:
+    run(["user", "add", "ada"])
+    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
+        database.execute("CREATE TEMP TABLE copied AS SELECT * FROM audit")
+        database.execute("UPDATE copied SET number = number + 1")
+        database.execute("INSERT INTO audit SELECT * FROM copied")
+    ran = run(["user", "disable", "ada"])
+    assert (ran.code, ran.out) == (StorageError.exit_code, "")
+    assert "it was done, but could not be noted in the audit" in ran.err
+    refused = run(["user", "revoke", "ada", "ServerAdmin"])
+    assert refused.code == NotFoundError.exit_code
+    assert "does not have ServerAdmin" in refused.err
+
+
+def _spoil(home: Path, how: str) -> None:
+    file = home / "control.sqlite"
+    if how == "another file":
+        file.write_text("this is not a database\n" * 1000)
+    elif how == "a folder":
+        file.mkdir()
+    else:
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY)")
+            database.execute("INSERT INTO schema_version VALUES (99)")
+
+
+@pytest.mark.parametrize("how", ["another file", "a folder", "version 99"])
+def test_a_control_database_that_cannot_be_used_is_a_line_and_no_trace(home: Path, run: Run, how: str) -> None:
+    _spoil(home, how)
+    for command in (["user", "add", "ada"], ["role", "add", "r", "--allow", "ServerAdmin"]):
+        ran = run(command)
+        assert (ran.code, ran.out) == (StorageError.exit_code, "")
+        assert "control.sqlite" in ran.err
+        assert len(ran.err.splitlines()) == 1
+    if how == "a folder":
+        return
+    for command in (["user", "list"], ["token", "list"], ["access", "list"], ["audit", "tail"], ["audit", "verify"]):
+        ran = run(command)
+        assert (ran.code, ran.out) == (StorageError.exit_code, "")
+        assert len(ran.err.splitlines()) == 1
+
+
+def test_an_address_that_cannot_be_reached_is_told_without_its_password(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PINAKES_CONTROL_URL", "mysql://root:hunter22@db.example.org/x")
+    ran = run(["user", "list"])
+    assert (ran.code, ran.out) == (InputError.exit_code, "")
+    assert "hunter22" not in ran.err
+
+
+def test_an_external_issuer_that_is_not_well_does_not_keep_the_owner_out(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PINAKES_AUTH_ISSUER", "https://login.example.org")
+    monkeypatch.setenv("PINAKES_AUTH_AUDIENCE", "pinakes")
+    monkeypatch.setenv("PINAKES_AUTH_PUBLIC_KEY_FILE", str(home / "gone.pem"))
+    assert run(["user", "add", "ada"]).code == 0
+
+
+def test_the_help_names_every_permission_and_every_command_has_an_example() -> None:
+    context = click.Context(user_command, info_name="user")
+    assert all(action in " ".join(user_command.get_help(context).split()) for action in Action)
+    for name, command in user_command.commands.items():
+        assert f"Example: pinakes user {name}" in (command.help or ""), name
