@@ -1,7 +1,8 @@
 """Answers that were given already, for the same question by somebody who sees the same.
 
-A key has everything that an answer follows from: the tool, its arguments, how far the catalogues have changed, and what
-the caller may see. So nothing need be cleared: what has changed has another key, and the old one is the first to go.
+A key has everything that an answer follows from: the tool, its arguments, the catalogues that the caller sees with how
+far each has changed, and their audiences where some record is not for everybody. So nothing need be cleared: what has
+changed has another key, and the old one is the first to go.
 """
 
 import threading

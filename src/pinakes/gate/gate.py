@@ -119,7 +119,7 @@ class Gate:
         cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
         ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost)
         try:
-            return self._noted(ask, lambda: self._run(toolbox, principal, name, arguments), _answer_trace)
+            return self._noted(ask, lambda: self._run(toolbox, ask), _answer_trace)
         except UnknownToolError:
             raise
         except ExpectedError as error:
@@ -181,19 +181,14 @@ class Gate:
 
         return self._noted(ask, limited, _no_trace)
 
-    def refuse_call(
-        self, principal: Principal, name: str, arguments: Mapping[str, Any], error: ExpectedError, *, via: str
-    ) -> Answer:
-        """Note a call that had to be refused before it came here, and return the answer that says so."""
-        ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments)
+    def refuse(self, ask: Ask, error: ExpectedError) -> None:
+        """Note what had to be refused before it came here."""
         self._note(ask, time.perf_counter(), error)
-        return Answer.of_error(error)
 
-    def _run(self, toolbox: Toolbox, principal: Principal, name: str, arguments: Mapping[str, Any]) -> Answer:
-        tool = _get_tool(toolbox, principal, name)
-        if self._limiter:
-            self._limiter.require(principal, tool.cost)
-        params = _validated(tool, arguments)
+    def _run(self, toolbox: Toolbox, ask: Ask) -> Answer:
+        self._require_within_limit(ask)
+        principal, tool = ask.principal, _get_tool(toolbox, ask.principal, ask.target)
+        params = _validated(tool, ask.parameters)
         if self.cache is None or not tool.cacheable:
             return _answered(tool, principal, params)
         return self._answered_once(self.cache, toolbox, tool, principal, params)
@@ -203,7 +198,9 @@ class Gate:
     ) -> Answer:
         """Answer from the cache, or keep the answer, unless it was made while something changed or failed."""
         before = (toolbox.versions(), self._failures())
-        key = (tool.name, params.model_dump_json(), before[0], principal.sight)
+        audiences = toolbox.audiences_that_matter(principal.sight, before[0])
+        sight = principal.sight
+        key = (tool.name, params.model_dump_json(), before[0], audiences, sight.only, sight.hidden)
         kept = cache.find(key)
         if kept is not None:
             return kept

@@ -3,7 +3,7 @@
 import base64
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from pinakes.errors import (
     UnknownResourceError,
 )
 from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Gate
+from pinakes.gate.gate import Ask, Gate
 from pinakes.model.principal import Principal
 from pinakes.serve.caller import Caller, Callers, Context
 from pinakes.serve.workers import Workers
@@ -45,8 +45,20 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
     """Return a server over the gate, which may still be loading; `callers` tells whom a request is from."""
     at_work = workers or Workers()
 
-    async def ask(work: Callable[[Gate], AnswerT]) -> AnswerT:
-        return await _foreseen(at_work.run(lambda: work(gate())))
+    async def run(work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
+        """Have the gate do something; where there is no room for it, that is noted like everything."""
+        try:
+            return await at_work.run(lambda: work(gate()))
+        except OverloadedError as error:
+            if noted:
+                await at_work.run_aside(partial(_refuse, gate, noted, error))
+            raise
+
+    async def ask(work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
+        try:
+            return await run(work, noted)
+        except Exception as error:
+            raise _protocol_error(error) from error
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         principal = _principal(callers, context)
@@ -56,11 +68,11 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = _caller(callers, context)
         principal, name, arguments = caller.principal, params.name, params.arguments or {}
+        noted = Ask(principal=principal, via=caller.via, operation="tools/call", target=name, parameters=arguments)
         try:
-            answer = await at_work.run(lambda: gate().call(principal, name, arguments, via=caller.via))
+            answer = await run(lambda gate: gate.call(principal, name, arguments, via=caller.via), noted)
         except OverloadedError as error:
-            refused = partial(_refused, gate, caller, name, arguments, error)
-            answer = await at_work.run_aside(refused)
+            answer = Answer.of_error(error)
         except Exception as error:
             raise _protocol_error(error) from error
         return _result(answer)
@@ -85,7 +97,10 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
 
     async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         caller = _caller(callers, context)
-        content = await ask(lambda gate: gate.read(caller.principal, params.uri, via=caller.via))
+        noted = Ask(
+            principal=caller.principal, via=caller.via, operation="resources/read", target=params.uri, parameters={}
+        )
+        content = await ask(lambda gate: gate.read(caller.principal, params.uri, via=caller.via), noted)
         return types.ReadResourceResult(contents=[_contents(params.uri, content)], cache_scope="private")
 
     async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -117,10 +132,8 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
     )
 
 
-def _refused(
-    gate: Callable[[], Gate], caller: Caller, name: str, arguments: Mapping[str, Any], error: OverloadedError
-) -> Answer:
-    return gate().refuse_call(caller.principal, name, arguments, error, via=caller.via)
+def _refuse(gate: Callable[[], Gate], noted: Ask, error: OverloadedError) -> None:
+    gate().refuse(noted, error)
 
 
 def _no_schema(_name: str) -> None:
@@ -136,13 +149,6 @@ def _caller(callers: Callers, context: Context) -> Caller:
 
 def _principal(callers: Callers, context: Context) -> Principal:
     return _caller(callers, context).principal
-
-
-async def _foreseen(work: Awaitable[AnswerT]) -> AnswerT:
-    try:
-        return await work
-    except Exception as error:
-        raise _protocol_error(error) from error
 
 
 def _protocol_error(error: Exception) -> MCPError:

@@ -5,12 +5,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pinakes.model.scope import Sight
+from pinakes.model.scope import WHOLE, Scope, Sight
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64
+NO_AUDIENCE = Scope(sight=Sight(frozenset()))
+"""What somebody sees who is of no audience."""
+
+Versions = tuple[tuple[str, int, str | None], ...]
+"""Of each catalogue its name, the number of its last change, and why it is stale, if it is."""
 
 
 class Toolbox:
@@ -25,6 +30,7 @@ class Toolbox:
         self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
+        self._looked_at: tuple[Versions, bool] | None = None
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
 
@@ -32,10 +38,21 @@ class Toolbox:
         """Return this one, for everybody alike."""
         return self
 
-    def versions(self) -> tuple[tuple[int, str | None], ...]:
+    def versions(self) -> Versions:
         """Return how far each catalogue has changed: two answers between which this is the same saw the same data."""
+        readers = [(catalogue.name, catalogue.shelf.reader()) for catalogue in self.catalogues]
+        return tuple((name, reader.change_no, reader.stale) for name, reader in readers)
+
+    def audiences_that_matter(self, sight: Sight, versions: Versions) -> frozenset[str] | None:
+        """Return a caller's audiences; None where every record at these versions is for everybody."""
+        looked_at = self._looked_at
+        if looked_at is None or looked_at[0] != versions:
+            looked_at = self._looked_at = (versions, self._is_all_public())
+        return None if looked_at[1] else sight.audiences
+
+    def _is_all_public(self) -> bool:
         readers = [catalogue.shelf.reader() for catalogue in self.catalogues]
-        return tuple((reader.change_no, reader.stale) for reader in readers)
+        return all(reader.count(NO_AUDIENCE) == reader.count(WHOLE) for reader in readers)
 
 
 class Toolboxes(Protocol):

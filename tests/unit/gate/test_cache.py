@@ -226,8 +226,6 @@ def test_a_failure_is_not_kept(counted: Counted, error: Exception) -> None:
 @pytest.mark.parametrize(
     "sight",
     [
-        Sight(frozenset()),
-        Sight(frozenset({"staff"})),
         Sight(hidden=frozenset({"anime"})),
         Sight(only=frozenset({"anime"})),
         Sight(only=frozenset()),
@@ -304,6 +302,25 @@ def test_after_a_change_the_same_question_is_answered_anew(
     assert after != before
     assert gate.cache is not None
     assert gate.cache.statistics().hits == 1
+
+
+@pytest.mark.row("T5")
+@pytest.mark.row("Z3")
+def test_callers_share_answers_until_some_record_is_not_for_everybody(generic: tuple[Any, Gate], anime: Any) -> None:
+    shelved, gate = generic
+    staff, guest = (replace(READER, name=name, sight=Sight(frozenset({name}))) for name in ("staff", "guest"))
+
+    def total(principal: Principal) -> int:
+        found = gate.call(principal, "search", {"query": "story"}).structured
+        assert found is not None
+        return int(found["total"])
+
+    assert (total(staff), total(guest)) == (2, 2)
+    assert gate.cache is not None
+    assert gate.cache.statistics().hits == 1
+    shelved.put(replace(anime("Secret Story"), audiences=("staff",)))
+    assert [total(one) for one in (staff, guest, staff, guest)] == [3, 2, 3, 2]
+    assert gate.cache.statistics().hits == 3
 
 
 @pytest.mark.row("T5")

@@ -195,8 +195,9 @@ def test_a_limited_call_is_noted_as_such(notes: Notes) -> None:
 @pytest.mark.row("Z13")
 def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> None:
     arguments = {"query": "sea", "password": "hunter22"}
-    answer = gate_of(notes).refuse_call(READER, "search", arguments, OverloadedError("too much"), via="http")
-    assert (answer.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)
+    ask = Ask(principal=READER, via="http", operation="tools/call", target="search", parameters=arguments)
+    gate_of(notes).refuse(ask, OverloadedError("too much"))
+    assert (notes.only.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)
     assert notes.only.parameters == {"query": "sea", "password": REDACTED}
 
 
@@ -301,7 +302,8 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
     gate.call(READER, "search", arguments)
     gate.call(READER, "wrong", arguments)
     gate.call(limited, "search", arguments)
-    gate.refuse_call(READER, secrets[1], arguments, OverloadedError("too much"), via="http")
+    ask = Ask(principal=READER, via="http", operation="tools/call", target=secrets[1], parameters=arguments)
+    gate.refuse(ask, OverloadedError("too much"))
     for name in ("broken", f"edit {secrets[2]}"):
         with pytest.raises((ZeroDivisionError, NotFoundError)):
             gate.call(READER, name, arguments)

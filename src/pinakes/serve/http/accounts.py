@@ -157,7 +157,7 @@ class AccountEndpoints:
         return Response(status_code=204, headers=SECRET)
 
     async def _perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
-        return await self._service.workers.run(lambda: self._service.gate().perform(ask, work))
+        return await self._service.run(lambda gate: gate.perform(ask, work), ask)
 
     async def _change(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
         """Do what takes somebody's rights away; here it holds before it is answered, elsewhere within a second."""

@@ -80,6 +80,11 @@ class BoundedHttp(HttpToolsProtocol):
             self._heed_address()
             super().on_headers_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        """Go on as a WebSocket, unless the head was too large."""
+        if not self.transport.is_closing():
+            super().handle_websocket_upgrade()
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
         super()._start_asgi_task(cycle, app)

@@ -2,13 +2,17 @@
 
 import asyncio
 import logging
+import os
 import resource
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import anyio
 import uvicorn
+from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
 
 from pinakes.errors import InputError, StorageError
@@ -51,9 +55,16 @@ def run(
     shutdown_s: float,
     proxies: Sequence[str] = (),
     on_end: Callable[[], None] = lambda: None,
+    on_stuck: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal says that it is enough. `on_end` is told when the end begins."""
+    """Serve until a signal says that it is enough. `on_end` is told when the end begins.
+
+    A call that goes on when all time is over cannot be stopped: then `on_stuck` is told, and the process ends. So this
+    is the last thing that a process does.
+    """
     _allow_many_files()
+    # It would end event streams before their answers are in them.
+    AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
         app,
         loop="uvloop",
@@ -69,8 +80,24 @@ def run(
         forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=LAST_ANSWERS_S,
     )
-    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=on_end)
+    last = threading.Timer(shutdown_s + LAST_ANSWERS_S + 1, _leave, (on_stuck,))
+    last.daemon = True
+
+    def begin_to_end() -> None:
+        last.start()
+        on_end()
+
+    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=begin_to_end)
     server.run(sockets=[listener])
+
+
+def _leave(on_stuck: Callable[[], None]) -> None:
+    """End the process, though a thread in it still works."""
+    logger.warning("a call did not end in time; the server ends without it")
+    try:
+        on_stuck()
+    finally:
+        os._exit(0)
 
 
 class _Server(uvicorn.Server):
@@ -106,8 +133,15 @@ class _Server(uvicorn.Server):
             server.close()
         await self._workers.drain(self._shutdown_s)
         self._streams.end_all("the server ends")
-        await asyncio.sleep(0.05)  # let the streams say so
+        await self._wait_for_streams()
         await super().shutdown(sockets)
+
+    async def _wait_for_streams(self) -> None:
+        """Let the streams say that it is over, before connections are closed under them."""
+        with anyio.move_on_after(LAST_ANSWERS_S):
+            while len(self._streams):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
 
 def _allow_many_files() -> None:

@@ -95,6 +95,7 @@ def serve_http(
         shutdown_s=server.shutdown_s,
         proxies=server.trusted_proxies,
         on_end=lambda: setattr(service.phase, "is_ending", True),
+        on_stuck=control.close if control else lambda: None,
     )
 
 

@@ -1,0 +1,128 @@
+"""The shared server is killed while it makes tokens: what it acknowledged is there, and the audit is whole."""
+
+import random
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from pinakes.control.control import Control
+from pinakes.control.tables import audit
+from pinakes.gate.gate import Ask, Gate
+from pinakes.model.audit import Outcome
+from pinakes.model.principal import LOCAL_USER, Action, Cost
+from pinakes.settings import Settings
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("Z13")
+
+KILLS = 5
+CLIENTS = 6
+USERS = 24
+"""A user has 50 tokens at most."""
+OPERATION = "account/create_token"
+
+
+@dataclass
+class Makers:
+    """Clients that make tokens until the server is gone, and remember what was acknowledged."""
+
+    url: str
+    secrets: list[str]
+    round: int
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    """Names of tokens, which are in the audit, and their secrets."""
+
+    def run(self, kill_after: int, server: Any) -> None:
+        """Kill the server when so many tokens have been acknowledged."""
+        enough = threading.Event()
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            running = [pool.submit(self._make, number, kill_after, enough) for number in range(CLIENTS)]
+            assert enough.wait(60)
+            assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+            for one in running:
+                one.result(30)
+
+    def _make(self, number: int, kill_after: int, enough: threading.Event) -> None:
+        secrets = self.secrets[number::CLIENTS]
+        for count in range(40 * len(secrets)):
+            name = f"kill {self.round}, client {number}, token {count}"
+            headers = {"Authorization": f"Bearer {secrets[count % len(secrets)]}"}
+            try:
+                reply = httpx.post(f"{self.url}/v1/tokens", json={"name": name}, headers=headers, verify=False)
+            except httpx.TransportError:
+                return  # the server is gone
+            assert reply.status_code == 201, reply.text
+            self.acknowledged[name] = reply.json()["token"]
+            if len(self.acknowledged) >= kill_after:
+                enough.set()
+
+
+def find_losses(control: Control, acknowledged: dict[str, str]) -> list[str]:
+    """Return what of the acknowledged is not there, or not in the audit."""
+    noted = {row.target for row in control.audit.tail(limit=10_000, operation=OPERATION) if row.outcome is Outcome.OK}
+    lost = [name for name, secret in acknowledged.items() if control.credentials.find(secret) is None]
+    return [*lost, *(name for name in acknowledged if name not in noted)]
+
+
+@pytest.fixture
+def home(plain_home: Path, tmp_path: Path) -> Path:
+    """A library of its own."""
+    place = tmp_path / "home"
+    shutil.copytree(plain_home, place)
+    return place
+
+
+@pytest.fixture
+def control(home: Path) -> Iterator[Control]:
+    """Its accounts, opened in this process too."""
+    with closing(Control.open(Settings(home=home))) as opened:
+        yield opened
+
+
+def test_tokens_that_were_acknowledged_survive_kills_at_any_moment_with_their_rows_in_the_audit(
+    home: Path, control: Control, start_server: Any
+) -> None:
+    chance = random.Random(20261115)
+    secrets = []
+    for number in range(USERS):
+        name = f"maker-{number}"
+        control.accounts.create_user(LOCAL_USER, name, password=None, grants=[Action.ACCESS_CATALOG])
+        secrets.append(control.credentials.issue_token(LOCAL_USER, name, name="first")[0])
+    acknowledged: dict[str, str] = {}
+    for number in range(KILLS):
+        server = start_server(home, environment={"PINAKES_WRITE_PER_MINUTE": "100000"})
+        makers = Makers(server.url, secrets, number)
+        makers.run(chance.randint(5, 60), server)
+        acknowledged |= makers.acknowledged
+        assert find_losses(control, acknowledged) == []
+        assert control.audit.verify().first_problem is None
+    rows = control.audit.tail(limit=10_000, operation=OPERATION)
+    assert {row.outcome for row in rows} == {Outcome.OK}
+    assert len({row.target for row in rows}) == len(rows) >= len(acknowledged) > KILLS * 5
+    # What the audit says was done was done: a row is written when there is something to tell.
+    names = {one.name for number in range(USERS) for one in control.credentials.list_of(f"maker-{number}")}
+    assert {row.target for row in rows} <= names
+
+
+def test_the_check_sees_a_lost_token_a_lost_row_and_a_broken_chain(control: Control) -> None:
+    control.accounts.create_user(LOCAL_USER, "ada", password=None, grants=[Action.ACCESS_CATALOG])
+    secret, credential = control.credentials.issue_token(LOCAL_USER, "ada", name="unnoted")
+    assert find_losses(control, {"unnoted": secret}) == ["unnoted"]
+    control.credentials.revoke(LOCAL_USER, credential.id)
+    assert find_losses(control, {"unnoted": secret}) == ["unnoted", "unnoted"]
+    ask = Ask(principal=LOCAL_USER, via="cli", operation=OPERATION, target="a", parameters={}, cost=Cost.WRITE)
+    Gate(Toolbox([]), observers=[control.audit]).perform(ask, lambda: None)
+    assert control.audit.verify().first_problem is None
+    with control.database.begin() as connection:
+        connection.execute(update(audit).values(target="b"))
+    assert control.audit.verify().first_problem is not None

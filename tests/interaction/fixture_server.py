@@ -1,0 +1,151 @@
+"""The shared server over tools and resources that are made for tests: `python fixture_server.py`, with PINAKES_HOME.
+
+Everything but the tools is as in `pinakes serve --http`: accounts, limits, audit, every transport.
+"""
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing
+from typing import Any
+
+from pinakes.control.control import Control
+from pinakes.errors import StorageError
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.serve import serve_http
+from pinakes.serve.logs import CallLog, set_up_logging
+from pinakes.settings import load_settings
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+RUNS: Counter[str] = Counter()
+
+
+class Params(ToolParams):
+    """What every tool of these takes."""
+
+    text: str = ""
+    seconds: float = 0.0
+
+
+class Result(ToolResult):
+    """What every tool of these gives."""
+
+    done: str
+    runs: int
+
+
+Run = Callable[[Principal, Any], Result]
+
+
+def counted(name: str, work: Callable[[Params], str]) -> Run:
+    """Return a tool's work, with its runs counted."""
+
+    def run(_principal: Principal, params: Params) -> Result:
+        RUNS[name] += 1
+        return Result(done=work(params), runs=RUNS[name])
+
+    return run
+
+
+def tool(name: str, work: Callable[[Params], str] = lambda params: params.text, **changes: Any) -> ToolSpec:
+    """Declare a tool that needs AccessCatalog and reads, unless it is said otherwise."""
+    values = {"action": Action.ACCESS_CATALOG, "cost": Cost.READ, **changes}
+    return ToolSpec(
+        name=name,
+        description=f"{name}.",
+        params=Params,
+        result=Result,
+        run=counted(name, work),
+        text=lambda result: f"{result.done}, run {result.runs}",
+        **values,
+    )
+
+
+def resource(action: Action) -> ResourceSpec:
+    """Declare a resource that needs this action."""
+    prefix = f"{action.lower()}://"
+    return ResourceSpec(
+        prefix=prefix,
+        action=action,
+        entries=lambda _principal: [ResourceEntry(uri=f"{prefix}a", name=f"{action} a")],
+        read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=rest) if rest == "a" else None,
+        template=prefix + "{name}",
+        name=str(action),
+        description=f"What {action} opens.",
+        complete=lambda _principal, _variable, typed, _others: [one for one in ("a", "b") if one.startswith(typed)],
+    )
+
+
+def wait(params: Params) -> str:
+    """Take as long as was asked for."""
+    threading.Event().wait(params.seconds)
+    return f"waited for {params.text}"
+
+
+def fail_twice(params: Params) -> str:
+    """Fail at the first two of every three runs."""
+    if RUNS["flaky"] % 3:
+        raise StorageError("the disk is away")
+    return params.text
+
+
+def fail(_params: Params) -> str:
+    """Fail always."""
+    raise StorageError("the disk is away")
+
+
+def break_down(params: Params) -> str:
+    """Have a bug."""
+    raise ZeroDivisionError(f"secret path /etc/shadow {params.text}")
+
+
+TOOLS = [
+    *(tool(f"needs.{action}", action=action) for action in Action),
+    tool("echo"),
+    tool("kept", cacheable=True),
+    tool("edit", cost=Cost.WRITE, read_only=False),
+    tool("sql", cost=Cost.SQL),
+    tool("wait", wait),
+    tool("flaky", fail_twice),
+    tool("stored", fail),
+    tool("stored.edit", fail, cost=Cost.WRITE, read_only=False),
+    tool("broken", break_down),
+]
+RESOURCES = [resource(action) for action in Action]
+
+
+def main() -> None:
+    """Serve until a signal."""
+    settings = load_settings(flags={("server", "port"): 0})
+    set_up_logging(level=settings.log_level, form=settings.server.log_format)
+    metrics = Metrics()
+    with closing(Control.open(settings)) as control:
+        observers = [control.audit, metrics, CallLog()]
+        gate: Future[Gate] = Future()
+        gate.set_result(
+            Gate(
+                Toolbox(TOOLS, RESOURCES),
+                limiter=control.limiter,
+                observers=observers,
+                cache=AnswerCache(settings.server.cache_size),
+            )
+        )
+        serve_http(
+            gate,
+            settings=settings,
+            control=control,
+            metrics=metrics,
+            find_problems=dict,
+            on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,397 @@
+"""Who sees what: every set of permissions against every tool and resource, and catalogues that are kept for some."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import httpx
+import pytest
+
+from pinakes.app import App, ToolChoice
+from pinakes.errors import UnknownResourceError, UnknownToolError
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.scope import Sight
+from pinakes.settings import ServerSettings, Settings
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
+HANDFUL = [
+    frozenset(),
+    frozenset({Action.EDIT_CATALOG, Action.VIEW_ANALYTICS}),
+    frozenset(Action) - {Action.SERVER_ADMIN},
+]
+NO_SUCH = ["", "nothing", "needs.", "needs.Nothing", "NEEDS.ACCESSCATALOG", "needs.accesscatalog", "search ", "x" * 300]
+
+
+def short(actions: frozenset[Action]) -> str:
+    """Return a name for a set of permissions."""
+    return "".join(action.name[0] for action in Action if action in actions) or "none"
+
+
+def somebody(actions: frozenset[Action]) -> Principal:
+    return Principal(name="somebody", actions=actions)
+
+
+class Params(ToolParams):
+    pass
+
+
+class Result(ToolResult):
+    done: bool
+
+
+def fixture_tool(action: Action, cost: Cost) -> ToolSpec:
+    return ToolSpec(
+        name=f"needs.{action}.{cost}",
+        description="",
+        params=Params,
+        result=Result,
+        action=action,
+        cost=cost,
+        run=lambda _principal, _params: Result(done=True),
+        text=lambda _result: "done",
+        read_only=cost is not Cost.WRITE,
+    )
+
+
+def fixture_resource(action: Action) -> ResourceSpec:
+    prefix = f"{action.lower()}://"
+    return ResourceSpec(
+        prefix=prefix,
+        action=action,
+        entries=lambda _principal: [ResourceEntry(uri=f"{prefix}a", name="a")],
+        read=lambda _principal, rest: ResourceContent(mime_type="text/plain", text=rest) if rest == "a" else None,
+        template=prefix + "{name}",
+        complete=lambda _principal, _variable, typed, _others: [typed + "!"],
+    )
+
+
+@pytest.fixture(scope="module")
+def toolbox(whole: Any) -> Iterator[Toolbox]:
+    """Every tool and resource of the whole library, and one for each permission and cost."""
+    app = App(Settings(home=whole.home))
+    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL)
+    tools = [fixture_tool(action, cost) for action in Action for cost in Cost]
+    resources = [fixture_resource(action) for action in Action]
+    yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], served.catalogues)
+    app.close()
+
+
+def allowed(toolbox: Toolbox, actions: frozenset[Action]) -> Gate:
+    """Return a gate at which nothing else exists than what these permissions open."""
+    return Gate(
+        Toolbox(
+            [tool for tool in toolbox.tools.values() if tool.action in actions],
+            [one for one in toolbox.resources if one.action in actions],
+        )
+    )
+
+
+def tried_call(gate: Gate, principal: Principal, name: str) -> tuple[str, str]:
+    """Return what a call without arguments comes to; where it is known, that it is."""
+    try:
+        answer = gate.call(principal, name, {})
+    except UnknownToolError as error:
+        return error.code, error.message
+    assert answer.error_code != "unknown_tool"
+    return "known", ""
+
+
+def tried_read(gate: Gate, principal: Principal, uri: str) -> tuple[str, str]:
+    try:
+        content = gate.read(principal, uri)
+    except UnknownResourceError as error:
+        return error.code, error.message
+    return "known", content.digest
+
+
+def tried_completion(gate: Gate, principal: Principal, template: str) -> tuple[str, Any]:
+    try:
+        return "known", gate.complete(principal, template, "name", "s", {})
+    except UnknownResourceError as error:
+        return error.code, error.message
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize("actions", SUBSETS, ids=short)
+def test_what_is_listed_is_what_can_be_used_and_the_rest_is_as_if_it_did_not_exist(
+    toolbox: Toolbox, actions: frozenset[Action]
+) -> None:
+    gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
+    listed = [tool.name for tool in gate.list_tools(principal)]
+    assert listed == sorted(tool.name for tool in toolbox.tools.values() if tool.action in actions)
+    for name in [*toolbox.tools, *NO_SUCH]:
+        found = tried_call(gate, principal, name)
+        assert (found[0] == "known") is (name in listed)
+        assert found == tried_call(reference, principal, name)
+        if name not in listed:
+            with pytest.raises(UnknownToolError):
+                gate.get_tool(principal, name)
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize("actions", SUBSETS, ids=short)
+def test_resources_are_listed_and_read_and_completed_by_the_same_people(
+    toolbox: Toolbox, actions: frozenset[Action]
+) -> None:
+    gate, principal, reference = Gate(toolbox), somebody(actions), allowed(toolbox, actions)
+    everything = Gate(toolbox).list_resources(somebody(frozenset(Action))).entries
+    listed = [entry.uri for entry in gate.list_resources(principal).entries]
+    assert listed == [entry.uri for entry in reference.list_resources(principal).entries]
+    for uri in [*(entry.uri for entry in everything), "other://a", "accesscatalog://b", "editcatalog://", ""]:
+        found = tried_read(gate, principal, uri)
+        assert (found[0] == "known") is (uri in listed)
+        assert found == tried_read(reference, principal, uri)
+    templates = [resource.template for resource in gate.list_templates(principal)]
+    assert templates == [resource.template for resource in reference.list_templates(principal)]
+    for template in {resource.template for resource in toolbox.resources} | {"other://{x}", ""}:
+        found = tried_completion(gate, principal, template)
+        assert found[0] == "unknown_resource" or template in templates
+        assert found == tried_completion(reference, principal, template)
+
+
+@pytest.mark.row("Z3")
+def test_every_tool_and_resource_of_the_library_needs_a_permission(toolbox: Toolbox) -> None:
+    assert {tool.action for tool in toolbox.tools.values()} == set(Action)
+    nobody = somebody(frozenset())
+    assert Gate(toolbox).list_tools(nobody) == []
+    assert Gate(toolbox).list_resources(nobody).entries == []
+    assert Gate(toolbox).list_templates(nobody) == []
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize("actions", HANDFUL, ids=short)
+def test_over_every_way_somebody_sees_exactly_what_they_may_use(
+    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any, actions: frozenset[Action]
+) -> None:
+    user = fixture_hosted.accounts.user(*actions)
+    with connect(network_way, fixture_hosted, fixture_hosted.accounts.token(user)) as asker:
+        tools = [one["name"] for one in asker.ask(request_of("tools/list")).value]
+        assert {f"needs.{action}" for action in actions} == {name for name in tools if name.startswith("needs.")}
+        uris = [one["uri"] for one in asker.ask(request_of("resources/list")).value]
+        assert uris == sorted(f"{action.lower()}://a" for action in actions)
+        templates = [one["name"] for one in asker.ask(request_of("resources/templates/list")).value]
+        assert sorted(templates) == sorted(actions)
+        for action in Action:
+            called = asker.ask(request_of("tools/call", f"needs.{action}", text="sea"))
+            unknown = asker.ask(request_of("tools/call", f"needz.{action}", text="sea"))
+            read = asker.ask(request_of("resources/read", f"{action.lower()}://a"))
+            missing = asker.ask(request_of("resources/read", f"{action.lower()}://z"))
+            if action in actions:
+                assert (called.value["done"], read.value) == ("sea", ("text/plain", b"a"))
+                continue
+            # The hints differ, as the names do; all else must not.
+            assert called.error == unknown.error == read.error == missing.error
+            assert called.message.partition(" (did")[0] == f"no tool 'needs.{action}'"
+            assert unknown.message.partition(" (did")[0] == f"no tool 'needz.{action}'"
+            assert not any(f"'needs.{other}'?" in called.message for other in set(Action) - actions)
+            assert read.message == f"there is no resource '{action.lower()}://a'"
+            assert missing.message == f"there is no resource '{action.lower()}://z'"
+
+
+@pytest.mark.row("Z3")
+def test_over_rest_what_is_forbidden_and_what_does_not_exist_are_alike_to_the_header(fixture_hosted: Any) -> None:
+    user = fixture_hosted.accounts.user(Action.VIEW_ANALYTICS)
+    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
+        pairs = [
+            (client.post("/v1/tools/edit", json={}), client.post("/v1/tools/tide", json={})),
+            (client.post("/v1/tools/edit", json={"x": 1}), client.post("/v1/tools/tide", json={"x": 1})),
+            (
+                client.get("/v1/resources/read?uri=editcatalog://a"),
+                client.get("/v1/resources/read?uri=tidecatalog://a"),
+            ),
+        ]
+    for forbidden, missing in pairs:
+        assert forbidden.status_code == missing.status_code == 404
+        assert forbidden.text.replace("edit", "tide") == missing.text
+        assert plain_headers(forbidden) == plain_headers(missing)
+
+
+def plain_headers(reply: httpx.Response) -> dict[str, str]:
+    return {name: value for name, value in reply.headers.items() if name != "date"}
+
+
+@pytest.mark.row("Z3")
+def test_a_token_narrowed_to_some_permissions_opens_those_alone(
+    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
+) -> None:
+    user = fixture_hosted.accounts.user(*Action)
+    narrowed = fixture_hosted.accounts.token(user, scopes=[Action.VIEW_ANALYTICS])
+    with connect(network_way, fixture_hosted, narrowed) as asker:
+        assert [one["name"] for one in asker.ask(request_of("tools/list")).value] == ["needs.ViewAnalytics"]
+        assert asker.ask(request_of("tools/call", "needs.EditCatalog")).error == "-32602"
+
+
+HIDDEN = ("anime", "personal")
+VISIBLE = ("dnd", "handbook", "judoka", "papers")
+RECORD = "pinakes://{catalogue}/{+id}"
+VALUE = "pinakes-values://{catalogue}/{field}/{value}"
+ABOUT_THE_HIDDEN: list[tuple[str, str, dict[str, Any]]] = [
+    ("tools/list", "", {}),
+    ("tools/call", "browse", {}),
+    ("tools/call", "browse", {"catalogue": "anime"}),
+    ("tools/call", "browse", {"field": "tags"}),
+    ("tools/call", "search", {"query": "sea"}),
+    ("tools/call", "search", {"query": "cowboy bebop", "limit": 50}),
+    ("tools/call", "search", {"query": "recipe for dal", "limit": 50}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anime"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anim"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "persona"}),
+    ("tools/call", "search", {"query": "sea", "filters": {"studios": "Sunrise"}}),
+    ("tools/call", "search", {"query": "sea", "filters": {"episodes": {"from": 5}}}),
+    ("tools/call", "fetch", {"id": "anime/mal-1"}),
+    ("tools/call", "fetch", {"id": "pinakes://anime/mal-1"}),
+    ("tools/call", "fetch", {"id": "personal/recipes/dal.md"}),
+    ("tools/call", "similar", {"id": "anime/mal-1"}),
+    ("tools/call", "similar", {"id": "judoka/1", "catalogue": "anime"}),
+    ("tools/call", "search_anime", {"query": "sea"}),
+    ("tools/call", "search_anme", {"query": "sea"}),
+    ("tools/call", "get_anime_details", {"id": "mal-1"}),
+    ("tools/call", "recommend_similar", {"titles": ["Cowboy Bebop"]}),
+    ("tools/call", "browse_taxonomy", {}),
+    ("tools/call", "search_documents", {"query": "dal", "n_results": 10}),
+    ("tools/call", "search_documents", {"query": "dal", "sources": ["personal"]}),
+    ("tools/call", "search_documents", {"query": "dal", "sources": ["persona"]}),
+    ("tools/call", "query_rag", {"query": "dal"}),
+    ("tools/call", "search_handbook", {"query": "dal"}),
+    ("resources/list", "", {}),
+    ("resources/templates/list", "", {}),
+    ("resources/read", "pinakes://anime/mal-1", {}),
+    ("resources/read", "pinakes://anime/Cowboy%20Bebop", {}),
+    ("resources/read", "pinakes-values://anime/tags/drama", {}),
+    ("resources/read", "documents://personal/recipes/dal.md", {}),
+    ("resources/read", "documents://handbook/people/hiring.md", {}),
+    ("completion/complete", RECORD, {"name": "catalogue", "value": ""}),
+    ("completion/complete", RECORD, {"name": "catalogue", "value": "an"}),
+    ("completion/complete", RECORD, {"name": "id", "value": "cowboy", "catalogue": "anime"}),
+    ("completion/complete", VALUE, {"name": "field", "value": "", "catalogue": "anime"}),
+    ("completion/complete", VALUE, {"name": "value", "value": "", "catalogue": "anime", "field": "tags"}),
+    ("completion/complete", "documents://{collection}/{+path}", {"name": "collection", "value": ""}),
+    (
+        "completion/complete",
+        "documents://{collection}/{+path}",
+        {"name": "path", "value": "", "collection": "personal"},
+    ),
+]
+ASKS = [pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for asked in ABOUT_THE_HIDDEN]
+
+
+def apart(home: Any, *names: str) -> tuple[App, Gate]:
+    """Open these catalogues alone, as in a library that never had another."""
+    app = App(Settings(home=home, server=ServerSettings(cache_size=0)))
+    return app, app.build_gate(names)
+
+
+@pytest.fixture(scope="module")
+def never_had(whole: Any) -> Iterator[Gate]:
+    """A gate over a library without the hidden catalogues."""
+    app, gate = apart(whole.home, *VISIBLE)
+    yield gate
+    app.close()
+
+
+def mentions(value: Any) -> bool:
+    """Tell whether something tells of what is hidden."""
+    text = json.dumps(value, default=str).lower()
+    words = ["anime", "cowboy", "mal-1", "personal", "dal.md"]
+    return any(word in text for word in words)
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.row("T5")
+@pytest.mark.parametrize("asked", ASKS)
+def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
+    whole: Any, never_had: Gate, asker_of: Any, request_of: Any, asked: tuple[str, str, dict[str, Any]]
+) -> None:
+    operation, target, arguments = asked
+    request = request_of(operation, target, **arguments)
+    expected = asker_of(never_had).ask(request)
+    outsider = replace(somebody(frozenset(Action)), sight=Sight(hidden=frozenset(HIDDEN)))
+    confined = replace(somebody(frozenset(Action)), sight=Sight(only=frozenset(VISIBLE)))
+    for principal in (outsider, confined):
+        assert asker_of(whole.gate, principal).ask(request) == expected
+        seen = asker_of(whole.gate).ask(request)  # now the answer of somebody who sees all is in the cache
+        assert asker_of(whole.gate, principal).ask(request) == expected
+        assert asker_of(whole.gate).ask(request) == seen
+    asked_for = json.dumps([target, arguments])
+    if not mentions(asked_for):
+        assert not mentions(expected.value)
+        assert not mentions(expected.message)
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5])
+def test_any_part_of_the_library_is_as_a_library_of_its_own(
+    whole: Any, asker_of: Any, request_of: Any, size: int
+) -> None:
+    names = sorted([*VISIBLE, *HIDDEN])
+    for some in list(combinations(names, size))[::3]:
+        app, gate = apart(whole.home, *some) if some else (None, Gate(Toolbox([])))
+        principal = replace(somebody(frozenset(Action)), sight=Sight(only=frozenset(some)))
+        for operation, target, arguments in ABOUT_THE_HIDDEN:
+            request = request_of(operation, target, **arguments)
+            assert asker_of(whole.gate, principal).ask(request) == asker_of(gate).ask(request), (some, request)
+        if app:
+            app.close()
+
+
+@pytest.fixture(scope="module")
+def restricted(hosted: Any) -> Iterator[Any]:
+    """The shared server, with two catalogues kept for those with the role `insider`."""
+    role = "insider"
+    hosted.server.run("role", "add", role, "--allow", str(Action.ACCESS_CATALOG))
+    for name in HIDDEN:
+        hosted.server.run("access", "restrict", name, "--role", role)
+    yield hosted
+    for name in HIDDEN:
+        hosted.server.run("access", "open", name)
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.row("T5")
+def test_over_every_way_a_restricted_catalogue_is_as_if_it_were_not_there(
+    restricted: Any, connect: Any, network_way: str, never_had: Gate, asker_of: Any, request_of: Any
+) -> None:
+    is_rest = network_way == "rest"
+    ada = restricted.accounts.token(restricted.accounts.user(name="ada", roles=["insider"]))
+    bob = restricted.accounts.token(restricted.accounts.user(name="bob", roles=["user"]))
+    both = 0
+    with connect(network_way, restricted, ada) as hers, connect(network_way, restricted, bob) as his:
+        for operation, target, arguments in ABOUT_THE_HIDDEN:
+            if is_rest and operation == "completion/complete":
+                continue
+            request = request_of(operation, target, **arguments)
+            expected = asker_of(never_had).ask(request)
+            if is_rest and operation == "tools/call":
+                expected = expected.without_text()
+            assert his.ask(request) == expected, request
+            both += hers.ask(request) != expected
+            assert his.ask(request) == expected, request  # ada's answer is in the cache by now
+    assert both > 20
+
+
+@pytest.mark.row("Z3")
+def test_a_token_confined_to_catalogues_sees_those_alone(
+    hosted: Any, connect: Any, network_way: str, whole: Any, asker_of: Any, request_of: Any
+) -> None:
+    secret = hosted.accounts.token(hosted.accounts.user(*Action, name="confined"), catalogues=["judoka"])
+    app, gate = apart(whole.home, "judoka")
+    with connect(network_way, hosted, secret) as asker:
+        for operation, target, arguments in [
+            ("tools/list", "", {}),
+            ("tools/call", "search", {"query": "sea"}),
+            ("tools/call", "judokon.listCountries", {}),
+            ("tools/call", "search_anime", {"query": "sea"}),
+            ("resources/list", "", {}),
+            ("resources/read", "pinakes://anime/mal-1", {}),
+        ]:
+            request = request_of(operation, target, **arguments)
+            expected = asker_of(gate).ask(request)
+            is_call = network_way == "rest" and operation == "tools/call"
+            assert asker.ask(request) == (expected.without_text() if is_call else expected)
+    app.close()

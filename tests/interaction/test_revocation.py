@@ -1,0 +1,318 @@
+"""What is taken away is gone within a second, on lines that are open already; the lines of others stay open."""
+
+import json
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
+from websockets.sync.client import connect as open_websocket
+
+from pinakes.model.principal import LOCAL_USER, Action
+
+pytestmark = pytest.mark.row("Z2")
+
+WITHIN_S = 1.0
+TIMEOUT = httpx.Timeout(10, read=60)
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+ACCEPTED = {"Accept": "application/json, text/event-stream"}
+CALL = {"name": "fetch", "arguments": {"id": "judoka/1"}}
+
+
+def message(method: str, params: Any = None, number: int | None = None) -> dict[str, Any]:
+    body = {"jsonrpc": "2.0", "method": method, **({"id": number} if number is not None else {})}
+    return body if params is None else {**body, "params": params}
+
+
+def is_good(answer: dict[str, Any]) -> bool:
+    return answer.get("result", {}).get("isError") is False
+
+
+class Events:
+    """The events of a stream of server-sent events, read in a thread until it ends."""
+
+    def __init__(self, client: httpx.Client, path: str, headers: dict[str, str]) -> None:
+        self.data: queue.Queue[str] = queue.Queue()
+        self.has_ended = threading.Event()
+        self._stream = client.stream("GET", path, headers=headers)
+        self._response = self._stream.__enter__()
+        assert self._response.status_code == 200
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with suppress(httpx.TransportError, httpx.StreamError):
+            for line in self._response.iter_lines():
+                if line.startswith("data: "):
+                    self.data.put(line.removeprefix("data: "))
+            self.ended_well = True
+        self.has_ended.set()
+
+    ended_well = False
+    """Whether the stream came to its end, and was not cut off."""
+
+    def close(self) -> None:
+        """Let go of the stream; a thread that waits for more of it is woken."""
+        with suppress(OSError):
+            self._response.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._thread.join(10)
+        self._stream.__exit__(None, None, None)
+
+
+class Line:
+    """A connection of somebody that stays open."""
+
+    def call(self) -> bool:
+        """Call a tool; tell whether it was answered."""
+        raise NotImplementedError
+
+    def is_over(self) -> bool:
+        """Tell whether the server has ended the stream."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+
+class WebSocketLine(Line):
+    def __init__(self, hosted: Any, secret: str) -> None:
+        self._stack = ExitStack()
+        headers = {"Authorization": f"Bearer {secret}"}
+        opening = open_websocket(hosted.websocket_url, additional_headers=headers, close_timeout=1)
+        self.socket = self._stack.enter_context(opening)
+        self._ask("initialize", ABOUT)
+        self.socket.send(json.dumps(message("notifications/initialized")))
+
+    def _ask(self, method: str, params: Any) -> dict[str, Any]:
+        self.socket.send(json.dumps(message(method, params, 1)))
+        answer: dict[str, Any] = json.loads(self.socket.recv(timeout=10))
+        return answer
+
+    def call(self) -> bool:
+        try:
+            return is_good(self._ask("tools/call", CALL))
+        except ConnectionClosed:
+            return False
+
+    def is_over(self) -> bool:
+        return self.socket.protocol.state is State.CLOSED
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+class SseLine(Line):
+    def __init__(self, hosted: Any, secret: str) -> None:
+        self._client = httpx.Client(
+            base_url=hosted.url, headers={"Authorization": f"Bearer {secret}"}, timeout=TIMEOUT, verify=False
+        )
+        self.events = Events(self._client, "/sse", {})
+        self._place = self.events.data.get(timeout=10)
+        self._post(message("initialize", ABOUT, 0))
+        self.events.data.get(timeout=10)
+        self._post(message("notifications/initialized"))
+
+    def _post(self, body: Any) -> int:
+        return self._client.post(self._place, json=body).status_code
+
+    def call(self) -> bool:
+        if self._post(message("tools/call", CALL, 1)) != 202:
+            return False
+        with suppress(queue.Empty):
+            return is_good(json.loads(self.events.data.get(timeout=2)))
+        return False
+
+    def is_over(self) -> bool:
+        return self.events.has_ended.is_set()
+
+    def close(self) -> None:
+        self.events.close()
+        self._client.close()
+
+
+class HttpLine(Line):
+    """A session of Streamable HTTP, with the stream that the server may speak on."""
+
+    def __init__(self, hosted: Any, secret: str) -> None:
+        headers = {"Authorization": f"Bearer {secret}", **ACCEPTED}
+        self._client = httpx.Client(base_url=hosted.url, headers=headers, timeout=TIMEOUT, verify=False)
+        opened = self._client.post("/mcp", json=message("initialize", ABOUT, 0))
+        known = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+        self._client.headers.update(known)
+        self._client.post("/mcp", json=message("notifications/initialized"))
+        self.events = Events(self._client, "/mcp", {"Accept": "text/event-stream"})
+
+    def call(self) -> bool:
+        reply = self._client.post("/mcp", json=message("tools/call", CALL, 1))
+        if reply.status_code != 200:
+            return False
+        found = [line for line in reply.text.splitlines() if line.startswith("data: {")]
+        return is_good(json.loads(found[-1].removeprefix("data: ")))
+
+    def is_over(self) -> bool:
+        return self.events.has_ended.is_set()
+
+    def close(self) -> None:
+        self.events.close()
+        self._client.close()
+
+
+class StatelessLine(Line):
+    """Streamable HTTP of 2026-07-28, and REST: every request stands for itself, so nothing is open."""
+
+    def __init__(self, hosted: Any, secret: str) -> None:
+        self._client = httpx.Client(
+            base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **ACCEPTED}, verify=False
+        )
+
+    def call(self) -> bool:
+        about = {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "fetch"}
+        asked = message("tools/call", {**CALL, "_meta": about}, 1)
+        over_mcp = self._client.post("/mcp", json=asked, headers=headers)
+        over_rest = self._client.post("/v1/tools/fetch", json=CALL["arguments"])
+        works = over_mcp.status_code == 200 and '"isError":false' in over_mcp.text.replace(" ", "")
+        return works or over_rest.status_code == 200
+
+    def is_over(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._client.close()
+
+
+LINES: dict[str, Callable[[Any, str], Line]] = {
+    "websocket": WebSocketLine,
+    "sse": SseLine,
+    "http": HttpLine,
+    "stateless": StatelessLine,
+}
+
+
+def open_lines(stack: ExitStack, hosted: Any, secret: str) -> dict[str, Line]:
+    """Open a line of each kind, on which calls are answered."""
+    lines = {}
+    for kind, make in LINES.items():
+        lines[kind] = make(hosted, secret)
+        stack.callback(lines[kind].close)
+        assert lines[kind].call(), kind
+    return lines
+
+
+@pytest.fixture(scope="module")
+def bystanders(hosted: Any) -> Iterator[dict[str, Line]]:
+    """The lines of somebody else, whose rights stay as they are; opened before everything and used after all."""
+    with ExitStack() as stack:
+        yield open_lines(stack, hosted, hosted.accounts.token(hosted.accounts.user(*Action, name="bystander")))
+
+
+@pytest.fixture
+def victim(hosted: Any) -> str:
+    """Somebody whose rights are about to change."""
+    return str(hosted.accounts.user(Action.ACCESS_CATALOG, name="victim"))
+
+
+def token_id(hosted: Any, user: str) -> str:
+    (credential,) = hosted.accounts.control.credentials.list_of(user)
+    return str(credential.id)
+
+
+CAUSES: dict[str, Callable[[Any, str], list[str]]] = {
+    "revoked token": lambda hosted, user: ["token", "revoke", token_id(hosted, user)],
+    "revoked permission": lambda _hosted, user: ["user", "revoke", user, str(Action.ACCESS_CATALOG)],
+    "disabled user": lambda _hosted, user: ["user", "disable", user],
+    "deleted user": lambda _hosted, user: ["user", "delete", user, "--yes"],
+    "hidden catalogue": lambda _hosted, _user: ["access", "restrict", "judoka"],
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_within_a_second_of_the_command_calls_fail_and_streams_end_and_others_go_on(
+    hosted: Any, bystanders: dict[str, Line], victim: str, cause: str, soon: Any
+) -> None:
+    with ExitStack() as stack:
+        lines = open_lines(stack, hosted, hosted.accounts.token(victim))
+        try:
+            hosted.server.run(*CAUSES[cause](hosted, victim))
+            ended = time.monotonic()
+            for kind, line in lines.items():
+                soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
+                assert time.monotonic() - ended < WITHIN_S, kind
+        finally:
+            if cause == "hidden catalogue":
+                hosted.accounts.control.access.open_to_all(LOCAL_USER, "judoka")
+        assert_told(lines)
+    assert {
+        kind: (line.call(), kind != "stateless" and line.is_over()) for kind, line in bystanders.items()
+    } == dict.fromkeys(LINES, (True, False))
+
+
+def assert_told(lines: dict[str, Line]) -> None:
+    """See that streams were ended properly, and not cut off."""
+    websocket, sse, http = lines["websocket"], lines["sse"], lines["http"]
+    assert isinstance(websocket, WebSocketLine)
+    assert websocket.socket.close_code in (1001, 1008)
+    assert isinstance(sse, SseLine)
+    assert isinstance(http, HttpLine)
+    assert (sse.events.ended_well, http.events.ended_well) == (True, True)
+
+
+def test_a_token_ends_by_itself_when_its_time_is_over(
+    hosted: Any, bystanders: dict[str, Line], victim: str, soon: Any
+) -> None:
+    lasts_s = 2.0
+    secret, began = hosted.accounts.token(victim, expires_in=timedelta(seconds=lasts_s)), time.monotonic()
+    with ExitStack() as stack:
+        lines = open_lines(stack, hosted, secret)
+        assert time.monotonic() - began < lasts_s, "the lines took too long to open"
+        for line in lines.values():
+            soon(lambda line=line: not line.call() and line.is_over(), timeout_s=lasts_s + WITHIN_S)
+        assert lasts_s - 0.1 < time.monotonic() - began < lasts_s + WITHIN_S
+        assert_told(lines)
+    assert all(line.call() for line in bystanders.values())
+
+
+def test_a_session_ends_with_the_logout_and_with_a_new_password(hosted: Any, soon: Any) -> None:
+    control = hosted.accounts.control
+    user = hosted.accounts.user(Action.ACCESS_CATALOG, name="session")
+    control.accounts.set_password(LOCAL_USER, user, "correct horse")
+    for way in ("logout", "password"):
+        with hosted.rest() as client, ExitStack() as stack:
+            secret = client.post("/v1/login", json={"name": user, "password": "correct horse"}).json()["token"]
+            lines = open_lines(stack, hosted, secret)
+            if way == "logout":
+                headers = {"Authorization": f"Bearer {secret}"}
+                assert client.post("/v1/logout", headers=headers).status_code == 204
+            else:
+                control.accounts.set_password(LOCAL_USER, user, "another horse")
+            began = time.monotonic()
+            for line in lines.values():
+                soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
+            assert time.monotonic() - began < WITHIN_S
+
+
+def test_a_token_that_is_taken_away_does_not_take_the_user_s_other_tokens_away(
+    hosted: Any, victim: str, soon: Any
+) -> None:
+    first = hosted.accounts.token(victim)
+    first_id = token_id(hosted, victim)
+    second = hosted.accounts.token(victim)
+    with ExitStack() as stack:
+        lines, others = open_lines(stack, hosted, first), open_lines(stack, hosted, second)
+        hosted.accounts.control.credentials.revoke(LOCAL_USER, first_id)
+        for line in lines.values():
+            soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
+        assert all(line.call() for line in others.values())
+        assert not any(line.is_over() for kind, line in others.items() if kind != "stateless")

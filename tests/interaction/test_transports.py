@@ -1,0 +1,462 @@
+"""The same requests over every transport and in both eras of the protocol: the same answers, and the same audit."""
+
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection
+from websockets.sync.client import connect as open_websocket
+
+from pinakes.model.audit import Outcome
+from pinakes.model.principal import Action
+
+RECORD = "pinakes://{catalogue}/{+id}"
+VALUE = "pinakes-values://{catalogue}/{field}/{value}"
+REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("tools/list", "", {}),
+    ("tools/call", "search", {"query": "a journey over the sea"}),
+    ("tools/call", "search", {"query": "進撃の巨人", "limit": 3}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anime", "filters": {"year": {"from": 1990}}}),
+    ("tools/call", "search", {"query": "sea", "limit": 2, "cursor": "2"}),
+    ("tools/call", "browse", {}),
+    ("tools/call", "browse", {"catalogue": "anime", "field": "tags", "search": "vampire"}),
+    ("tools/call", "fetch", {"id": "anime/mal-1"}),
+    ("tools/call", "search_anime", {"query": "re:zero", "limit": 1}),
+    ("tools/call", "get_anime_details", {"title": "cowboy bebop"}),
+    ("tools/call", "browse_taxonomy", {"category": "setting"}),
+    ("tools/call", "recommend_similar", {"titles": ["Cowboy Bebop"], "preferences": "not horror"}),
+    ("tools/call", "judokon.search", {"query": "strong grip", "topK": 2}),
+    ("tools/call", "judokon.getById", {"id": 1}),
+    ("tools/call", "judokon.random", {"seed": "seven"}),
+    ("tools/call", "judokon.compare", {"idA": 1, "idB": 2}),
+    ("tools/call", "judokon.suggestOpponent", {"id": 1}),
+    ("tools/call", "judokon.listCountries", {}),
+    ("tools/call", "judokon.resolveCode", {"code": "jp"}),
+    ("tools/call", "judokon.validateCardCode", {"code": "x"}),
+    ("tools/call", "ping", {}),
+    ("tools/call", "query_rag", {"query": "grip"}),
+    ("tools/call", "search_papers", {"query": "attention"}),
+    ("tools/call", "search_documents", {"query": "resting", "n_results": 2}),
+    ("tools/call", "search_handbook", {"query": "on call"}),
+    ("tools/call", "similar", {"id": "anime/mal-1"}),
+    ("tools/call", "fetch", {"id": "anime/mal-0"}),
+    ("tools/call", "fetch", {"id": "anmie/mal-1"}),
+    ("tools/call", "fetch", {"id": "x"}),
+    ("tools/call", "fetch", {}),
+    ("tools/call", "search", {"query": ""}),
+    ("tools/call", "search", {"query": "sea", "limit": 0}),
+    ("tools/call", "search", {"query": "sea", "limit": "many", "x": None}),
+    ("tools/call", "search", {"qurey": "sea"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anmie"}),
+    ("tools/call", "search", {"query": "sea", "catalogue": "anime", "filters": {"yaer": 1990}}),
+    ("tools/call", "serch", {"query": "sea"}),
+    ("tools/call", "no.such-tool", {}),
+    ("resources/list", "", {}),
+    ("resources/list", "", {"cursor": "0"}),
+    ("resources/list", "", {"cursor": "later"}),
+    ("resources/templates/list", "", {}),
+    ("resources/read", "documents://handbook/people/hiring.md", {}),
+    ("resources/read", "judokon://synonyms.json", {}),
+    ("resources/read", "pinakes://anime/mal-1", {}),
+    ("resources/read", "pinakes://anime/Cowboy%20Bebop", {}),
+    ("resources/read", "pinakes-values://anime/tags/slice%20of%20life", {}),
+    ("resources/read", "pinakes://anime/mal-0", {}),
+    ("resources/read", "pinakes://nothing/mal-1", {}),
+    ("resources/read", "other://x", {}),
+    ("completion/complete", RECORD, {"name": "catalogue", "value": ""}),
+    ("completion/complete", RECORD, {"name": "id", "value": "cowboy", "catalogue": "anime"}),
+    ("completion/complete", VALUE, {"name": "value", "value": "slice", "catalogue": "anime", "field": "tags"}),
+    ("completion/complete", "x://{y}", {"name": "y", "value": ""}),
+]
+
+
+@pytest.fixture(scope="module")
+def user(hosted: Any, way: str) -> str:
+    """Somebody who may do everything, and so sees what the user of this machine does; one for each way."""
+    return str(hosted.accounts.user(*Action, name=way.replace(" ", "-")))
+
+
+@pytest.fixture(scope="module")
+def asker(hosted: Any, connect: Any, way: str, user: str) -> Iterator[Any]:
+    """A client by each way."""
+    with connect(way, hosted, hosted.accounts.token(user)) as asker:
+        yield asker
+
+
+@pytest.mark.row("T6")
+@pytest.mark.row("Z1")
+@pytest.mark.row("T8")
+@pytest.mark.parametrize("asked", REQUESTS, ids=lambda asked: f"{asked[0]} {asked[1]} {asked[2]}"[:70])
+def test_every_way_gives_the_answer_of_the_gate(
+    asker: Any, way: str, whole: Any, asker_of: Any, request_of: Any, asked: tuple[str, str, dict[str, Any]]
+) -> None:
+    operation, target, arguments = asked
+    if way == "rest" and operation == "completion/complete":
+        pytest.skip("REST has no completions")
+    request = request_of(operation, target, **arguments)
+    expected, reply = asker_of(whole.gate).ask(request), asker.ask(request)
+    if way == "rest" and operation == "tools/call":
+        assert reply == expected.without_text()
+    else:
+        assert reply == expected
+
+
+@pytest.mark.row("Z13")
+def test_each_call_leaves_one_row_that_says_by_which_way_it_came(
+    hosted: Any, connect: Any, way: str, request_of: Any, soon: Any
+) -> None:
+    audit, name = hosted.accounts.control.audit, hosted.accounts.user(*Action, name="audited")
+    principal, via = ("local", "stdio") if way.startswith("stdio") else (name, way.partition(" ")[0])
+    first, last = f"first-{name}", f"last-{name}"
+    with connect(way, hosted, hosted.accounts.token(name)) as asker:
+        asker.ask(request_of("tools/call", first))
+        asker.ask(request_of("tools/list"))
+        asker.ask(request_of("tools/call", "fetch", id="anime/mal-1"))
+        asker.ask(request_of("tools/call", "search", query="sea", limit=0, password="hunter22-hunter22"))
+        asker.ask(request_of("tools/call", "serch", query="pnk_t_" + "Zm9vYmFy" * 4))
+        asker.ask(request_of("resources/read", "pinakes://anime/mal-1"))
+        asker.ask(request_of("resources/read", "pinakes://anime/eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQ"))
+        asker.ask(request_of("tools/call", last))
+
+    def rows() -> list[Any]:
+        """Return the rows of this test; another process writes them, which may take a moment."""
+        found = [row for row in audit.tail(limit=100, principal=principal) if row.via == via]
+        targets = [row.target for row in found]
+        return found[targets.index(first) + 1 : targets.index(last)] if {first, last} <= set(targets) else []
+
+    soon(lambda: bool(rows()), timeout_s=10)
+    secret = "[redacted]"
+    bad = {"query": "sea", "limit": 0, "password": secret}
+    assert [(row.operation, row.target, row.parameters, row.outcome, row.error_code) for row in rows()] == [
+        ("tools/call", "fetch", {"id": "anime/mal-1"}, Outcome.OK, None),
+        ("tools/call", "search", bad, Outcome.ERROR, "invalid_input"),
+        ("tools/call", "serch", {"query": secret}, Outcome.REFUSED, "unknown_tool"),
+        ("resources/read", "pinakes://anime/mal-1", {}, Outcome.OK, None),
+        ("resources/read", f"pinakes://anime/{secret}", {}, Outcome.REFUSED, "unknown_resource"),
+    ]
+    assert [row.result_bytes > 0 for row in rows()] == [True, False, False, True, False]
+    assert all(row.duration_ms > 0 for row in rows())
+
+
+class RawSocket:
+    """A WebSocket that speaks JSON-RPC as it is told to."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    def send(self, message: Any) -> None:
+        self.connection.send(message if isinstance(message, str | bytes) else json.dumps(message))
+
+    def answer(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.connection.recv(timeout=20))
+        return found
+
+    def ask(self, number: int, method: str, **params: Any) -> dict[str, Any]:
+        self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return self.answer()
+
+    def shake_hands(self) -> None:
+        client = {"name": "raw", "version": "1"}
+        answer = self.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
+        assert answer["result"]["protocolVersion"] == "2025-11-25"
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+@pytest.fixture
+def secret(hosted: Any) -> str:
+    """A token of somebody new, who may do everything."""
+    return str(hosted.accounts.token(hosted.accounts.user(*Action, name="raw")))
+
+
+@pytest.fixture
+def raw(hosted: Any, secret: str) -> Iterator[RawSocket]:
+    """A WebSocket of theirs."""
+    with open_websocket(hosted.websocket_url, additional_headers={"Authorization": f"Bearer {secret}"}) as connection:
+        yield RawSocket(connection)
+
+
+@pytest.mark.row("Z1")
+def test_a_websocket_speaks_the_handshake_era_frame_by_frame(raw: RawSocket) -> None:
+    raw.shake_hands()
+    found = raw.ask("seven", "tools/call", name="fetch", arguments={"id": "anime/mal-1"})
+    assert (found["jsonrpc"], found["id"]) == ("2.0", "seven")
+    assert found["result"]["structuredContent"]["title"] == "Cowboy Bebop"
+    assert raw.ask(2, "no/such/method")["error"]["code"] == -32601
+
+
+@pytest.mark.row("Z1")
+def test_a_websocket_speaks_the_era_without_handshakes_frame_by_frame(raw: RawSocket) -> None:
+    about = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    found = raw.ask(1, "tools/call", name="fetch", arguments={"id": "anime/mal-1"}, _meta=about)
+    assert found["result"]["structuredContent"]["title"] == "Cowboy Bebop"
+    listed = raw.ask(2, "tools/list", _meta=about)
+    assert listed["result"]["cacheScope"] == "private"
+
+
+@pytest.mark.row("Z1")
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        ("{", -32700),
+        ("", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        ('{"jsonrpc": "1.0", "id": 1, "method": "x"}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "x"}', -32700),
+        ('{"jsonrpc": "2.0", "id": null, "method": "x"}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "x", "params": [1]}', -32600),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "\\ud83d"}}', -32602),
+        ("[" * 100_000, -32700),
+    ],
+    ids=range(10),
+)
+def test_a_malformed_frame_is_answered_and_the_next_call_works(raw: RawSocket, frame: str, code: int) -> None:
+    raw.send(frame)
+    assert raw.answer()["error"]["code"] == code
+    raw.shake_hands()
+    assert raw.ask(3, "tools/call", name="fetch", arguments={"id": "anime/mal-1"})["result"]["isError"] is False
+
+
+@pytest.mark.row("Z1")
+@pytest.mark.parametrize(("frame", "code"), [(b"{}", 1003), ("x" * (4 * 1024 * 1024 + 1), 1009)], ids=["bytes", "huge"])
+def test_a_frame_that_is_no_text_or_too_large_ends_the_websocket(raw: RawSocket, frame: Any, code: int) -> None:
+    def send_and_listen() -> None:
+        raw.send(frame)
+        raw.connection.recv(timeout=20)
+
+    with pytest.raises(ConnectionClosed) as caught:
+        send_and_listen()
+    received = caught.value.rcvd
+    assert received is None or received.code == code  # none: it was over while the frame was still being sent
+
+
+@pytest.mark.row("Z1")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer pnk_t_wrong"}, 401),
+        ({"Authorization": "Basic dXNlcjpwYXNz"}, 401),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Host": "127.0.0.1"}, 400),
+    ],
+    ids=["nobody", "wrong token", "wrong scheme", "foreign page", "two hosts"],
+)
+def test_a_websocket_is_refused_before_it_opens(hosted: Any, secret: str, headers: dict[str, str], status: int) -> None:
+    known = {} if status == 401 else {"Authorization": f"Bearer {secret}"}
+    with (
+        pytest.raises(InvalidStatus) as caught,
+        open_websocket(hosted.websocket_url, additional_headers={**known, **headers}),
+    ):
+        pass
+    assert caught.value.response.status_code == status
+
+
+@pytest.mark.row("Z1")
+def test_a_websocket_that_is_meant_for_another_host_is_refused(hosted: Any, secret: str) -> None:
+    headers = {"Authorization": f"Bearer {secret}"}
+    with (
+        socket.create_connection(("127.0.0.1", hosted.server.port)) as line,
+        pytest.raises(InvalidStatus) as caught,
+        open_websocket("ws://evil.example/v1/mcp", sock=line, additional_headers=headers),
+    ):
+        pass
+    assert caught.value.response.status_code == 421
+
+
+@pytest.mark.row("Z2")
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/mcp"),
+        ("GET", "/sse"),
+        ("POST", "/messages?session_id=00000000000000000000000000000000"),
+        ("GET", "/v1/tools"),
+        ("POST", "/v1/tools/search"),
+        ("GET", "/v1/resources"),
+        ("GET", "/v1/resources/read?uri=pinakes://anime/mal-1"),
+        ("GET", "/v1/resource-templates"),
+        ("GET", "/v1/me"),
+        ("GET", "/v1/tokens"),
+        ("GET", "/metrics"),
+    ],
+)
+@pytest.mark.parametrize("given", ["", "Bearer pnk_t_wrong", "Bearer a b", "pnk_t_wrong"])
+def test_somebody_unknown_gets_the_same_refusal_everywhere(hosted: Any, method: str, path: str, given: str) -> None:
+    headers = {"Authorization": given} if given else {}
+    body = {"json": {"query": "sea"}} if method == "POST" else {}
+    reply = httpx.request(method, hosted.url + path, headers=headers, **body)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (401, "unauthenticated")
+    assert "resource_metadata=" in reply.headers["www-authenticate"]
+    assert ('error="invalid_token"' in reply.headers["www-authenticate"]) is bool(given)
+
+
+@pytest.mark.row("T6")
+def test_what_everybody_may_look_at_is_there(hosted: Any) -> None:
+    with hosted.rest() as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/health/live").json() == {"live": True}
+        assert client.get("/health/ready").json()["ready"] is True
+        health = client.get("/health").json()
+        assert (health["live"], health["ready"]) == (True, True)
+        assert client.get("/openapi.json").json()["openapi"].startswith("3.")
+
+
+@pytest.mark.row("T6")
+def test_sse_speaks_as_it_always_did(hosted: Any, secret: str) -> None:
+    headers = {"Authorization": f"Bearer {secret}"}
+    with httpx.Client(base_url=hosted.url, headers=headers, timeout=20) as client, client.stream("GET", "/sse") as sse:
+        assert sse.headers["content-type"].startswith("text/event-stream")
+        lines = (line for line in sse.iter_lines() if line.startswith(("event:", "data:")))
+        assert next(lines) == "event: endpoint"
+        place = next(lines).removeprefix("data: ")
+        assert place.startswith("/messages?session_id=")
+        about = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+        assert client.post(place, json=asked).status_code == 202
+        assert next(lines) == "event: message"
+        assert json.loads(next(lines).removeprefix("data: "))["result"]["protocolVersion"] == "2024-11-05"
+
+
+@pytest.mark.row("Z2")
+def test_nobody_else_may_write_into_somebody_s_session(hosted: Any, secret: str) -> None:
+    other = {"Authorization": f"Bearer {hosted.accounts.token(hosted.accounts.user(*Action, name='other'))}"}
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    kinds = {"Accept": "application/json, text/event-stream"}
+    with httpx.Client(
+        base_url=hosted.url, headers={"Authorization": f"Bearer {secret}", **kinds}, timeout=20
+    ) as client:
+        with client.stream("GET", "/sse") as sse:
+            place = next(line for line in sse.iter_lines() if line.startswith("data:")).removeprefix("data: ")
+            assert httpx.post(hosted.url + place, json=asked, headers=other).status_code in (403, 404)
+        session = client.post("/mcp", json=asked).headers["mcp-session-id"]
+        known = {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25", **kinds}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert client.post("/mcp", json=listing, headers=known).status_code == 200
+        refusals = [
+            httpx.post(f"{hosted.url}/mcp", json=listing, headers={**known, **other}),
+            httpx.delete(f"{hosted.url}/mcp", headers={**known, **other}),
+        ]
+        assert {reply.status_code for reply in refusals} <= {403, 404}
+        assert client.post("/mcp", json=listing, headers=known).status_code == 200
+
+
+@pytest.mark.row("T5")
+def test_questions_that_come_again_are_answered_from_the_cache_and_health_says_so(hosted: Any, secret: str) -> None:
+    with hosted.rest(secret) as client:
+        before = client.get("/health").json()["cache"]
+        answers = {client.post("/v1/tools/search", json={"query": f"sea {n % 4}"}).content for n in range(40)}
+        after = client.get("/health").json()["cache"]
+    hits, misses = after["hits"] - before["hits"], after["misses"] - before["misses"]
+    assert (len(answers), misses) == (4, 4)
+    assert hits / (hits + misses) > 0.8
+    assert after["size"] == 100
+    assert after["hit_rate"] == round(after["hits"] / (after["hits"] + after["misses"]), 4)
+
+
+@pytest.mark.row("T8")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status", "code"),
+    [
+        ("echo", {"text": "sea"}, 200, None),
+        ("flaky", {"text": "sea"}, 200, None),
+        ("echo", {"text": 7}, 400, "invalid_input"),
+        ("echo", {"txet": "sea"}, 400, "invalid_input"),
+        ("ecko", {}, 404, "unknown_tool"),
+        ("stored", {}, 503, "storage"),
+        ("stored.edit", {}, 503, "storage"),
+        ("broken", {}, 500, "internal"),
+    ],
+)
+def test_rest_has_the_status_of_each_failure(
+    fixture_hosted: Any, soon: Any, tool: str, arguments: dict[str, Any], status: int, code: str | None
+) -> None:
+    user = fixture_hosted.accounts.user(*Action)
+    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
+        reply = client.post(f"/v1/tools/{tool}", json=arguments)
+    assert (reply.status_code, reply.json().get("error", {}).get("code")) == (status, code)
+    assert "shadow" not in reply.text
+    audit = fixture_hosted.accounts.control.audit
+    soon(lambda: bool(audit.tail(limit=10, principal=user)), timeout_s=5)
+    (row,) = audit.tail(limit=10, principal=user)
+    assert (row.target, row.error_code) == (tool, None if code == "internal" else code)
+
+
+@pytest.mark.row("T8")
+def test_every_way_tells_of_storage_that_fails_and_of_bugs_alike(
+    fixture_hosted: Any, connect: Any, network_way: str, request_of: Any
+) -> None:
+    user = fixture_hosted.accounts.user(*Action)
+    bug = "internal" if network_way == "rest" else "-32603"
+    failing = {"flaky": None, "stored": "storage", "stored.edit": "storage", "broken": bug}
+    with connect(network_way, fixture_hosted, fixture_hosted.accounts.token(user)) as asker:
+        for tool, code in failing.items():
+            reply = asker.ask(request_of("tools/call", tool, text="sea"))
+            assert reply.error == code
+            assert "shadow" not in reply.message
+            assert asker.ask(request_of("tools/call", "echo", text="sea")).value["done"] == "sea"
+
+
+@pytest.mark.row("T8")
+def test_what_writes_is_not_tried_again(fixture_hosted: Any) -> None:
+    user = fixture_hosted.accounts.user(*Action)
+    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
+        assert client.post("/v1/tools/stored.edit", json={}).status_code == 503
+    (row,) = fixture_hosted.accounts.control.audit.tail(limit=10, principal=user)
+    assert row.duration_ms < 200  # no pauses between attempts
+
+
+@pytest.mark.row("Z13")
+def test_no_secret_is_in_the_database_or_in_the_log(hosted: Any) -> None:
+    control, password = hosted.accounts.control, "correct horse battery staple"
+    name = hosted.accounts.user(*Action, name="secretive")
+    once = control.accounts.reset_password(control.directory.principal_of(control.accounts.get_user(name)), name)
+    jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"
+    with hosted.rest() as client:
+        assert client.post("/v1/login", json={"name": name, "password": "wrong " + password}).status_code == 401
+        session = client.post("/v1/login", json={"name": name, "password": once}).json()["token"]
+        client.headers["Authorization"] = f"Bearer {session}"
+        client.cookies.clear()
+        second = client.post("/v1/me/password", json={"password": password}).json()["token"]
+        client.headers["Authorization"] = f"Bearer {second}"
+        client.cookies.clear()
+        third = client.post("/v1/tokens", json={"name": "laptop"}).json()["token"]
+        client.headers["Authorization"] = f"Bearer {third}"
+        arguments = {"query": f"{third} {jwt} Authorization: Bearer {second}", "password": password}
+        assert client.post("/v1/tools/search", json=arguments).status_code == 400
+        assert client.post("/v1/tools/search", json={"query": arguments["query"]}).status_code == 200
+        assert client.post(f"/v1/tools/{third}", json={}).status_code == 404
+        assert client.get("/v1/resources/read", params={"uri": f"pinakes://{third}/x"}).status_code == 404
+        client.get("/v1/tools", params={"token": third}, headers={"Authorization": f"Bearer {jwt}"})
+    control.audit.flush()
+    home = hosted.server.home
+    written = b"".join(path.read_bytes() for path in home.glob("control.sqlite*")) + "".join(hosted.server.log).encode()
+    assert b"secretive" in written
+    for one in (password, once, session, second, third, jwt, jwt.split(".")[1]):
+        assert one.encode() not in written
+
+
+@pytest.mark.row("Z1")
+def test_all_ways_at_once_over_one_port_keep_their_answers_apart(hosted: Any, connect: Any, request_of: Any) -> None:
+    ways = ["http legacy", "http 2026-07-28", "sse legacy", "websocket legacy", "websocket 2026-07-28", "rest"]
+
+    def ask(way: str) -> list[Any]:
+        secret = hosted.accounts.token(hosted.accounts.user(*Action, name="many"))
+        with connect(way, hosted, secret) as asker:
+            ids = [f"anime/mal-{number}" for number in (1, 6, 160, 329, 392)]
+            return [asker.ask(request_of("tools/call", "fetch", id=one)).value["id"] == one for one in ids]
+
+    with ThreadPoolExecutor(len(ways)) as pool:
+        assert all(all(found) for found in pool.map(ask, ways))
