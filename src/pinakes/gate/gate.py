@@ -85,6 +85,18 @@ class Completions:
     total: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunCall:
+    """A call that is answered already, or the rest of its work."""
+
+    finish: Callable[[], Answer]
+    """Does the work, which may take a while, and answers."""
+    answer: Answer | None = None
+    """The answer, where there is nothing more to do."""
+    is_instant: bool = False
+    """Whether `finish` takes no time either."""
+
+
 class Gate:
     """Every call goes through here."""
 
@@ -114,14 +126,35 @@ class Gate:
 
     def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
         """Run a tool for a principal."""
+        return self.begin_call(principal, name, arguments, via=via).finish()
+
+    def begin_call(
+        self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
+    ) -> "BegunCall":
+        """Begin a call: permission, limit and validation, which take no time. What is refused is answered already."""
         toolbox = self._toolboxes.of(principal.sight)
         tool = _find_tool(toolbox, principal, name)
         cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
         ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost)
+        started = time.perf_counter()
         try:
-            return self._noted(ask, lambda: self._run(toolbox, ask), _answer_trace)
-        except UnknownToolError:
-            raise
+            self._require_within_limit(ask)
+            tool = _get_tool(toolbox, principal, name)
+            params = _validated(tool, arguments)
+        except ExpectedError as error:
+            self._note(ask, started, error)
+            if isinstance(error, UnknownToolError):
+                raise
+            refusal = Answer.of_error(error)
+            return BegunCall(answer=refusal, finish=lambda: refusal)
+        return BegunCall(
+            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, principal, params)),
+            is_instant=tool.is_instant,
+        )
+
+    def _finish(self, ask: Ask, work: Callable[[], Answer]) -> Answer:
+        try:
+            return self._noted(ask, work, _answer_trace)
         except ExpectedError as error:
             return Answer.of_error(error)
 
@@ -185,10 +218,7 @@ class Gate:
         """Note what had to be refused before it came here."""
         self._note(ask, time.perf_counter(), error)
 
-    def _run(self, toolbox: Toolbox, ask: Ask) -> Answer:
-        self._require_within_limit(ask)
-        principal, tool = ask.principal, _get_tool(toolbox, ask.principal, ask.target)
-        params = _validated(tool, ask.parameters)
+    def _run(self, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
         if self.cache is None or not tool.cacheable:
             return _answered(tool, principal, params)
         return self._answered_once(self.cache, toolbox, tool, principal, params)

@@ -4,7 +4,6 @@ import base64
 import logging
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from mcp import types
@@ -23,7 +22,7 @@ from pinakes.errors import (
 )
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Ask, Gate
-from pinakes.model.principal import Principal
+from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Caller, Callers, Context
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
@@ -42,46 +41,32 @@ AnswerT = TypeVar("AnswerT")
 
 
 def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | None = None) -> Server[Any]:
-    """Return a server over the gate, which may still be loading; `callers` tells whom a request is from."""
-    at_work = workers or Workers()
+    """Return a server over the gate, which blocks while it is loading; `callers` tells whom a request is from."""
+    asked = AsyncGate(gate, workers or Workers())
 
-    async def run(work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
-        """Have the gate do something; where there is no room for it, that is noted like everything."""
+    async def ask(caller: Caller, work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
         try:
-            return await at_work.run(lambda: work(gate()))
-        except OverloadedError as error:
-            if noted:
-                await at_work.run_aside(partial(_refuse, gate, noted, error))
-            raise
-
-    async def ask(work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
-        try:
-            return await run(work, noted)
+            return await asked.run(caller.principal, work, noted)
         except Exception as error:
             raise _protocol_error(error) from error
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        principal = _principal(callers, context)
-        tools = await ask(lambda gate: gate.list_tools(principal))
+        caller = _caller(callers, context)
+        tools = await ask(caller, lambda gate: gate.list_tools(caller.principal))
         return types.ListToolsResult(tools=[_tool(tool) for tool in tools], cache_scope="private")
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         caller = _caller(callers, context)
-        principal, name, arguments = caller.principal, params.name, params.arguments or {}
-        noted = Ask(principal=principal, via=caller.via, operation="tools/call", target=name, parameters=arguments)
         try:
-            answer = await run(lambda gate: gate.call(principal, name, arguments, via=caller.via), noted)
-        except OverloadedError as error:
-            answer = Answer.of_error(error)
+            return _result(await asked.call(caller, params.name, params.arguments or {}))
         except Exception as error:
             raise _protocol_error(error) from error
-        return _result(answer)
 
     async def list_resources(
         context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        principal, cursor = _principal(callers, context), params.cursor if params else None
-        page = await ask(lambda gate: gate.list_resources(principal, cursor))
+        caller, cursor = _caller(callers, context), params.cursor if params else None
+        page = await ask(caller, lambda gate: gate.list_resources(caller.principal, cursor))
         return types.ListResourcesResult(
             resources=[_resource(entry) for entry in page.entries], next_cursor=page.next_cursor, cache_scope="private"
         )
@@ -89,8 +74,8 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
     async def list_templates(
         context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        principal = _principal(callers, context)
-        templates = await ask(lambda gate: gate.list_templates(principal))
+        caller = _caller(callers, context)
+        templates = await ask(caller, lambda gate: gate.list_templates(caller.principal))
         return types.ListResourceTemplatesResult(
             resource_templates=[_template(resource) for resource in templates], cache_scope="private"
         )
@@ -100,7 +85,7 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
         noted = Ask(
             principal=caller.principal, via=caller.via, operation="resources/read", target=params.uri, parameters={}
         )
-        content = await ask(lambda gate: gate.read(caller.principal, params.uri, via=caller.via), noted)
+        content = await ask(caller, lambda gate: gate.read(caller.principal, params.uri, via=caller.via), noted)
         return types.ReadResourceResult(contents=[_contents(params.uri, content)], cache_scope="private")
 
     async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
@@ -109,9 +94,10 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
         caller, template, argument = _caller(callers, context), params.ref.uri, params.argument
         others = (params.context.arguments if params.context else None) or {}
         found = await ask(
+            caller,
             lambda gate: gate.complete(
                 caller.principal, template, argument.name, argument.value, others, via=caller.via
-            )
+            ),
         )
         has_more = found.total > len(found.values)
         completion = types.Completion(values=found.values, total=found.total, has_more=has_more)
@@ -132,10 +118,6 @@ def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | 
     )
 
 
-def _refuse(gate: Callable[[], Gate], noted: Ask, error: OverloadedError) -> None:
-    gate().refuse(noted, error)
-
-
 def _no_schema(_name: str) -> None:
     """Say that no argument of a tool is carried by a header: the SDK need not list the tools before each call."""
 
@@ -145,10 +127,6 @@ def _caller(callers: Callers, context: Context) -> Caller:
         return callers(context)
     except UnauthenticatedError as error:
         raise _protocol_error(error) from error
-
-
-def _principal(callers: Callers, context: Context) -> Principal:
-    return _caller(callers, context).principal
 
 
 def _protocol_error(error: Exception) -> MCPError:

@@ -12,7 +12,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pinakes.serve.caller import Caller
 from pinakes.serve.frames import BadFrameError, read_frame
 
-MOST_UNANSWERED = 64
+MOST_UNANSWERED = 16
 """How many requests of one connection may wait for their answers; until there is one, no more are read."""
 
 Receive = Callable[[], Awaitable[bytes | str | None]]

@@ -1,12 +1,15 @@
 """Threads that the gate's work is done in, and a bound on how much of it waits."""
 
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
 from pinakes.errors import OverloadedError
+from pinakes.serve.lanes import Lanes
 
 ResultT = TypeVar("ResultT")
 
@@ -15,18 +18,26 @@ class Workers:
     """Runs a few calls at once; some more wait for their turn, and the rest is refused at once."""
 
     def __init__(self, *, threads: int = 4, queue: int = 1000) -> None:
-        self._threads = anyio.CapacityLimiter(threads)
+        self._threads = ThreadPoolExecutor(threads, "worker")
         self._most = threads + queue
+        self._lanes = Lanes(threads)
         self.in_flight = 0
         """How many calls are running or waiting."""
 
-    async def run(self, work: Callable[[], ResultT]) -> ResultT:
-        """Do the work in a thread; raise OverloadedError where too much waits already."""
+    async def run(self, work: Callable[[], ResultT], *, of: str) -> ResultT:
+        """Do the work of a caller in a thread, in turn with that of others; refuse it where too much waits already.
+
+        Where the caller gives up, what has begun goes on in its thread, and keeps its place until it ends.
+        """
         if self.in_flight >= self._most:
             raise OverloadedError("the server has more to do than it can; try again in a second")
         self.in_flight += 1
         try:
-            return await anyio.to_thread.run_sync(work, limiter=self._threads)
+            async with self._lanes.entered(of):
+                running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+                with anyio.CancelScope(shield=True):
+                    await running
+                return running.result()
         finally:
             self.in_flight -= 1
 

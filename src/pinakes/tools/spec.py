@@ -39,6 +39,8 @@ class ToolSpec:
     title: str = ""
     """Its name for people; empty where the name says it."""
     read_only: bool = True
+    is_instant: bool = False
+    """Whether it is done in no time and waits for nothing, so that it needs no thread."""
     cacheable: bool = False
     """Whether an answer may be kept: it follows from the arguments, the catalogues and the caller's sight alone."""
     properties: Mapping[str, Any] = field(default_factory=dict)

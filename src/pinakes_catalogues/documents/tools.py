@@ -381,7 +381,7 @@ def _ping_spec(documents: DocumentTools) -> ToolSpec:
         result=PingResult,
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
-        cacheable=True,
+        is_instant=True,
         run=documents.ping,
         text=lambda result: result.model_dump_json(),
     )

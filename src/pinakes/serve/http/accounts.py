@@ -157,7 +157,7 @@ class AccountEndpoints:
         return Response(status_code=204, headers=SECRET)
 
     async def _perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
-        return await self._service.run(lambda gate: gate.perform(ask, work), ask)
+        return await self._service.gate.run(ask.principal, lambda gate: gate.perform(ask, work), ask)
 
     async def _change(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
         """Do what takes somebody's rights away; here it holds before it is answered, elsewhere within a second."""
@@ -270,10 +270,12 @@ class LocalEndpoints:
         """Answer that the caller is the local user."""
         principal = asking(request).principal
         ask = _ask(principal, "me")
-        me = await self._service.workers.run(
-            lambda: self._service.gate().perform(
+        me = await self._service.gate.run(
+            principal,
+            lambda gate: gate.perform(
                 ask, lambda: _me(principal, roles=[], credential=None, must_change_password=False)
-            )
+            ),
+            ask,
         )
         return JSONReply(me, headers=PRIVATE)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import anyio.to_thread
@@ -89,8 +90,13 @@ def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:
     """Write into a request's scope who it is from, for us and for the SDK, whose sessions belong to their users."""
     scope[IDENTITY] = identity
     scope[CALLER] = Caller(principal=identity.principal, via=via)
-    name = identity.principal.name
-    scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, subject=name, scopes=[]))
+    scope["user"] = _sdk_user(identity.principal.name)
+
+
+@lru_cache(maxsize=10_000)
+def _sdk_user(name: str) -> AuthenticatedUser:
+    """Return a user as the SDK knows them, which takes it a while to make."""
+    return AuthenticatedUser(AccessToken(token="", client_id=name, subject=name, scopes=[]))
 
 
 def find_secret(headers: Headers) -> str | None:

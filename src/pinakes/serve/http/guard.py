@@ -1,10 +1,8 @@
-"""The outermost layer: foreign hosts and origins, oversized bodies, slow readers, and bugs end here."""
+"""The outermost layer: foreign hosts and origins, oversized bodies, and bugs end here."""
 
 import logging
 from collections import deque
-from dataclasses import dataclass
 
-import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,20 +13,11 @@ from pinakes.serve.http.replies import JSONReply, error_reply, status_reply
 
 logger = logging.getLogger(__name__)
 
-READ_TIMEOUT_S = 20.0
-"""How long a body may take to arrive."""
-WRITE_TIMEOUT_S = 20.0
-"""How long a client may take to read what was sent to it."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SlowReaderError(Exception):
-    """A client does not read what it asked for."""
 
 
 class Guard:
@@ -71,22 +60,12 @@ class Guard:
             return
         try:
             await self._app(scope, _replay(body, receive), answered)
-        except Exception as error:
-            if _is_of_slow_reader(error):
-                logger.warning("a client did not read its answer for %.0f s; its connection is closed", WRITE_TIMEOUT_S)
-            else:
-                logger.exception("a request failed: %s %s", scope["method"], scope["path"][:200])
-
-
-def _is_of_slow_reader(error: Exception) -> bool:
-    """Tell whether this is a slow reader's error, or the SDK's, whose tasks fail together."""
-    return isinstance(error, SlowReaderError) or (
-        isinstance(error, ExceptionGroup) and error.subgroup(SlowReaderError) is not None
-    )
+        except Exception:
+            logger.exception("a request failed: %s %s", scope["method"], scope["path"][:200])
 
 
 class _Answered:
-    """Sends an answer with the security headers; gives up on a client that does not read."""
+    """Sends an answer with the security headers."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -94,14 +73,11 @@ class _Answered:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
-        with anyio.move_on_after(WRITE_TIMEOUT_S) as waiting:
-            await self._send(message)
-        if waiting.cancelled_caught:
-            raise SlowReaderError
+        await self._send(message)
 
 
 async def _whole_body(scope: Scope, receive: Receive, send: Send) -> bytes | None:
-    """Return the body; None where it was refused for its size or its slowness, and that was answered."""
+    """Return the body; None where it was refused for its size, and that was answered, or where the client has gone."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
     too_large = TooLargeError(f"a body is at most {MAX_FRAME_BYTES} bytes long")
@@ -111,23 +87,17 @@ async def _whole_body(scope: Scope, receive: Receive, send: Send) -> bytes | Non
         return None
     parts: list[bytes] = []
     size = 0
-    with anyio.move_on_after(READ_TIMEOUT_S) as reading:
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > MAX_FRAME_BYTES:
-                await error_reply(too_large, {"Connection": "close"})(scope, receive, send)
-                return None
-            if not message.get("more_body", False):
-                return b"".join(parts)
-    if reading.cancelled_caught:
-        too_slow = status_reply(408, "slow_body", "the body took too long to arrive")
-        too_slow.headers["Connection"] = "close"
-        await too_slow(scope, receive, send)
-    return None
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_FRAME_BYTES:
+            await error_reply(too_large, {"Connection": "close"})(scope, receive, send)
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -349,7 +349,7 @@ class OpenapiEndpoint:
         operations, tools = list(FIXED_OPERATIONS), list[ToolSpec]()
         if identity is not None:
             operations += KNOWN_OPERATIONS
-            tools = await service.workers.run(lambda: service.gate().list_tools(identity.principal))
+            tools = await service.gate.run(identity.principal, lambda gate: gate.list_tools(identity.principal))
         has_accounts = service.control is not None
         document = build_document(
             [one for one in operations if has_accounts or not one.needs_accounts],

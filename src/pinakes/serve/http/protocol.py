@@ -14,7 +14,9 @@ HEAD_TIMEOUT_S = 15.0
 HEAD_BYTES = 64 * 1024
 HEADER_COST = 32
 """What a header counts beside its name and its value, as in HTTP/2: ten thousand short ones are too many too."""
-UNREAD_TIMEOUT_S = 25
+BODY_TIMEOUT_S = 20.0
+"""How long the body of a request may take."""
+UNREAD_TIMEOUT_S = 20
 """After how long a connection is cut off whose client reads nothing."""
 MOST_FRAGMENTS = 10_000
 """In how many parts a message of a WebSocket may come."""
@@ -73,15 +75,22 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Answer the request, unless its head was too large."""
+        """Answer the request, unless its head was too large, and wait for its body."""
         self._stop_waiting()
         self._is_in_head = False
         if not self.transport.is_closing():
             self._heed_address()
+            self._deadline = self.loop.call_later(BODY_TIMEOUT_S, self._give_up)
             super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Wait no longer: the request is whole."""
+        self._stop_waiting()
+        super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
         """Go on as a WebSocket, unless the head was too large."""
+        self._stop_waiting()
         if not self.transport.is_closing():
             super().handle_websocket_upgrade()
 

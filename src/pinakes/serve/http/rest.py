@@ -8,7 +8,6 @@ from starlette.responses import Response
 
 from pinakes.errors import InputError
 from pinakes.gate.gate import Ask, ResourcePage
-from pinakes.serve.caller import Caller
 from pinakes.serve.http.endpoints import PRIVATE, asking, find_parameter
 from pinakes.serve.http.replies import JSONReply, error_reply
 from pinakes.serve.http.service import Service
@@ -46,16 +45,13 @@ class RestEndpoints:
     async def list_tools(self, request: Request) -> Response:
         """Answer with the tools that the caller may use, in the same order as over MCP."""
         principal = asking(request).principal
-        tools = await self._service.run(lambda gate: gate.list_tools(principal))
+        tools = await self._service.gate.run(principal, lambda gate: gate.list_tools(principal))
         return JSONReply({"tools": [tool_entry(tool) for tool in tools]}, headers=PRIVATE)
 
     async def call_tool(self, request: Request, arguments: dict[str, Any]) -> Response:
         """Run a tool; its structured content is the whole answer."""
         caller, name = asking(request), str(request.path_params["name"])
-        noted = _noted(caller, "tools/call", name, arguments)
-        answer = await self._service.run(
-            lambda gate: gate.call(caller.principal, name, arguments, via=caller.via), noted
-        )
+        answer = await self._service.gate.call(caller, name, arguments)
         if answer.error:
             return error_reply(answer.error)
         return Response(answer.encoded, media_type="application/json", headers=PRIVATE)
@@ -63,13 +59,13 @@ class RestEndpoints:
     async def list_resources(self, request: Request) -> Response:
         """Answer with a page of the resources that the caller may read."""
         principal, cursor = asking(request).principal, find_parameter(request, "cursor")
-        page = await self._service.run(lambda gate: gate.list_resources(principal, cursor))
+        page = await self._service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
         return JSONReply(_resource_page(page), headers=PRIVATE)
 
     async def list_templates(self, request: Request) -> Response:
         """Answer with the templates of addresses that the caller may read."""
         principal = asking(request).principal
-        templates = await self._service.run(lambda gate: gate.list_templates(principal))
+        templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
         return JSONReply({"resourceTemplates": [_template_entry(one) for one in templates]}, headers=PRIVATE)
 
     async def read_resource(self, request: Request) -> Response:
@@ -77,14 +73,10 @@ class RestEndpoints:
         caller, uri = asking(request), find_parameter(request, "uri")
         if not uri:
             raise InputError("'uri' is missing: /v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
-        noted = _noted(caller, "resources/read", uri, {})
-        content = await self._service.run(lambda gate: gate.read(caller.principal, uri, via=caller.via), noted)
+        principal, via = caller.principal, caller.via
+        noted = Ask(principal=principal, via=via, operation="resources/read", target=uri, parameters={})
+        content = await self._service.gate.run(principal, lambda gate: gate.read(principal, uri, via=via), noted)
         return content_reply(content)
-
-
-def _noted(caller: Caller, operation: str, target: str, parameters: dict[str, Any]) -> Ask:
-    """Return what is noted where there is no room for a call."""
-    return Ask(principal=caller.principal, via=caller.via, operation=operation, target=target, parameters=parameters)
 
 
 def tool_entry(tool: ToolSpec) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from pinakes.serve.workers import Workers
 
 logger = logging.getLogger(__name__)
 
+LAST_WORDS_S = 0.25
+"""How long what was worked out last has to be written to its stream, before that is ended."""
 LAST_ANSWERS_S = 3
 """How long answers that are on their way may take to arrive, once nothing is worked on any more."""
 WANTED_FILES = 16_384
@@ -132,6 +134,7 @@ class _Server(uvicorn.Server):
         for server in self.servers:
             server.close()
         await self._workers.drain(self._shutdown_s)
+        await asyncio.sleep(LAST_WORDS_S)
         self._streams.end_all("the server ends")
         await self._wait_for_streams()
         await super().shutdown(sockets)

@@ -12,6 +12,7 @@ from pinakes.control.control import Control
 from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
+from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
@@ -53,12 +54,14 @@ def serve_http(
     server = settings.server
     require_may_listen(server)
     listener = listen(server.host, server.port)
+    workers = Workers(threads=server.threads, queue=server.queue)
     service = Service(
         settings=settings,
-        gate=gate.result,
+        gate=AsyncGate(gate.result, workers, is_loaded=gate.done),
+        loaded_gate=gate.result,
         control=control,
         authenticator=Authenticator(control.directory if control else None, base_url=_base_url(server)),
-        workers=Workers(threads=server.threads, queue=server.queue),
+        workers=workers,
         streams=Streams(server.streams),
         metrics=metrics,
         find_problems=find_problems,
@@ -76,7 +79,7 @@ def serve_http(
     routes = build_routes(service)
     if settings.mcp.enabled:
         app = build_app(
-            build_server(service.gate, caller_of, service.workers),
+            build_server(gate.result, caller_of, workers),
             hosts=hosts,
             authenticator=service.authenticator,
             streams=service.streams,

@@ -16,6 +16,7 @@ from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
 from pinakes.serve.http.hosts import KnownHosts
@@ -173,16 +174,18 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             observers=observers,
             cache=AnswerCache(configured.server.cache_size),
         )
+        workers, stage = Workers(), phase or Phase(is_loaded=True)
         service = Service(
             settings=configured,
-            gate=lambda: gate,
+            gate=AsyncGate(lambda: gate, workers, is_loaded=lambda: stage.is_loaded),
+            loaded_gate=lambda: gate,
             control=control,
             authenticator=Authenticator(control.directory if control else None, base_url=lambda _headers: BASE),
-            workers=Workers(),
+            workers=workers,
             streams=Streams(10),
             metrics=metrics,
             find_problems=lambda: problems,
-            phase=phase or Phase(is_loaded=True),
+            phase=stage,
         )
         hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
         routes = build_routes(service)
