@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test conformance check format bench bench-peers bench-large bench-catalogues eval lock clean
+.PHONY: serve test conformance check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(STAMP)  ## set up, install the sample library and the model, show it at work, and serve it over HTTP
 	$(BIN)/pinakes tour
@@ -39,6 +39,9 @@ bench-large: $(STAMP)  ## a million records
 
 bench-catalogues: $(STAMP)  ## papers and documents on the real data, both shelves
 	$(BIN)/python benchmarks/catalogues.py
+
+bench-server: $(STAMP)  ## the server under load, beside a bare one
+	$(BIN)/python benchmarks/server.py
 
 eval: $(STAMP)  ## retrieval and recommendation quality on the real data
 	$(BIN)/python benchmarks/quality.py

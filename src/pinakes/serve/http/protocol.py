@@ -16,7 +16,7 @@ HEADER_COST = 32
 """What a header counts beside its name and its value, as in HTTP/2: ten thousand short ones are too many too."""
 BODY_TIMEOUT_S = 20.0
 """How long the body of a request may take."""
-UNREAD_TIMEOUT_S = 20
+UNREAD_TIMEOUT_S = 15
 """After how long a connection is cut off whose client reads nothing."""
 MOST_FRAGMENTS = 10_000
 """In how many parts a message of a WebSocket may come."""

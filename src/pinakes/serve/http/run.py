@@ -27,6 +27,9 @@ LAST_WORDS_S = 0.25
 """How long what was worked out last has to be written to its stream, before that is ended."""
 LAST_ANSWERS_S = 3
 """How long answers that are on their way may take to arrive, once nothing is worked on any more."""
+PING_EVERY_S = 25.0
+PONG_WITHIN_S = 60.0
+"""So that proxies keep a quiet WebSocket open, and one whose client is gone is found out."""
 WANTED_FILES = 16_384
 
 
@@ -74,6 +77,8 @@ def run(
         ws="websockets-sansio",
         ws_max_size=MAX_FRAME_BYTES,
         ws_per_message_deflate=False,
+        ws_ping_interval=PING_EVERY_S,
+        ws_ping_timeout=PONG_WITHIN_S,
         lifespan="on",
         log_config=None,
         access_log=False,

@@ -1,0 +1,583 @@
+"""Every hostile HTTP request there is a list of, and more of the kind, as bytes on a socket.
+
+Requests differ in one thing from one that is answered with 200, so that it is that one thing that is refused.
+"""
+
+import gzip
+import io
+import json
+import re
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.row("T6")
+
+MODERN = "2026-07-28"
+LISTED: dict[str, Any] = json.loads((Path(__file__).parent / "http_requests.json").read_text(encoding="utf-8"))
+REQUESTS = [one for one in LISTED["requests"] if "behaviour" not in one]
+BEHAVIOURS = {one["behaviour"]["kind"] for one in LISTED["requests"] if "behaviour" in one}
+EXACTLY = {
+    "host": 421,
+    "orig": 403,
+    "ct": 415,
+    "acc": 406,
+    "auth": 401,
+    "sid": 404,
+    "path": 404,
+    "ver": 400,
+    "hdr": 400,
+}
+"""What of the permitted answers we give, by what the id of a request begins with."""
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+GOOD_BODY = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META}}).encode()
+GOOD = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": MODERN,
+    "Mcp-Method": "tools/list",
+}
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+MOST_BYTES = 4 * 1024 * 1024
+LONGEST_S = 1.0
+MORE_MEMORY_MIB = 40
+
+
+def code_of(reply: Any) -> str:
+    """Return the code of a refusal in the form that all of ours have."""
+    code: str = json.loads(reply.body)["error"]["code"]
+    return code
+
+
+def raw(head: str, *headers: str, body: str = "") -> bytes:
+    """Return a request as it stands."""
+    return "\r\n".join([head, *headers, "", body]).encode("latin-1")
+
+
+def post(*headers: str, body: str = "") -> bytes:
+    return raw("POST /mcp HTTP/1.1", "Host: localhost", *headers, body=body)
+
+
+def get(*headers: str, path: str = "/health", version: str = "1.1") -> bytes:
+    return raw(f"GET {path} HTTP/{version}", "Host: localhost", *headers)
+
+
+def answer_to(besieged: Any, data: bytes) -> Any:
+    """Send bytes on a connection of their own, and return the answer."""
+    with besieged.wire() as wire:
+        wire.send(data)
+        return wire.read_reply()
+
+
+def good(besieged: Any, path: str = "/mcp", /, **changes: str) -> Any:
+    """Make the good request with changed headers, and return the answer."""
+    headers = {**GOOD, **besieged.bearer(), **{name.replace("_", "-"): value for name, value in changes.items()}}
+    return besieged.request("POST", path, headers, GOOD_BODY)
+
+
+def twice(besieged: Any, name: str, first: str, second: str) -> Any:
+    """Make the good request with a header twice, and return the answer."""
+    headers = {key: value for key, value in {**GOOD, **besieged.bearer()}.items() if key != name}
+    return besieged.request("POST", "/mcp", {**headers, name: first, name.upper(): second}, GOOD_BODY)
+
+
+def test_the_list_of_hostile_requests_is_whole_and_every_behaviour_has_its_test() -> None:
+    assert len(LISTED["requests"]) == 49
+    here = {"gzip_bomb", "slow_headers"}  # the latter in test_hostile_slowness.py
+    elsewhere = {"ws_big", "ws_binary", "ws_noauth", "ws_deflate_bomb"}  # in test_hostile_websocket.py
+    assert here | elsewhere == BEHAVIOURS
+
+
+def test_what_all_others_are_compared_to_is_answered(besieged: Any) -> None:
+    assert good(besieged).status == 200
+    assert answer_to(besieged, HEALTH).status == 200
+
+
+@pytest.mark.row("Z2")
+@pytest.mark.parametrize("one", REQUESTS, ids=lambda one: one["id"])
+def test_a_listed_request_gets_its_refusal(besieged: Any, one: dict[str, Any]) -> None:
+    with closing(besieged.channel("http")) as channel:
+        values = {"SESSION_OF_A": channel.session, "TOKEN_B": besieged.tokens["bob"], "VALID": besieged.tokens["alice"]}
+        reply = answer_to(besieged, bytes_of(one, values))
+        assert channel.ask("tools/list")["result"]["tools"]
+    exact = EXACTLY.get(re.split(r"[0-9_]", one["id"])[0])
+    assert reply.status in one["expect"]
+    assert exact in (None, reply.status)
+    besieged.require_well()
+
+
+def bytes_of(one: dict[str, Any], values: dict[str, str]) -> bytes:
+    """Return a listed request as bytes; those that are not about who is asking are alice's."""
+    text: str = one.get("raw", "")
+    if not text:
+        own = {} if one["id"].startswith("auth") else {"Authorization": "Bearer VALID"}
+        headers = {"Host": "localhost", **own, **one["headers"], "Content-Length": len(one.get("body", ""))}
+        lines = [f"{name}: {value}" for name, value in headers.items()]
+        text = "\r\n".join([f"{one['method']} {one['path']} HTTP/1.1", *lines, "", one.get("body", "")])
+    for mark, value in values.items():
+        text = text.replace(f"{{{mark}}}", value).replace("VALID", values["VALID"])
+    return text.encode("latin-1")
+
+
+FOREIGN_HOSTS = [
+    "evil.com",
+    "evil.com:80",
+    "localhost.",
+    "127.0.0.1.",
+    "localhost:99999",
+    "localhost:",
+    "localhost:80:80",
+    "user@localhost",
+    "localhost@evil.com",
+    "127.0.0.1@evil.com",
+    "[0:0:0:0:0:0:0:1]",
+    "[::1%25lo]",
+    "[::]",
+    "::1",
+    "127.1",
+    "127.0.0.2",
+    "2130706433",
+    "0x7f000001",
+    "0.0.0.0",
+    "",
+    "*",
+    "localhost/",
+    "localhost#",
+    "localhost evil.com",
+    "localhost\tevil.com",
+    "localhost,evil.com",
+    "http://localhost",
+    "loc\xe4lhost",
+    "a" * 60_000,
+]
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS, ids=lambda host: repr(host[:30]))
+def test_a_host_that_is_not_ours_is_refused(besieged: Any, host: str) -> None:
+    reply = good(besieged, Host=host)
+    assert (reply.status, code_of(reply)) == (421, "misdirected")
+
+
+@pytest.mark.parametrize("host", ["LOCALHOST", "LocalHost:99", "127.0.0.1", "[::1]", "[::1]:80", "localhost:65535"])
+def test_a_host_that_is_ours_is_taken_however_it_is_written(besieged: Any, host: str) -> None:
+    assert good(besieged, Host=host).status == 200
+
+
+def test_a_request_has_exactly_one_host(besieged: Any) -> None:
+    for hosts in ([], ["Host: localhost", "Host: evil.com"], ["Host: localhost", "host: localhost"]):
+        reply = answer_to(besieged, raw("GET /health HTTP/1.1", *hosts))
+        assert (reply.status, code_of(reply)) == (400, "no_host")
+
+
+def test_the_host_of_a_whole_address_counts_and_not_the_header(besieged: Any) -> None:
+    """RFC 9112, 3.2.2."""
+    foreign = answer_to(besieged, raw("GET http://evil.com/health HTTP/1.1", "Host: localhost"))
+    assert (foreign.status, code_of(foreign)) == (421, "misdirected")
+    with_user = answer_to(besieged, raw("GET http://x@localhost/health HTTP/1.1", "Host: localhost"))
+    assert (with_user.status, code_of(with_user)) == (421, "misdirected")
+    assert answer_to(besieged, raw("GET http://localhost/health HTTP/1.1", "Host: evil.com")).status == 200
+
+
+FOREIGN_ORIGINS = [
+    "null",
+    "",
+    "*",
+    "https://localhost",
+    "http://localhost:1",
+    "http://localhost:99999",
+    "http://localhost/",
+    "http://localhost/path",
+    "http://user@localhost",
+    "http://localhost.evil.com",
+    "http://evil.com#localhost",
+    "HTTP://localhost",
+    "http://localhost,http://evil.com",
+    "http://localhost http://evil.com",
+    "chrome-extension://abc",
+    "data:",
+    "about:blank",
+    "file:///",
+    "http://localhost\\@evil.com",
+]
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_an_origin_that_is_not_ours_is_refused(besieged: Any, origin: str) -> None:
+    reply = good(besieged, Origin=origin)
+    assert (reply.status, code_of(reply)) == (403, "foreign_origin")
+
+
+def test_one_foreign_origin_is_enough_wherever_it_stands(besieged: Any) -> None:
+    assert good(besieged, Origin="http://localhost").status == 200
+    for first, second in (("http://localhost", "http://evil.com"), ("http://evil.com", "http://localhost")):
+        reply = twice(besieged, "Origin", first, second)
+        assert (reply.status, code_of(reply)) == (403, "foreign_origin")
+
+
+WRONG_TYPES = [
+    "text/plain",
+    "",
+    "application/jsonx",
+    "application/json-patch+json",
+    "application/xml",
+    "text/json",
+    "text/plain, application/json",
+    "application/json, text/plain",
+    "application/x-www-form-urlencoded",
+]
+
+
+@pytest.mark.parametrize("kind", WRONG_TYPES)
+@pytest.mark.parametrize("path", ["/mcp", "/messages?session_id=00000000000000000000000000000000"])
+def test_a_body_of_another_kind_is_refused(besieged: Any, kind: str, path: str) -> None:
+    reply = good(besieged, path, Content_Type=kind)
+    assert (reply.status, code_of(reply)) == (415, "not_json")
+
+
+def test_a_body_has_one_kind(besieged: Any) -> None:
+    reply = twice(besieged, "Content-Type", "application/json", "text/plain")
+    assert (reply.status, code_of(reply)) == (415, "not_json")
+    without = {name: value for name, value in GOOD.items() if name != "Content-Type"}
+    assert besieged.request("POST", "/mcp", {**without, **besieged.bearer()}, GOOD_BODY).status == 415
+
+
+@pytest.mark.parametrize(
+    "accept", ["", "text/html", "text/*", "application/json", "x" * 10_000], ids=lambda text: text[:20]
+)
+def test_a_client_that_takes_no_such_answer_gets_none(besieged: Any, accept: str) -> None:
+    assert good(besieged, Accept=accept).status == 406
+
+
+BAD_CREDENTIALS = [
+    "",
+    "Bearer",
+    "Bearer ",
+    "Bearer null",
+    "Bearer undefined",
+    "Bearer a b",
+    "Bearer ' OR 1=1 --",
+    "Bearer {alice},x",
+    "Bearer {alice}x",
+    "Bearer {alice}\tx",
+    "Bearer\t{alice}",
+    "Token {alice}",
+    "{alice}",
+    "Bearer pnk_t_" + "A" * 43,
+    "Bearer pnk_s_" + "A" * 43,
+    "Bearer " + "x" * 10_000,
+    "Bearer \xff\xfe",
+    "Basic YWxpY2U6cGFzc3dvcmQ=",
+    'Digest username="alice"',
+    "Negotiate abc",
+    "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.",
+]
+
+
+@pytest.mark.row("Z2")
+@pytest.mark.parametrize("credential", BAD_CREDENTIALS, ids=lambda text: repr(text[:30]))
+def test_a_bad_credential_gets_the_one_answer_that_all_get(besieged: Any, credential: str) -> None:
+    reply = good(besieged, Authorization=credential.replace("{alice}", besieged.tokens["alice"]))
+    assert reply.status == 401
+    assert reply.headers["www-authenticate"].startswith('Bearer error="invalid_token", resource_metadata="http://')
+    assert reply.body == besieged.request("POST", "/mcp", GOOD, GOOD_BODY).body
+
+
+@pytest.mark.row("Z2")
+def test_a_credential_counts_only_where_it_belongs(besieged: Any) -> None:
+    token = besieged.tokens["alice"]
+    for path in (f"/mcp?access_token={token}", f"/mcp?token={token}", f"/mcp?Authorization=Bearer%20{token}"):
+        assert besieged.request("POST", path, GOOD, GOOD_BODY).status == 401
+    assert twice(besieged, "Authorization", f"Bearer {token}", "Bearer x").status == 401
+    assert twice(besieged, "Authorization", f"Bearer {token}", f"Bearer {token}").status == 401
+    for cookie in ("pinakes_session=x", "pinakes_session=\xff", ';;==;"\\' + "a=b;" * 5_000):
+        assert besieged.request("POST", "/mcp", {**GOOD, "Cookie": cookie}, GOOD_BODY).status == 401
+    in_two_lines = answer_to(besieged, post(f"Authorization: Bearer {token[:9]}\n {token[9:]}", "Content-Length: 0"))
+    assert in_two_lines.status == 400
+
+
+@pytest.mark.row("Z2")
+def test_a_credential_behind_the_body_is_none(besieged: Any) -> None:
+    """What follows a body in parts is not among the headers: a gateway before us has not seen it."""
+    chunk = f"{len(GOOD_BODY):x}\r\n{GOOD_BODY.decode()}\r\n0\r\n"
+    head = [f"{name}: {value}" for name, value in GOOD.items()]
+    token = f"Authorization: Bearer {besieged.tokens['alice']}"
+    before = answer_to(besieged, post(*head, token, "Transfer-Encoding: chunked", body=f"{chunk}\r\n"))
+    behind = answer_to(besieged, post(*head, "Transfer-Encoding: chunked", body=f"{chunk}{token}\r\n\r\n"))
+    assert (before.status, behind.status) == (200, 401)
+
+
+@pytest.mark.row("Z2")
+def test_the_session_of_one_user_is_nothing_to_another(besieged: Any) -> None:
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with closing(besieged.channel("http")) as channel, closing(besieged.channel("sse")) as stream:
+        headers = {**kind, "Mcp-Session-Id": channel.session, **besieged.bearer("bob")}
+        for method in ("POST", "GET", "DELETE"):
+            assert besieged.request(method, "/mcp", headers, body if method == "POST" else b"").status == 404
+        assert besieged.request("POST", stream.path, {**kind, **besieged.bearer("bob")}, body).status == 404
+        for own in (channel, stream):
+            assert own.ask("tools/list")["result"]["tools"]
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "PATCH", "PROPFIND", "M-SEARCH", "QUERY", "LINK"])
+@pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages", "/health"])
+def test_a_method_that_is_not_for_a_path_is_refused(besieged: Any, method: str, path: str) -> None:
+    reply = besieged.request(method, path, besieged.bearer())
+    assert (reply.status, code_of(reply)) == (405, "method_not_allowed")
+    assert reply.headers["allow"]
+
+
+def test_the_head_of_a_page_has_no_body_and_that_of_mcp_is_not_to_be_had(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        assert wire.request("HEAD", "/health", {}).status == 200
+        assert wire.request("HEAD", "/mcp", besieged.bearer()).status == 405
+        assert wire.request("GET", "/health", {}).status == 200  # nothing stood in between
+
+
+STRANGE_PATHS = [
+    "//mcp",
+    "/mcp/",
+    "/./mcp",
+    "/x/../mcp",
+    "/mcp%00",
+    "/%00",
+    "/mcp%2f",
+    "/MCP",
+    "/mcp;x",
+    "//evil.com/mcp",
+    "/%ff",
+    "/%",
+    "/%zz",
+    "/sse/",
+    "/messages/",
+    "/v1/tools/",
+    "/v1/tools/%2e%2e%2fme",
+    "/v1/tokens/../me",
+    "/.git/config",
+    "/.env",
+    "/etc/passwd",
+    "/..%2f..%2fetc/passwd",
+    "/..%5c..%5cx",
+    "/.well-known/../x",
+    "/docs",
+    "/v1/mcp",
+    "*",
+]
+
+
+@pytest.mark.parametrize("path", STRANGE_PATHS)
+def test_there_is_nothing_at_a_path_that_is_none_of_ours(besieged: Any, path: str) -> None:
+    reply = besieged.request("GET", path, besieged.bearer())
+    assert (reply.status, code_of(reply)) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "query", ["?", "?a=%00", "?%ff=%fe", "?" + "&".join("a" * 5_000), "?a=b&a=c", "#x"], ids=lambda text: text[:9]
+)
+def test_what_stands_behind_a_path_changes_nothing(besieged: Any, query: str) -> None:
+    assert besieged.request("GET", f"/health{query}").status == 200
+
+
+NO_HTTP = {
+    "garbage": bytes(range(256)) * 2,
+    "NULs": bytes(100),
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
+    "SSH": b"SSH-2.0-x\r\n",
+    "Redis": b"*1\r\n$4\r\nPING\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "HTTP/3.0": get(version="3.0"),
+    "HTTP/1.2": get(version="1.2"),
+    "HTTP/0.9": b"GET /health\r\n\r\n",
+    "a small method": get().replace(b"GET", b"get"),
+    "a method with a blank": get().replace(b"GET", b"GE T"),
+    "a blank before": b" " + get(),
+    "tabs between": get().replace(b" /health ", b"\t/health\t"),
+    "bare line feeds": get().replace(b"\r\n", b"\n"),
+    "one bare line feed": get("X: y").replace(b"localhost\r\n", b"localhost\n"),
+    "a folded header": get("X: a", " b"),
+    "a folded first header": raw("GET /health HTTP/1.1", " Host: localhost"),
+    "a blank before the colon": raw("GET /health HTTP/1.1", "Host : localhost"),
+    "a header without a name": get(": x"),
+    "a header without a colon": get("foo"),
+    "a header with a NUL": get("X: a\0b"),
+    "a header with a carriage return": get("X: a\rb"),
+    "a header name that is no ASCII": get("X-\xfc: y"),
+    "a path without a slash": get(path="health"),
+    "a path that is no ASCII": get(path="/\xff"),
+    "no path": get(path=""),
+    "another's address": raw("CONNECT evil.com:443 HTTP/1.1", "Host: evil.com:443"),
+    "our address": raw("CONNECT localhost:443 HTTP/1.1", "Host: localhost"),
+    "a length below zero": post("Content-Length: -1"),
+    "a length with a plus": post("Content-Length: +5", body="hello"),
+    "a length in hexadecimal": post("Content-Length: 0x5", body="hello"),
+    "a length beyond all": post("Content-Length: 99999999999999999999999"),
+    "two lengths": post("Content-Length: 5", "Content-Length: 6", body="hello!"),
+    "a length twice": post("Content-Length: 5", "Content-Length: 5", body="hello"),
+    "a list of lengths": post("Content-Length: 5, 5", body="hello"),
+    "no length": post("Content-Length: "),
+    "a length and parts": post("Content-Length: 5", "Transfer-Encoding: chunked", body="0\r\n\r\n"),
+    "parts and a length": post("Transfer-Encoding: chunked", "Content-Length: 5", body="0\r\n\r\n"),
+    "parts twice": post("Transfer-Encoding: chunked", "Transfer-Encoding: chunked", body="0\r\n\r\n"),
+    "parts of parts": post("Transfer-Encoding: chunked, chunked", body="0\r\n\r\n"),
+    "parts, then packed": post("Transfer-Encoding: chunked, gzip", body="0\r\n\r\n"),
+    "an encoding that is none": post("Transfer-Encoding: xchunked", body="0\r\n\r\n"),
+    "an encoding behind a control character": post("Transfer-Encoding:\x0bchunked", body="0\r\n\r\n"),
+    "identity": post("Transfer-Encoding: identity"),
+    "a part of no size": post("Transfer-Encoding: chunked", body="zz\r\n\r\n"),
+    "a part below zero": post("Transfer-Encoding: chunked", body="-1\r\n\r\n"),
+    "a part beyond all": post("Transfer-Encoding: chunked", body="f" * 18 + "\r\n\r\n"),
+    "a part longer than it says": post("Transfer-Encoding: chunked", body="2\r\nhello\r\n0\r\n\r\n"),
+    "a second request that is none": HEALTH + b"GARBAGE\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", NO_HTTP)
+def test_what_is_no_http_is_refused_and_the_connection_closed(besieged: Any, name: str) -> None:
+    with besieged.wire() as wire:
+        wire.send(NO_HTTP[name])
+        while (reply := wire.read_reply()) and reply.status == 200:
+            pass
+        assert reply.status == 400
+        assert wire.is_ended()
+
+
+TOO_MUCH = {
+    "a long header": get("X: " + "x" * 100_000),
+    "a header of a megabyte": get("X: " + "x" * 1_000_000),
+    "a long name": get("x" * 100_000 + ": y"),
+    "ten thousand headers": get(*(f"X{number}: y" for number in range(10_000))),
+    "a hundred thousand empty headers": get(*["A:"] * 100_000),
+    "a long path": get(path="/" + "a" * 70_000),
+    "a long query": get(path="/health?" + "a" * 70_000),
+    "a body behind it": post("X: " + "x" * 70_000, "Content-Length: 5", body="hello"),
+    "a request behind it": get("X: " + "x" * 70_000) + HEALTH,
+    "what follows the body": post("Transfer-Encoding: chunked", body="0\r\n" + "X: y\r\n" * 20_000 + "\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_a_head_that_is_too_long_is_refused_and_what_follows_is_not_answered(besieged: Any, name: str) -> None:
+    with besieged.wire() as wire:
+        wire.send(TOO_MUCH[name])
+        assert wire.read_reply().status == 431
+        assert wire.read_reply() is None
+
+
+HARMLESS = {
+    "HTTP/1.0": get(version="1.0"),
+    "empty lines before": b"\r\n\r\n\r\n" + get(),
+    "a thousand headers": get(*(f"X{number}: y" for number in range(1_000))),
+    "a header that is no ASCII": get("X: \xff\xfe"),
+    "another protocol": get("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"),
+    "a protocol that is none": get("Connection: Upgrade", "Upgrade: \xff"),
+    "close and keep": get("Connection: close, keep-alive"),
+    "what a proxy says": get("X-Forwarded-Host: evil.com", "X-Forwarded-Proto: https", "Forwarded: host=evil.com"),
+    "another method by a header": get("X-HTTP-Method-Override: DELETE"),
+    "many ranges": get("Range: bytes=0-1,0-1,999999999999-"),
+    "a body": get("Content-Length: 5") + b"hello",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_unusual_but_http_is_answered(besieged: Any, name: str) -> None:
+    reply = answer_to(besieged, HARMLESS[name])
+    assert reply.status == 200
+    assert "evil.com" not in str(reply)
+
+
+def test_requests_one_behind_the_other_are_answered_in_their_order(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        wire.send(HEALTH + get(path="/nothing") + get("Origin: null") + HEALTH)
+        assert [wire.read_reply().status for _ in range(4)] == [200, 404, 403, 200]
+
+
+def test_a_length_that_is_too_small_leaves_a_rest_that_is_no_request(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        headers = {**GOOD, **besieged.bearer(), "Content-Length": str(len(GOOD_BODY) - 1)}
+        assert wire.request("POST", "/mcp", headers, GOOD_BODY).status == 400
+        assert wire.is_ended()
+
+
+def test_whoever_asks_first_hears_at_once_whether_a_body_is_wanted(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        wire.send(post("Expect: 100-continue", "Content-Length: 2"))
+        assert wire.read_head().startswith(b"HTTP/1.1 100 ")
+        wire.send(b"{}")
+        assert wire.read_reply().status == 401
+    for changes, status in (({"Content-Length": str(MOST_BYTES + 1)}, 413), ({"Origin": "null"}, 403)):
+        with besieged.wire() as wire:
+            wire.send(post("Expect: 100-continue", *(f"{name}: {value}" for name, value in changes.items())))
+            assert wire.read_head().startswith(b"HTTP/1.1 %d " % status)
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["with its length", "in parts"])
+def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(besieged: Any, declared: bool) -> None:
+    body = b"x" * (MOST_BYTES + 1)
+    headers = {**GOOD, **besieged.bearer()}
+    if not declared:
+        headers["Transfer-Encoding"] = "chunked"
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    reply = besieged.request("POST", "/mcp", headers, body)
+    assert (reply.status, code_of(reply)) == (413, "too_large")
+    just_right = GOOD_BODY + b" " * (MOST_BYTES - len(GOOD_BODY))
+    assert besieged.request("POST", "/mcp", {**GOOD, **besieged.bearer()}, just_right).status == 200
+
+
+def test_parts_without_end_are_refused_before_they_fill_the_memory(besieged: Any) -> None:
+    before = besieged.memory_mib()
+    with besieged.wire() as wire:
+        wire.send(post("Transfer-Encoding: chunked"))
+        part = b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536)
+        for _ in range(1_000):
+            wire.send(part)
+        assert wire.read_reply().status == 413
+    assert besieged.memory_mib() - before < MORE_MEMORY_MIB
+
+
+def test_a_body_in_very_many_small_parts_is_read_in_time(besieged: Any) -> None:
+    with besieged.wire() as wire:
+        head = [f"{name}: {value}" for name, value in {**GOOD, **besieged.bearer()}.items()]
+        wire.send(post(*head, "Transfer-Encoding: chunked"))
+        for at in range(len(GOOD_BODY)):
+            wire.send(b"1\r\n%s\r\n" % GOOD_BODY[at : at + 1])
+        wire.send(b"1\r\n \r\n" * 100_000 + b"0\r\n\r\n")
+        assert wire.read_reply().status == 200
+
+
+def test_a_bomb_is_not_even_unpacked(besieged: Any) -> None:
+    """A megabyte that would become a gigabyte."""
+    packed = gzip.compress(bytes(16 * 1024 * 1024)) * 64
+    assert sum(len(gzip.GzipFile(fileobj=io.BytesIO(packed)).read(1_000_000)) for _ in range(2)) == 2_000_000
+    before = besieged.memory_mib()
+    for encoding in ("gzip", "GZIP", "br", "deflate", "zstd", "gzip, identity", "x"):
+        reply = besieged.request("POST", "/mcp", {**GOOD, **besieged.bearer(), "Content-Encoding": encoding}, packed)
+        assert (reply.status, code_of(reply)) == (415, "encoded_body")
+    assert besieged.memory_mib() - before < MORE_MEMORY_MIB
+    besieged.require_well()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"GET", HEALTH[:-2], post("Content-Length: 9"), get()], ids=lambda data: repr(data[-20:])
+)
+def test_a_client_that_leaves_in_the_middle_is_let_go(besieged: Any, data: bytes) -> None:
+    with besieged.wire() as wire:
+        wire.send(data)
+        wire.socket.shutdown(1)
+        ended, took_s = besieged.timed(wire.is_ended)
+        assert ended
+        assert took_s < LONGEST_S
+    besieged.require_well()
+
+
+def test_streams_whose_clients_have_gone_are_not_kept(besieged: Any) -> None:
+    before = besieged.health()["streams"]
+    with ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(closing(besieged.channel("sse")))
+        assert besieged.health()["streams"] == before + 20
+    assert any(besieged.health()["streams"] <= before for _ in range(500))
