@@ -152,6 +152,8 @@ UNREADABLE = [
         b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "name": "b"}}',
         PARSE,
     ),
+    frame("half a character as a key twice", rb'{"jsonrpc": "2.0", "id": 1, "\ud800": 1, "\ud800": 2}', PARSE),
+    frame("a long key twice", b'{"' + b"k" * 100_000 + b'": 1, "' + b"k" * 100_000 + b'": 2}', PARSE),
     frame("brackets without end", b"[" * 100_000, PARSE),
     frame("braces without end", b'{"a":' * 50_000, PARSE),
     frame("a megabyte of nothing", b"x" * 1_000_000, PARSE),
@@ -164,7 +166,7 @@ NO_MESSAGES = [
     frame("a batch with rubbish", b'[1, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', REQUEST),
     frame("a number", b"1", REQUEST),
     frame("true", b"true", REQUEST),
-    frame("a number beyond all", b"1e999", REQUEST),
+    frame("a number beyond all", b"1e999", REQUEST, PARSE),
     frame("no version", b'{"id": 1, "method": "tools/list"}', REQUEST),
     frame("version null", message(jsonrpc=None, method="tools/list"), REQUEST),
     frame("version with a blank", message(jsonrpc="2.0 ", method="tools/list"), REQUEST),
@@ -181,7 +183,7 @@ NO_MESSAGES = [
     frame("id an object", with_id("{}"), REQUEST),
     frame("id 1.0", with_id("1.0"), REQUEST),
     frame("id 1e2", with_id("1e2"), REQUEST),
-    frame("id minus infinity", with_id("-1e400"), REQUEST),
+    frame("id minus infinity", with_id("-1e400"), REQUEST, PARSE),
     frame("id half a character", with_id(r'"\ud800"'), REQUEST),
     frame("id too long", with_id('"' + "i" * 1_001 + '"'), REQUEST),
     frame("an answer without an id", b'{"jsonrpc": "2.0", "result": {}}', REQUEST),
@@ -301,7 +303,7 @@ WRONG_PARAMS = [
 WRONG_ARGUMENTS = [
     frame("no arguments", request("tools/call", name="search_anime"), "error result"),
     frame("arguments null", request("tools/call", name="search_anime", arguments=None), "error result"),
-    frame("limit beyond all", with_argument("1e400"), "error result", modern=[PARAMS]),
+    frame("limit beyond all", with_argument("1e400"), "error result", PARSE, modern=[PARAMS, PARSE]),
     frame("limit of 4,000 digits", with_argument("9" * 4_000), "error result"),
     frame("limit zero", with_argument("0"), "error result"),
     frame("limit less than zero", with_argument("-1"), "error result"),
@@ -601,3 +603,21 @@ def test_after_rounds_of_everything_the_server_has_not_grown_answers_and_ends_in
         half_a_request.send(b"GET / HT")
         assert besieged.server.stop(signal.SIGTERM, timeout_s=10) == 0
     assert "Traceback" not in "".join(besieged.server.log)
+
+
+def test_a_call_with_very_many_wrong_arguments_gets_a_short_answer(channels: Any) -> None:
+    raw = call("search_anime", **{str(number): number for number in range(100_000)})
+    with channels.use("websocket", LEGACY) as channel:
+        outcome = channel.put(raw)
+    assert "error result" in outcome.verdicts
+    assert len(outcome.messages[0]["result"]["content"][0]["text"]) < 20_000
+
+
+def test_what_a_client_says_does_not_become_a_line_of_the_log(besieged: Any, channels: Any) -> None:
+    forged = "2026-11-15 00:00:00,000 ERROR all is lost"
+    with channels.use("websocket", LEGACY) as channel:
+        channel.put(call(f"x\n{forged}"))
+        channel.put(request("resources/read", uri=f"x\r\n{forged}"))
+        assert channel.ask("tools/list")["result"]["tools"]
+    log = "".join(besieged.server.log).splitlines()
+    assert not any(line.startswith(forged) for line in log)

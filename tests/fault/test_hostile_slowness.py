@@ -184,7 +184,7 @@ def test_whoever_does_not_come_to_the_end_is_let_go_in_time(siege: Siege, kind: 
 @pytest.mark.parametrize("kind", sorted(UNREAD))
 def test_whoever_reads_nothing_is_let_go_too(siege: Siege, kind: str) -> None:
     assert siege.of(kind)
-    assert all(one.wire.is_ended() for one in siege.of(kind))
+    assert all(one.wire.is_ended(5.0) for one in siege.of(kind))
 
 
 def test_nothing_of_them_is_kept(siege: Siege) -> None:

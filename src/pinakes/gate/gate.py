@@ -35,6 +35,8 @@ from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
 
 COMPLETIONS = 20
+MOST_ARGUMENTS = 200
+PROBLEMS_NAMED = 10
 RESOURCES_A_PAGE = 200
 PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
@@ -372,10 +374,17 @@ def _position(cursor: str | None) -> int:
 
 
 def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:
+    if len(arguments) > MOST_ARGUMENTS:
+        raise InputError(
+            f"{len(arguments)} arguments are too many; known: {', '.join(tool.input_schema['properties'])}"
+        )
     try:
         return tool.params.model_validate(dict(arguments))
     except ValidationError as error:
-        raise InputError("; ".join(_problem(tool, details) for details in error.errors())) from error
+        found = error.errors()
+        more = [f"and {len(found) - PROBLEMS_NAMED} more"] if len(found) > PROBLEMS_NAMED else []
+        problems = [_problem(tool, details) for details in found[:PROBLEMS_NAMED]]
+        raise InputError("; ".join([*problems, *more])) from error
 
 
 def _problem(tool: ToolSpec, details: Any) -> str:

@@ -4,11 +4,12 @@ The SDK drops some malformed messages without an answer, and their senders would
 twice means one thing to us and another to a gateway before us.
 """
 
-import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from mcp import types
+
+from pinakes.serve.strict_json import StrictJSONError, decode_json, has_half_pair
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 1_000
@@ -23,8 +24,9 @@ class BadFrameError(Exception):
 
     def __init__(self, code: int, message: str, request_id: types.RequestId | None = None) -> None:
         super().__init__(message)
+        sayable = message.encode("utf-8", "replace").decode()  # it may repeat half a character of the sender's
         self.answer = types.JSONRPCError(
-            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=message)
+            jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=sayable)
         )
 
     @property
@@ -58,25 +60,15 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
 
 def _parsed(raw: bytes | str) -> Any:
     try:
-        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        decoded = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise BadFrameError(types.PARSE_ERROR, "not valid JSON") from error
+        decoded, text = decode_json(raw)
+    except StrictJSONError as error:
+        raise BadFrameError(types.PARSE_ERROR, f"not valid JSON: {error}") from error
     if isinstance(decoded, dict):
         _require_shallow(text, decoded)
-        _require_whole_characters(text, decoded)
+        if has_half_pair(decoded, text):
+            message = "a text has half of a surrogate pair, which is no character"
+            raise BadFrameError(types.INVALID_PARAMS, message, _request_id(decoded))
     return decoded
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-def _no_constant(_name: str) -> NoReturn:
-    raise ValueError("NaN and Infinity are not JSON")
 
 
 def _require_shallow(text: str, decoded: dict[str, Any]) -> None:
@@ -91,16 +83,6 @@ def _require_shallow(text: str, decoded: dict[str, Any]) -> None:
             return
     message = f"lists and objects stand more than {DEEPEST} deep within each other"
     raise BadFrameError(types.INVALID_REQUEST, message, _request_id(decoded))
-
-
-def _require_whole_characters(text: str, decoded: dict[str, Any]) -> None:
-    r"""Refuse half a surrogate pair (`\ud83d` alone, as of a text cut within a character)."""
-    if r"\u" not in text or r"\ud" not in text.lower():
-        return
-    if not _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)):
-        return
-    message = "a text has half of a surrogate pair, which is no character"
-    raise BadFrameError(types.INVALID_PARAMS, message, _request_id(decoded))
 
 
 def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:

@@ -40,12 +40,13 @@ class CallLog:
         level = _LEVELS.get(entry.outcome, logging.WARNING)
         if not calls.isEnabledFor(level):
             return
+        target = _on_one_line(entry.target)
         fields = {
             "call": entry.call_id,
             "user": entry.principal,
             "via": entry.via,
             "operation": entry.operation,
-            "target": entry.target,
+            "target": target,
             "outcome": entry.outcome.value,
             "code": entry.error_code,
             "ms": round(entry.duration_ms, 1),
@@ -55,13 +56,18 @@ class CallLog:
             level,
             "%s %s by %s over %s: %s, %.1f ms",
             entry.operation,
-            entry.target,
+            target,
             entry.principal,
             entry.via,
             entry.error_code or entry.outcome.value,
             entry.duration_ms,
             extra={FIELDS: fields},
         )
+
+
+def _on_one_line(text: str) -> str:
+    """Return what a client said without what would begin a line, or colour it: it must not look like ours."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED: logging.ERROR}

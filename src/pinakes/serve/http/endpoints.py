@@ -1,11 +1,8 @@
 """What the endpoints of REST have in common: who asks, a JSON object in, failures out in one form."""
 
-import json
-import math
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from pydantic import BaseModel, ValidationError
@@ -19,6 +16,7 @@ from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.authenticate import IDENTITY
 from pinakes.serve.http.replies import error_reply, status_reply
+from pinakes.serve.strict_json import StrictJSONError, decode_json, finite_number, has_half_pair
 from pinakes.settings import Settings
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
@@ -32,7 +30,6 @@ DECODED_AT_ONCE = 64 * 1024
 """Up to how many bytes decoding a body takes less time than handing it to a thread is worth."""
 
 _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 BodyEndpoint = Callable[[Request, dict[str, Any]], Awaitable[Response]]
@@ -114,19 +111,10 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        text = raw.decode("utf-8")
-        decoded = json.loads(
-            text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite_number
-        )
-        has_half_pair = r"\ud" in text.lower() and _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False))
-    except json.JSONDecodeError as error:
-        problem = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise InputError(f"the body is not valid JSON: {problem}") from error
-    except UnicodeDecodeError as error:
-        raise InputError("the body is not valid UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError("the body is not valid JSON: a number is too long, or it is nested too deeply") from error
-    if has_half_pair:
+        decoded, text = decode_json(raw, number=finite_number)
+    except StrictJSONError as error:
+        raise InputError(f"the body is not valid JSON: {error}") from error
+    if has_half_pair(decoded, text):
         raise InputError("a text in the body has half of a surrogate pair, which is no character")
     if not isinstance(decoded, dict):
         raise InputError("the body must be a JSON object: {…}")
@@ -155,22 +143,3 @@ def _problem(model: type[BaseModel], details: Any) -> str:
 def _is_json(headers: Headers, body: bytes) -> bool:
     given = headers.get("content-type")
     return not body if given is None else _JSON_TYPE.fullmatch(given) is not None
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        doubled, _times = Counter(name for name, _value in pairs).most_common(1)[0]
-        raise InputError(f"the body has the key '{doubled[:80]}' twice; it could mean either")
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise InputError(f"the body is not valid JSON: {name} is no number of JSON")
-
-
-def _finite_number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise InputError(f"the number {text[:20]} in the body is too large")
-    return number

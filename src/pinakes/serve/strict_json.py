@@ -1,0 +1,57 @@
+"""JSON, strictly read: what could be understood in two ways, or not by everybody, is refused with the reason."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class StrictJSONError(ValueError):
+    """A text that is not JSON, or not plainly so."""
+
+
+def decode_json(raw: bytes | str, *, number: Callable[[str], float] = float) -> tuple[Any, str]:
+    """Return the value, and the text it was read from; `number` reads those with a fraction or an exponent."""
+    try:
+        text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
+        decoded = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=number)
+    except StrictJSONError:
+        raise
+    except json.JSONDecodeError as error:
+        raise StrictJSONError(f"{error.msg} at line {error.lineno}, column {error.colno}") from error
+    except UnicodeDecodeError as error:
+        raise StrictJSONError("it is not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise StrictJSONError("a number is too long, or it is nested too deeply") from error
+    return decoded, text
+
+
+def has_half_pair(decoded: Any, text: str) -> bool:
+    r"""Tell whether a text has half a surrogate pair (`\ud83d` alone, as of a text cut within a character)."""
+    if r"\u" not in text or r"\ud" not in text.lower():
+        return False
+    return _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)) is not None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        doubled, _times = Counter(name for name, _value in pairs).most_common(1)[0]
+        raise StrictJSONError(f"the key '{doubled[:80]}' is there twice; it could mean either")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise StrictJSONError(f"{name} is no number of JSON")
+
+
+def finite_number(text: str) -> float:
+    """Read a number; one that is too large for any is refused."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise StrictJSONError(f"the number {text[:20]} is too large")
+    return number
