@@ -41,7 +41,8 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         doubled, _times = Counter(name for name, _value in pairs).most_common(1)[0]
-        raise StrictJSONError(f"the key '{doubled[:80]}' is there twice; it could mean either")
+        name = doubled[:80].encode("utf-8", "replace").decode()
+        raise StrictJSONError(f"the key '{name}' is there twice; it could mean either")
     return found
 
 
