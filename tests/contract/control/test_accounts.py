@@ -134,9 +134,9 @@ def test_unknown_wrong_and_disabled_look_and_last_the_same(people: Any) -> None:
     best: dict[str, float] = {}
     for _ in range(7):
         for label, (name, password) in attempts.items():
-            began = time.perf_counter()
+            began = time.thread_time()
             assert people.accounts.check_login(name, password) is None
-            best[label] = min(best.get(label, 60.0), time.perf_counter() - began)
+            best[label] = min(best.get(label, 60.0), time.thread_time() - began)
     assert max(best.values()) < 1.5 * min(best.values()), best
 
 
