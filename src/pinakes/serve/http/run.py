@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ PING_EVERY_S = 25.0
 PONG_WITHIN_S = 60.0
 """So that proxies keep a quiet WebSocket open, and one whose client is gone is found out."""
 WANTED_FILES = 16_384
+SWITCH_S = 0.0005
+"""How long a thread may compute before another gets its turn: the event loop must not wait long for threads at work."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -68,6 +71,7 @@ def run(
     is the last thing that a process does.
     """
     _allow_many_files()
+    sys.setswitchinterval(SWITCH_S)
     # It would end event streams before their answers are in them.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
