@@ -78,7 +78,7 @@ def toolbox(whole: Any) -> Iterator[Toolbox]:
     served = app._toolbox(app.library.list_installed(), ToolChoice.ALL)
     tools = [fixture_tool(action, cost) for action in Action for cost in Cost]
     resources = [fixture_resource(action) for action in Action]
-    yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], served.catalogues)
+    yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], catalogues=served.catalogues)
     app.close()
 
 

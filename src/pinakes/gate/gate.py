@@ -7,9 +7,9 @@ Permission, limit, validation, cache, run, audit happen here, once. A foreseen f
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -30,8 +30,9 @@ from pinakes.gate.cache import AnswerCache
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.spec import ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
 
 COMPLETIONS = 20
@@ -42,7 +43,22 @@ PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
+TOTALS = ("total", "totalMatches", "total_matches")
+RESULTS = "results"
+"""What answers call how many records there are, and the list of them."""
+
 ResultT = TypeVar("ResultT")
+
+
+class Trace(NamedTuple):
+    """What is noted of a result: its size, its digest, and how many records it tells of."""
+
+    size_bytes: int
+    digest: str
+    records: int | None = None
+
+
+NO_TRACE = Trace(0, "")
 
 
 class Limiter(Protocol):
@@ -69,6 +85,8 @@ class Ask:
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
+    call_id: str = field(default_factory=lambda: os.urandom(8).hex())
+    """What it is noted under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +115,8 @@ class BegunCall:
     """The answer, where there is nothing more to do."""
     is_instant: bool = False
     """Whether `finish` takes no time either."""
+    waits: bool = False
+    """Whether `finish` only waits for another process."""
 
 
 class Gate:
@@ -150,8 +170,9 @@ class Gate:
             refusal = Answer.of_error(error)
             return BegunCall(answer=refusal, finish=lambda: refusal)
         return BegunCall(
-            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, principal, params)),
+            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, ask, params)),
             is_instant=tool.is_instant,
+            waits=tool.cost is Cost.SQL,
         )
 
     def _finish(self, ask: Ask, work: Callable[[], Answer]) -> Answer:
@@ -207,6 +228,27 @@ class Gate:
 
         return self._noted(ask, work, _no_trace)
 
+    def open_media(
+        self, principal: Principal, record_id: str, kind: MediaKind, *, served: Callable[[MediaFile], int], via: str
+    ) -> MediaFile:
+        """Return a file of a record; `served` says how much of it will be. Players ask often, and are not limited."""
+        ask = Ask(principal=principal, via=via, operation=f"media/{kind}", target=record_id[:200], parameters={})
+
+        def work() -> MediaFile:
+            for spec in self._playable(principal):
+                if (found := spec.find(principal, record_id, kind)) is not None:
+                    return found
+            raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
+
+        return self._noted(ask, work, lambda found: Trace(served(found), ""))
+
+    def get_kind(self, principal: Principal, record_id: str) -> str:
+        """Return the kind of a record that has files, or whose like has."""
+        for spec in self._playable(principal):
+            if (kind := spec.kind_of(principal, record_id)) is not None:
+                return kind
+        raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
+
     def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
         """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
 
@@ -220,23 +262,23 @@ class Gate:
         """Note what had to be refused before it came here."""
         self._note(ask, time.perf_counter(), error)
 
-    def _run(self, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
+    def _run(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel) -> Answer:
         if self.cache is None or not tool.cacheable:
-            return _answered(tool, principal, params)
-        return self._answered_once(self.cache, toolbox, tool, principal, params)
+            return _answered(tool, ask, params)
+        return self._answered_once(self.cache, toolbox, tool, ask, params)
 
     def _answered_once(
-        self, cache: AnswerCache, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel
+        self, cache: AnswerCache, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel
     ) -> Answer:
         """Answer from the cache, or keep the answer, unless it was made while something changed or failed."""
         before = (toolbox.versions(), self._failures())
-        audiences = toolbox.audiences_that_matter(principal.sight, before[0])
-        sight = principal.sight
+        sight = ask.principal.sight
+        audiences = toolbox.audiences_that_matter(sight, before[0])
         key = (tool.name, params.model_dump_json(), before[0], audiences, sight.only, sight.hidden)
         kept = cache.find(key)
         if kept is not None:
             return kept
-        answer = _answered(tool, principal, params)
+        answer = _answered(tool, ask, params)
         if (toolbox.versions(), self._failures()) == before:
             cache.keep(key, answer)
         return answer
@@ -262,11 +304,14 @@ class Gate:
         resources = self._toolboxes.of(principal.sight).resources
         return [resource for resource in resources if resource.action in principal.actions]
 
+    def _playable(self, principal: Principal) -> list[MediaSpec]:
+        return [spec for spec in self._toolboxes.of(principal.sight).media if spec.action in principal.actions]
+
     def _require_within_limit(self, ask: Ask) -> None:
         if self._limiter:
             self._limiter.require(ask.principal, ask.cost)
 
-    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], tuple[int, str]]) -> ResultT:
+    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], Trace]) -> ResultT:
         """Do the work, and note what became of it before anybody hears of it."""
         started = time.perf_counter()
         try:
@@ -283,14 +328,14 @@ class Gate:
         started: float,
         error: Exception | None,
         *,
-        trace: Callable[[], tuple[int, str]] = lambda: (0, ""),
+        trace: Callable[[], Trace] = lambda: NO_TRACE,
     ) -> None:
         if not self._observers:
             return
-        size, digest = trace()
+        left = trace()
         entry = AuditEntry(
             at=datetime.now(UTC),
-            call_id=os.urandom(8).hex(),
+            call_id=ask.call_id,
             principal=ask.principal.name,
             via=ask.via,
             operation=ask.operation,
@@ -299,8 +344,9 @@ class Gate:
             outcome=_outcome(error),
             error_code=error.code if isinstance(error, ExpectedError) else None,
             duration_ms=(time.perf_counter() - started) * 1000,
-            result_bytes=size,
-            result_digest=digest,
+            result_bytes=left.size_bytes,
+            result_digest=left.digest,
+            result_count=left.records,
         )
         for observer in self._observers:
             observer.write(entry, durable=ask.cost is not Cost.READ)
@@ -323,11 +369,13 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
-def _answered(tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
-    if tool.read_only:
-        result = _again_when_storage_fails(lambda: tool.run(principal, params))
-    else:
-        result = tool.run(principal, params)
+def _answered(tool: ToolSpec, ask: Ask, params: BaseModel) -> Answer:
+    arguments = (ask.principal, params, ask.call_id) if tool.wants_call_id else (ask.principal, params)
+
+    def run() -> ToolResult:
+        return tool.run(*arguments)
+
+    result = _again_when_storage_fails(run) if tool.read_only else run()
     return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
 
 
@@ -353,16 +401,29 @@ def _outcome(error: Exception | None) -> Outcome:
     return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
 
 
-def _answer_trace(answer: Answer) -> tuple[int, str]:
-    return len(answer.encoded), answer.digest
+def _answer_trace(answer: Answer) -> Trace:
+    return Trace(len(answer.encoded), answer.digest, _count(answer.structured or {}))
 
 
-def _content_trace(content: ResourceContent) -> tuple[int, str]:
-    return content.size_bytes, content.digest
+def _count(structured: Mapping[str, Any]) -> int | None:
+    """Return how many records an answer says there are, by itself or of each kind, else how many it lists; or None."""
+    for name in TOTALS:
+        if isinstance(total := structured.get(name), int):
+            return total
+    results = structured.get(RESULTS)
+    if isinstance(results, list):
+        return len(results)
+    totals = [group["total"] for group in structured.values() if isinstance(group, dict) and "total" in group]
+    counted = [total for total in totals if isinstance(total, int)]
+    return sum(counted) if counted else None
 
 
-def _no_trace(_result: object) -> tuple[int, str]:
-    return 0, ""
+def _content_trace(content: ResourceContent) -> Trace:
+    return Trace(content.size_bytes, content.digest)
+
+
+def _no_trace(_result: object) -> Trace:
+    return NO_TRACE
 
 
 def _position(cursor: str | None) -> int:

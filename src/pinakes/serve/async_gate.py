@@ -29,11 +29,13 @@ class AsyncGate:
         self._loaded: Gate | None = None
         self._workers = workers
 
-    async def run(self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None) -> ResultT:
+    async def run(
+        self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None, *, waits: bool = False
+    ) -> ResultT:
         """Have the gate do something for somebody."""
         gate = await self._load()
         try:
-            return await self._workers.run(lambda: work(gate), of=principal.name)
+            return await self._workers.run(lambda: work(gate), of=principal.name, waits=waits)
         except OverloadedError as error:
             if noted:
                 await self._workers.run_aside(partial(gate.refuse, noted, error))
@@ -50,7 +52,7 @@ class AsyncGate:
                 return begun.answer
             if begun.is_instant:
                 return begun.finish()
-            return await self.run(principal, lambda _gate: begun.finish(), noted)
+            return await self.run(principal, lambda _gate: begun.finish(), noted, waits=begun.waits)
         except OverloadedError as error:
             return Answer.of_error(error)
 

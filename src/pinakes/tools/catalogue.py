@@ -28,6 +28,8 @@ class OpenCatalogue:
     """What a cosine means here; None where it was never measured, or has no vectors."""
     folder: Path | None = None
     """Where it is in the library; None where it is not in one."""
+    sources: tuple[Path, ...] = ()
+    """The files and folders that it was made of, where they are on this machine."""
 
     def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
         """Return the record of this id, where it exists and may be seen."""

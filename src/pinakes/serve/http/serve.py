@@ -9,6 +9,7 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 
 from pinakes.control.control import Control
+from pinakes.control.events import EventRecorder
 from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
@@ -47,6 +48,9 @@ def serve_http(
     settings: Settings,
     control: Control | None,
     metrics: Metrics,
+    workers: Workers,
+    streams: Streams,
+    events: EventRecorder | None,
     find_problems: Callable[[], dict[str, str]],
     on_listening: Callable[[str], None],
 ) -> None:
@@ -54,7 +58,6 @@ def serve_http(
     server = settings.server
     require_may_listen(server)
     listener = listen(server.host, server.port)
-    workers = Workers(threads=server.threads, queue=server.queue)
     service = Service(
         settings=settings,
         gate=AsyncGate(gate.result, workers, is_loaded=gate.done),
@@ -62,8 +65,9 @@ def serve_http(
         control=control,
         authenticator=Authenticator(control.directory if control else None, base_url=_base_url(server)),
         workers=workers,
-        streams=Streams(server.streams),
+        streams=streams,
         metrics=metrics,
+        events=events,
         find_problems=find_problems,
         phase=Phase(),
     )

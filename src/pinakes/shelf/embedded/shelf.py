@@ -14,7 +14,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -24,14 +24,14 @@ import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import Key, RecordId
+from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
-from pinakes.shelf.port import LOCAL, Author, Change, Put
+from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
 
 STORE_FILE = "records.sqlite"
 LOCK_FILE = "lock"
@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedShelf:
-    """Implements `Shelf` and `ShelfWriter` on a folder."""
+    """Implements `Shelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
@@ -104,14 +104,24 @@ class EmbeddedShelf:
                 self._view = self._mending(self._refreshed)
             return self._view
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+    def history(self) -> "EmbeddedShelf":
+        """Return what was changed: the shelf itself knows."""
+        return self
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
         """Make the changes durable, all or none, and return the number of the last change."""
         with self._locked(WRITER_LOCK_TIMEOUT_S):
-            return self.store.apply(changes, author)
+            return self.store.apply(changes, author, expected=expected)
 
     def publish(self) -> None:
         """Bring every index up to the store; build a new base segment if the tail has grown."""
-        with self._guard, self._locked(WRITER_LOCK_TIMEOUT_S):
+        with self._locked(WRITER_LOCK_TIMEOUT_S), self._guard:  # nobody who reads waits for whoever has the lock
             self._mending(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
@@ -121,6 +131,25 @@ class EmbeddedShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
+
+    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed."""
+        return self.store.standing(ids)
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first: those before a change, of one call, to these records."""
+        return self.store.list_changes(limit=limit, before=before, call_id=call_id, ids=ids)
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`."""
+        return self.store.versions(ids, as_of=as_of)
 
     def _mending(self, step: Callable[[], StepT]) -> StepT:
         """Take a step that reads the index; where it is damaged, look again under the lock, then build it anew."""
@@ -245,7 +274,7 @@ class EmbeddedShelf:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep every other writer out, for a build of many batches."""
+        """Keep every other writer out, for several steps."""
         with self._locked(WRITER_LOCK_TIMEOUT_S):
             yield
 
