@@ -215,16 +215,6 @@ class Settings:
         return self.home / "catalogues"
 
     @property
-    def control_file(self) -> Path:
-        """Where accounts and audit are, unless a database is named."""
-        return self.home / "control.sqlite"
-
-    @property
-    def is_shared(self) -> bool:
-        """Tell whether this library has accounts and an audit."""
-        return bool(self.control.url) or self.control_file.exists()
-
-    @property
     def models_folder(self) -> Path:
         """Where embedding models are."""
         return self.home / "models"

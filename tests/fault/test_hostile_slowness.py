@@ -141,7 +141,7 @@ def siege(alone: Any) -> Iterator[Siege]:
         note_open(found, alone)
         began = last_word = time.monotonic()
         while time.monotonic() - began < LONGEST_S and has_company(found, alone):
-            found.calls_during_s.append(alone.timed(lambda: well.ask("tools/list"))[1])
+            found.calls_during_s += [alone.timed(lambda: well.ask("tools/list"))[1] for _ in range(3)]
             if time.monotonic() - last_word > EVERY_S:
                 last_word = time.monotonic()
                 for one in found.slow:

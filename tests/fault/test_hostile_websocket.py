@@ -3,8 +3,9 @@
 import json
 import socket
 import struct
+import time
 import zlib
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ GOING, PROTOCOL_ERROR, NO_TEXT, NO_UTF8, POLICY, TOO_BIG = 1001, 1002, 1003, 100
 MOST_BYTES = 4 * 1024 * 1024
 MORE_MEMORY_MIB = 40
 LONGEST_S = 1.0
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "unread", "version": "1"}}
 PINGED = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
 
 
@@ -224,6 +226,21 @@ def test_a_flood_of_pings_by_a_client_that_reads_nothing_ends_its_websocket_and_
             assert took_s < LONGEST_S
         assert flooder.wire.is_ended()
     assert besieged.memory_mib() - before < MORE_MEMORY_MIB
+
+
+@pytest.mark.parametrize("other", ["http", "sse", "websocket"])
+def test_who_reads_nothing_on_one_connection_is_answered_on_another(besieged: Any, other: str) -> None:
+    asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
+    with besieged.websocket(receive_buffer=4096) as unread, closing(besieged.channel(other)) as channel:
+        unread.send(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode())
+        unread.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+        for _ in range(3_000):
+            unread.send(asked)
+        for _ in range(20):
+            time.sleep(0.1)  # soon its answers fill what there is between us
+            answer, took_s = besieged.timed(lambda: channel.ask("tools/list"))
+            assert answer["result"]["tools"]
+            assert took_s < LONGEST_S
 
 
 def test_answers_nobody_asked_for_are_passed_over(besieged: Any) -> None:

@@ -12,6 +12,7 @@ import click
 from pinakes.app import App, ToolChoice
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.json_output import print_json
+from pinakes.control.place import exists
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate, Limiter, Observer
@@ -80,7 +81,7 @@ def serve_command(
 
 def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> None:
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
-    control = importlib.import_module(CONTROL_MODULE).Control.open(settings) if settings.is_shared else None
+    control = importlib.import_module(CONTROL_MODULE).Control.open(settings) if exists(settings) else None
     observers = [control.audit] if control else []
     close = control.close if control else lambda: None
     with ThreadPoolExecutor(max_workers=1) as loader:

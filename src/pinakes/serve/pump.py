@@ -11,7 +11,12 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
 from pinakes.serve.caller import Caller
 from pinakes.serve.frames import BadFrameError, read_frame
-from pinakes.serve.lanes import Lanes
+
+MOST_UNANSWERED = 16
+"""How many requests of one connection may wait for their answers; until there is one, no more are read.
+
+It is for each connection, not for each caller: who does not read on one must not be kept waiting on another.
+"""
 
 Receive = Callable[[], Awaitable[bytes | str | None]]
 """Give the next message; None when there are no more."""
@@ -19,22 +24,11 @@ Send = Callable[[str], Awaitable[None]]
 """Carry a message to the other side."""
 
 
-async def pump(
-    server: Server[Any],
-    receive: Receive,
-    send: Send,
-    caller: Callable[[], Awaitable[Caller]],
-    *,
-    lanes: Lanes,
-    name: str,
-) -> None:
-    """Serve until there are no more messages. `caller` says anew for each message whom it is from.
-
-    A request waits for room in the lane of this name before the next message is read.
-    """
+async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]) -> None:
+    """Serve until there are no more messages. `caller` says anew for each message whom it is from."""
     into_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    unanswered = _Unanswered(lanes, name)
+    unanswered = _Unanswered()
 
     async def read() -> None:
         async with into_server:
@@ -56,28 +50,24 @@ async def pump(
                 unanswered.note_sent(session_message.message)
                 await send(session_message.message.model_dump_json(by_alias=True, exclude_unset=True))
 
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read)
-            tasks.start_soon(write)
-            await server.run(incoming, outgoing, server.create_initialization_options())
-            tasks.cancel_scope.cancel()
-    finally:
-        unanswered.leave_all()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        await server.run(incoming, outgoing, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
 
 
 class _Unanswered:
     """The requests of a connection that wait for their answers."""
 
-    def __init__(self, lanes: Lanes, name: str) -> None:
-        self._lanes = lanes
-        self._name = name
+    def __init__(self) -> None:
+        self._room = anyio.Semaphore(MOST_UNANSWERED)
         self._ids: Counter[types.RequestId | None] = Counter()
 
     async def note_received(self, message: types.JSONRPCMessage) -> None:
         """Wait for room for a request; each needs its own, even where several have the same id."""
         if isinstance(message, types.JSONRPCRequest):
-            await self._lanes.enter(self._name)
+            await self._room.acquire()
             self._ids[message.id] += 1
 
     def given_up(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]]:
@@ -97,12 +87,6 @@ class _Unanswered:
     def _leave(self, request_id: types.RequestId | None) -> None:
         if self._ids[request_id]:
             self._ids[request_id] -= 1
-            self._lanes.leave(self._name)
+            self._room.release()
         if not self._ids[request_id]:
             del self._ids[request_id]
-
-    def leave_all(self) -> None:
-        """Make room: the connection has ended."""
-        for _ in range(self._ids.total()):
-            self._lanes.leave(self._name)
-        self._ids.clear()

@@ -14,12 +14,9 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.frames import MAX_FRAME_BYTES
-from pinakes.serve.lanes import Lanes
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.pump import pump
 
-MOST_UNANSWERED = 64
-"""How many requests may wait for their answers; until there is one, no more are read."""
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 
@@ -49,8 +46,7 @@ async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
     async def caller() -> Caller:
         return LOCAL_CALLER
 
-    server = build_server(gate, caller_of)
-    await pump(server, receive, send, caller, lanes=Lanes(MOST_UNANSWERED), name=LOCAL_USER.name)
+    await pump(build_server(gate, caller_of), receive, send, caller)
 
 
 def _own_output() -> BinaryIO:

@@ -12,14 +12,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from pinakes.serve.http.authenticate import Authenticated, Authenticator, InLanes
+from pinakes.serve.http.authenticate import Authenticated, Authenticator
 from pinakes.serve.http.guard import Guard
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
-from pinakes.serve.lanes import Lanes
 
 SESSION_IDLE_S = 300.0
 """How long a session of Streamable HTTP (up to 2025-11-25) is kept in which nothing is asked and no stream is open."""
@@ -43,13 +42,11 @@ def build_app(
     """
     streamable = StreamableHTTP(server, streams, session_idle_s=SESSION_IDLE_S, most_sessions=most_sessions)
     sse = SSE(server, streams)
-    lanes = Lanes()
-    posted = InLanes(streamable, lanes)
     known = [
-        Route("/mcp", Authenticated(posted, authenticator, via="http"), methods=["GET", "POST", "DELETE"]),
+        Route("/mcp", Authenticated(streamable, authenticator, via="http"), methods=["GET", "POST", "DELETE"]),
         Route("/sse", Authenticated(sse.stream, authenticator, via="sse"), methods=["GET"]),
         Route(MESSAGES_PATH, Authenticated(sse.messages, authenticator, via="sse"), methods=["POST"]),
-        WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams, lanes)),
+        WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, streams)),
     ]
     return Guard(build_router([*known, *routes], lifespan=_lifespan([streamable.run], tasks)), hosts)
 

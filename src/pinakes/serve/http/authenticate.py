@@ -16,7 +16,6 @@ from pinakes.errors import UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.http.replies import JSONReply, error_reply
-from pinakes.serve.lanes import Lanes
 
 COOKIE = "pinakes_session"
 IDENTITY = "pinakes.identity"
@@ -85,22 +84,6 @@ class Authenticated:
             return
         note_identity(scope, identity, via=self._via)
         await self._app(scope, receive, send)
-
-
-class InLanes:
-    """ASGI: an application that works on a few posts of each caller at a time; what else they send waits."""
-
-    def __init__(self, app: ASGIApp, lanes: Lanes) -> None:
-        self._app = app
-        self._lanes = lanes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request of somebody who is known, in turn."""
-        if scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        async with self._lanes.entered(scope[CALLER].principal.name):
-            await self._app(scope, receive, send)
 
 
 def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:

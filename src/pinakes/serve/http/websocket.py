@@ -15,7 +15,6 @@ from pinakes.serve.http.authenticate import Authenticator, find_secret
 from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
 from pinakes.serve.http.streams import Streams
-from pinakes.serve.lanes import Lanes
 from pinakes.serve.pump import pump
 
 logger = logging.getLogger(__name__)
@@ -36,11 +35,10 @@ class _ClosedError(Exception):
 class WebSocketEndpoint:
     """ASGI: MCP over WebSockets."""
 
-    def __init__(self, server: Server[Any], authenticator: Authenticator, streams: Streams, lanes: Lanes) -> None:
+    def __init__(self, server: Server[Any], authenticator: Authenticator, streams: Streams) -> None:
         self._server = server
         self._authenticator = authenticator
         self._streams = streams
-        self._lanes = lanes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open the WebSocket for somebody who is known, and serve until either side ends it."""
@@ -84,8 +82,7 @@ class WebSocketEndpoint:
         ending = (1000, "")
         with self._streams.opened(identity) as stream:
             try:
-                name = identity.principal.name
-                await pump(self._server, receive_text, send_text, caller, lanes=self._lanes, name=name)
+                await pump(self._server, receive_text, send_text, caller)
             except* _ClosedError as group:
                 ending = _first(group)
             except* OSError:  # the client has gone while something was sent to it
