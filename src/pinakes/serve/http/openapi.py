@@ -11,7 +11,7 @@ from starlette.responses import Response
 from pinakes import __version__
 from pinakes.serve.http.accounts import LoginParams, PasswordParams, TokenParams
 from pinakes.serve.http.authenticate import METADATA_PATH
-from pinakes.serve.http.endpoints import PRIVATE, base_url_of
+from pinakes.serve.http.endpoints import PRIVATE, base_url
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.spec import ToolSpec
@@ -345,7 +345,7 @@ class OpenapiEndpoint:
         service = self._service
         identity = await service.authenticator.identify(request.headers)
         if identity is None and "authorization" in request.headers:
-            return service.authenticator.refusal(request.headers)
+            return service.authenticator.refusal(request.scope)
         operations, tools = list(FIXED_OPERATIONS), list[ToolSpec]()
         if identity is not None:
             operations += KNOWN_OPERATIONS
@@ -354,7 +354,7 @@ class OpenapiEndpoint:
         document = build_document(
             [one for one in operations if has_accounts or not one.needs_accounts],
             tools,
-            base=base_url_of(service.settings, request),
+            base=base_url(service.settings, request.scope),
             has_accounts=has_accounts,
         )
         return JSONReply(document, headers=PRIVATE)
