@@ -175,7 +175,8 @@ class App:
 
     def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
-        wanted = self._openable([one for one in self.library.list_installed() if not names or one.name in names])
+        asked = [one for one in self.library.list_installed() if not names or one.name in names]
+        wanted = [one for one in asked if self.find_problem(one.name) is None]
         return {
             some[0].spec.name: [catalogue.name for catalogue in some]
             for part, some in self._parts(wanted, "tools")

@@ -272,6 +272,23 @@ def test_threads_that_read_while_one_writes_see_whole_changes(embedded_stock: An
     assert embedded_stock.shelf.reader().count(WHOLE) == 42
 
 
+def test_a_first_reader_and_whoever_publishes_do_not_wait_for_each_other(embedded_stock: Any) -> None:
+    fill(embedded_stock, 2)
+    shelf = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)
+    shelf.apply([Put(record=embedded_stock.record("new", body="a robot story"))])
+    counts: list[int] = []
+    reading = threading.Thread(target=lambda: counts.append(shelf.reader().count(WHOLE)))
+    with shelf.exclusive():
+        reading.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        shelf.publish()
+        assert time.monotonic() - began < shelf_module.WRITER_LOCK_TIMEOUT_S / 2
+    reading.join()
+    assert counts == [3]
+    shelf.close()
+
+
 # The store
 
 

@@ -7,11 +7,13 @@ A request can be cut off as a whole only on an event loop; this client keeps one
 import asyncio
 import threading
 from collections.abc import Mapping
+from concurrent.futures import CancelledError
 from typing import Any
 
 import httpx
 
 MAX_ANSWER_BYTES = 64 << 20
+LETTING_GO_S = 5.0
 
 
 class DeadlineClient:
@@ -25,7 +27,11 @@ class DeadlineClient:
     def request(self, method: str, path: str, *, timeout_s: float, body: Any = None) -> bytes:
         """Return the body of a good answer that came whole within the time."""
         request = self._client.build_request(method, path, json=body, timeout=timeout_s)
-        return asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop()).result()
+        answer = asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop())
+        try:
+            return answer.result()
+        except CancelledError as error:
+            raise httpx.ReadError("the client was closed before the answer came") from error
 
     def close(self) -> None:
         """Close the connections and end the thread."""
@@ -64,8 +70,19 @@ class DeadlineClient:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped."""
+    """Run the loop until it is stopped; whoever still waits for an answer then is let go."""
     try:
         loop.run_forever()
+        loop.run_until_complete(_end_others())
     finally:
         loop.close()
+
+
+async def _end_others() -> None:
+    """End every other task, and let what they had open be closed."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=LETTING_GO_S)
+    await asyncio.sleep(0)

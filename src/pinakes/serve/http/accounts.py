@@ -29,7 +29,7 @@ from pinakes.gate.gate import Ask
 from pinakes.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
 from pinakes.model.principal import Action as Permission
 from pinakes.serve.http.authenticate import COOKIE, find_secret
-from pinakes.serve.http.endpoints import PRIVATE, SECRET, asking, base_url_of, identity_of, validated
+from pinakes.serve.http.endpoints import PRIVATE, SECRET, asking, base_url, identity_of, validated
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 
@@ -257,7 +257,7 @@ class AccountEndpoints:
         return reply
 
     def _is_https(self, request: Request) -> bool:
-        return base_url_of(self._service.settings, request).startswith("https:")
+        return base_url(self._service.settings, request.scope).startswith("https:")
 
 
 class LocalEndpoints:

@@ -41,7 +41,7 @@ LOCAL_IDENTITY = Identity(principal=LOCAL_USER, credential_id="", expires_at=Non
 class Authenticator:
     """Tells who a request is from."""
 
-    def __init__(self, identities: Identities | None, *, base_url: Callable[[Headers], str]) -> None:
+    def __init__(self, identities: Identities | None, *, base_url: Callable[[Scope], str]) -> None:
         self._identities = identities
         self._base_url = base_url
 
@@ -59,10 +59,10 @@ class Authenticator:
         known = self._identities.recall(secret)
         return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
 
-    def refusal(self, headers: Headers) -> JSONReply:
+    def refusal(self, scope: Scope) -> JSONReply:
         """Return the answer to somebody who is not known: the same for everybody, with where to learn how to log in."""
-        where = f'resource_metadata="{self._base_url(headers)}{METADATA_PATH}/mcp"'
-        wrong = 'error="invalid_token", ' if "authorization" in headers else ""
+        where = f'resource_metadata="{self._base_url(scope)}{METADATA_PATH}/mcp"'
+        wrong = 'error="invalid_token", ' if "authorization" in Headers(scope=scope) else ""
         problem = UnauthenticatedError("log in, or send a token: Authorization: Bearer …")
         return error_reply(problem, {"WWW-Authenticate": f"Bearer {wrong}{where}"})
 
@@ -77,10 +77,9 @@ class Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, or refuse it."""
-        headers = Headers(scope=scope)
-        identity = await self._authenticator.identify(headers)
+        identity = await self._authenticator.identify(Headers(scope=scope))
         if identity is None:
-            await self._authenticator.refusal(headers)(scope, receive, send)
+            await self._authenticator.refusal(scope)(scope, receive, send)
             return
         note_identity(scope, identity, via=self._via)
         await self._app(scope, receive, send)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from pinakes.errors import ExpectedError, InputError, TooLargeError, did_you_mean
 from pinakes.model.principal import Identity
@@ -96,14 +97,10 @@ def find_parameter(request: Request, name: str) -> str | None:
     return given[0] if given else None
 
 
-def base_url(settings: Settings, headers: Headers, scheme: str = "http") -> str:
+def base_url(settings: Settings, scope: Scope) -> str:
     """Return what clients call this server by: as configured, else as this request did."""
-    return settings.server.public_url or f"{scheme}://{headers.get('host', '')}"
-
-
-def base_url_of(settings: Settings, request: Request) -> str:
-    """Return what the client of this request calls the server by."""
-    return base_url(settings, request.headers, request.url.scheme)
+    scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
+    return settings.server.public_url or f"{scheme}://{Headers(scope=scope).get('host', '')}"
 
 
 def decode_object(raw: bytes) -> dict[str, Any]:

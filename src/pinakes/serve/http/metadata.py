@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.model.principal import Action
-from pinakes.serve.http.endpoints import base_url_of
+from pinakes.serve.http.endpoints import base_url
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.settings import AuthSettings
@@ -23,7 +23,7 @@ class MetadataEndpoint:
     async def show(self, request: Request) -> Response:
         """Answer with the document."""
         settings = self._service.settings
-        return JSONReply(build_metadata(base_url_of(settings, request), settings.auth))
+        return JSONReply(build_metadata(base_url(settings, request.scope), settings.auth))
 
 
 def build_metadata(base: str, auth: AuthSettings) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from pinakes import __version__
 from pinakes.serve.http.accounts import LoginParams, PasswordParams, TokenParams
 from pinakes.serve.http.authenticate import METADATA_PATH
-from pinakes.serve.http.endpoints import PRIVATE, base_url_of
+from pinakes.serve.http.endpoints import PRIVATE, base_url
 from pinakes.serve.http.player import PlaylistParams, PlayParams
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
@@ -476,7 +476,7 @@ class OpenapiEndpoint:
         service = self._service
         identity = await service.authenticator.identify(request.headers)
         if identity is None and "authorization" in request.headers:
-            return service.authenticator.refusal(request.headers)
+            return service.authenticator.refusal(request.scope)
         operations, tools = list(FIXED_OPERATIONS), list[ToolSpec]()
         if identity is not None:
             operations += KNOWN_OPERATIONS
@@ -485,7 +485,7 @@ class OpenapiEndpoint:
         document = build_document(
             [one for one in operations if _is_there(one, service)],
             tools,
-            base=base_url_of(service.settings, request),
+            base=base_url(service.settings, request.scope),
             has_accounts=has_accounts,
         )
         return JSONReply(document, headers=PRIVATE)

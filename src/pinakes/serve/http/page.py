@@ -15,7 +15,7 @@ from starlette.responses import Response
 from pinakes import __version__
 from pinakes.model.principal import Identity
 from pinakes.serve.http.authenticate import METADATA_PATH
-from pinakes.serve.http.endpoints import PRIVATE, base_url_of
+from pinakes.serve.http.endpoints import PRIVATE, base_url
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.settings import Settings
@@ -47,7 +47,7 @@ class PageEndpoint:
         settings = self._service.settings
         has_accounts = self._service.control is not None
         description = describe_server(
-            settings, base_url_of(settings, request), identity=identity, has_accounts=has_accounts
+            settings, base_url(settings, request.scope), identity=identity, has_accounts=has_accounts
         )
         return JSONReply(description, headers={**PRIVATE, **VARY})
 

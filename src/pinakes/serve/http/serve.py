@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 
 import anyio
 import anyio.to_thread
-from starlette.datastructures import Headers
 
 from pinakes.control.control import Control
 from pinakes.control.events import EventRecorder
@@ -17,6 +17,7 @@ from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.endpoints import base_url
 from pinakes.serve.http.hosts import KnownHosts, is_loopback
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.routes import build_routes
@@ -63,7 +64,7 @@ def serve_http(
         gate=AsyncGate(gate.result, workers, is_loaded=gate.done),
         loaded_gate=gate.result,
         control=control,
-        authenticator=Authenticator(control.directory if control else None, base_url=_base_url(server)),
+        authenticator=Authenticator(control.directory if control else None, base_url=partial(base_url, settings)),
         workers=workers,
         streams=streams,
         metrics=metrics,
@@ -130,8 +131,3 @@ async def _watch_rights(control: Control, streams: Streams) -> None:
         ended = await anyio.to_thread.run_sync(over)
         streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
         await anyio.sleep(LOOK_AGAIN_S)
-
-
-def _base_url(server: ServerSettings) -> Callable[[Headers], str]:
-    """Return what clients call this server by: what is configured, or how they asked."""
-    return lambda headers: server.public_url or f"http://{headers.get('host', server.host)}"

@@ -45,7 +45,7 @@ class WebSocketEndpoint:
         headers = Headers(scope=scope)
         identity = await self._authenticator.identify(headers)
         if identity is None:
-            await refuse_upgrade(self._authenticator.refusal(headers), scope, receive, send)
+            await refuse_upgrade(self._authenticator.refusal(scope), scope, receive, send)
             return
         if self._streams.is_full:
             refusal = error_reply(OverloadedError("there are too many open streams"))

@@ -102,6 +102,10 @@ class EmbeddedShelf:
         with self._guard:
             if self._view is None or self._view.change_no != self.store.change_no():
                 self._view = self._mending(self._refreshed)
+            if self._view is not None:
+                return self._view
+        with self._locked(WRITER_LOCK_TIMEOUT_S), self._guard:  # in the order of `publish`: neither waits for the other
+            self._view = self._mending(self._caught_up)
             return self._view
 
     def history(self) -> "EmbeddedShelf":
@@ -166,19 +170,21 @@ class EmbeddedShelf:
             shutil.rmtree(self._index, ignore_errors=True)
             return step()
 
-    def _refreshed(self) -> EmbeddedView:
+    def _refreshed(self) -> EmbeddedView | None:
+        """Return a view of now; where somebody writes meanwhile an older one, or None where there is none."""
         view = self._find_view()
         if view is not None:
             return view
-        timeout_s = WRITER_LOCK_TIMEOUT_S if self._view is None else READER_LOCK_TIMEOUT_S
         try:
-            with self._locked(timeout_s):
-                self._catch_up()
-                view = self._find_view()
+            with self._locked(READER_LOCK_TIMEOUT_S):
+                return self._caught_up()
         except BusyError:
-            if self._view is None:
-                raise
-            return dataclasses.replace(self._view, stale="another process is writing")
+            return self._view and dataclasses.replace(self._view, stale="another process is writing")
+
+    def _caught_up(self) -> EmbeddedView:
+        """Return a view of now, with every index brought up to it. The lock is held."""
+        self._catch_up()
+        view = self._find_view()
         if view is None:
             raise DamagedIndexError(f"{self._index}: it is ahead of the store")
         return view

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.http.endpoints import base_url
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.routes import build_routes
@@ -207,7 +209,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             gate=AsyncGate(lambda: gate, workers, is_loaded=lambda: stage.is_loaded),
             loaded_gate=lambda: gate,
             control=control,
-            authenticator=Authenticator(control.directory if control else None, base_url=lambda _headers: BASE),
+            authenticator=Authenticator(control.directory if control else None, base_url=partial(base_url, configured)),
             workers=workers,
             streams=Streams(10),
             metrics=metrics,

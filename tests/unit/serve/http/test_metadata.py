@@ -31,6 +31,12 @@ def test_the_resource_is_what_clients_call_the_server_by(make_site: Any) -> None
     assert site.client.get(PATHS[1]).json()["resource"] == "https://catalogue.example.org/mcp"
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_who_is_refused_is_told_where_to_look_in_the_scheme_they_came_by(site: Any, scheme: str) -> None:
+    reply = site.client.get(f"{scheme}://localhost:8080/v1/tools")
+    assert f'resource_metadata="{scheme}://localhost:8080{PATHS[1]}"' in reply.headers["www-authenticate"]
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_without_accounts_there_is_none(local: Any, path: str) -> None:
     assert local.client.get(path).status_code == 404
