@@ -4,6 +4,7 @@ Test modules do not import each other; everything shared is a fixture, or a clas
 """
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import wave
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +28,8 @@ import filelock
 import httpx
 import numpy as np
 import pytest
+from mutagen import id3
+from mutagen.wave import WAVE
 
 from pinakes.app import App
 from pinakes.build import SAMPLES, add_sample
@@ -511,6 +515,28 @@ class ServerProcess:
             return httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200
         except httpx.TransportError:
             return False
+
+
+@pytest.fixture(scope="session")
+def tagged_wav() -> Callable[..., bytes]:
+    """Make a second of silence, with tags."""
+
+    def make(*, title: str, album: str, artist: str) -> bytes:
+        sound = io.BytesIO()
+        with wave.open(sound, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(8_000)
+            file.writeframes(bytes(16_000))
+        tagged = WAVE(sound)
+        tagged.add_tags()
+        for frame, text in ((id3.TIT2, title), (id3.TALB, album), (id3.TPE1, artist)):
+            tagged.tags.add(frame(text=text))
+        sound.seek(0)
+        tagged.save(sound)
+        return sound.getvalue()
+
+    return make
 
 
 def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> None:

@@ -222,7 +222,7 @@ class App:
             recommender=Recommender(shelf=shelf, embedder=self.query_embedder, this_year=_this_year),
             calibration=self._calibration(installed, shelf),
             folder=installed.folder,
-            sources=tuple(Path(source) for source in installed.sources),
+            list_sources=lambda: self.library.get_installed(installed.name).sources,
         )
 
     def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:

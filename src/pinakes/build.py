@@ -102,6 +102,8 @@ def add_catalogue(
 ) -> IngestReport:
     """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
     loaded = recipe.loaded
+    embedder = app.embedder if embed and loaded.spec.embed else None
+    model = embedder.model if embedder else None  # before anything is made: it may be missing
     place = app.library.reserve(
         name,
         recipe.spec_name,
@@ -109,8 +111,7 @@ def add_catalogue(
         usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
     )
-    embedder = app.embedder if embed and loaded.spec.embed else None
-    shelf = app.create_shelf(place, loaded.spec, model=embedder.model if embedder else None)
+    shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
         with shelf.exclusive(), _open_ledger(place.folder / LEDGER_FILE) as ledger:
             target = Target(

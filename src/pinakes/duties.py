@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,7 @@ from pinakes.build import PACK_FOLDER, Recipe, add_catalogue, builtin_recipe, op
 from pinakes.catalogue.loader import BUILTIN_PACKAGE
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
+from pinakes.control.events import EventLog
 from pinakes.control.moments import utc_now
 from pinakes.control.upkeep import check_database, copy_database, find_file
 from pinakes.errors import ModelError, StorageError
@@ -26,6 +28,7 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, store_item
 from pinakes.jobs.bodies import Duties, Retention, RowsRead, Source
+from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.library import Installed
 from pinakes.model.record import Key
 from pinakes.model.scope import WHOLE
@@ -48,6 +51,8 @@ DERIVED = frozenset({INDEX_FOLDER, PACK_FOLDER, TABLES_FOLDER, LOCK_FILE})
 """What of a catalogue's folder is made again from the rest, or copied in a way of its own."""
 PASSING = (".new", ".lock", "-wal", "-shm", "-journal")
 SCAN_KEYS = 5_000
+VERIFY_ATTEMPTS = 5
+VERIFY_PAUSE_S = 0.2
 WORDS_CHECKED = 500
 """How many records are looked for by their own titles, spread over a catalogue."""
 CHECK_EVERY_ROWS = 100
@@ -55,17 +60,12 @@ SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 
 def build_duties(
-    app: App,
-    control: Control,
-    *,
-    prunings: Mapping[str, Callable[[datetime], int]] | None = None,
-    retention: Retention | None = None,
-    now: Callable[[], datetime] = utc_now,
+    app: App, control: Control, *, retention: Retention | None = None, now: Callable[[], datetime] = utc_now
 ) -> Duties:
-    """Return the duties of this library's jobs; `prunings` are what else there is to prune, by name."""
+    """Return the duties of this library's jobs."""
     return Duties(
         list_sources=partial(list_sources, app),
-        refresh=partial(refresh, app),
+        refresh=lambda source, rows_read: _summary(bring_up(app, source, rows_read)),
         list_catalogues=lambda: [one.name for one in app.library.list_installed()],
         verify_index=partial(verify_index, app),
         rebuild_index=partial(rebuild_index, app),
@@ -79,9 +79,29 @@ def build_duties(
         find_latest_version=lambda: None if app.settings.offline else fetch_latest_version(PACKAGE),
         version=__version__,
         now=now,
-        prunings=prunings or {},
+        prunings=_prunings(control, now),
         retention=retention or Retention(),
     )
+
+
+def _prunings(control: Control, now: Callable[[], datetime]) -> dict[str, Callable[[datetime], int]]:
+    """Return what is pruned beside the audit, by name."""
+    queue = DownloadQueue(control.database, QueueRules(), now=now)
+    return {
+        "downloads": lambda before: queue.prune(older_than=now() - before),
+        "events": EventLog(control.database).prune,
+    }
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Make what SQLite cannot read of a catalogue a failure that is foreseen, and of that catalogue alone."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StorageError(
+            f"its files cannot be read: {error}; put them back from a back-up, or add it again"
+        ) from error
 
 
 def list_sources(app: App) -> list[Source]:
@@ -94,15 +114,16 @@ def list_sources(app: App) -> list[Source]:
     ]
 
 
-def refresh(app: App, source: Source, rows_read: RowsRead) -> str:
-    """Bring a catalogue up to one of its sources, and say what became of the rows."""
+@_damage_told()
+def bring_up(app: App, source: Source, rows_read: RowsRead) -> IngestReport:
+    """Bring a catalogue up to one of its sources."""
     installed = app.library.get_installed(source.catalogue)
     model = app.open_catalogue(installed.name).shelf.reader().model
     if model is not None and model != app.embedder.model:
         raise ModelError(
             f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
         )
-    report = add_catalogue(
+    return add_catalogue(
         app,
         _watched(_open(app, installed, source.location), rows_read),
         recipe=_recipe(app, installed),
@@ -110,28 +131,24 @@ def refresh(app: App, source: Source, rows_read: RowsRead) -> str:
         progress=lambda report: rows_read(report.rows),
         embed=model is not None,
     )
-    return _summary(report)
 
 
+@_damage_told()
 def verify_index(app: App, name: str, checkpoint: Checkpoint) -> list[str]:
-    """Return how the indexes of a catalogue differ from its records."""
+    """Return how the indexes of a catalogue differ from its records; where it is changed meanwhile, look again."""
     shelf = app.open_catalogue(name).shelf
-    reader = shelf.reader()
-    if reader.stale is not None:
-        raise StorageError(f"it cannot be verified now: {reader.stale}")
-    indexed = list(_iter_keys(reader))
-    checkpoint()
-    problems = _differences(shelf, reader, indexed)
-    for start in range(0, len(indexed), SCAN_KEYS):
+    for _ in range(VERIFY_ATTEMPTS):
+        reader = shelf.reader()
+        indexed = list(_iter_keys(reader))
         checkpoint()
-        if reader.model is not None and not np.isfinite(reader.vectors(indexed[start : start + SCAN_KEYS])).all():
-            problems.append(f"vectors among the records {start} to {start + SCAN_KEYS} are not finite")
-    unfound = _unfound(reader, shelf.spec, indexed)
-    if unfound:
-        problems.append(f"{len(unfound)} of its records are not found by their own words, such as '{unfound[0]}'")
-    return problems
+        differences = None if reader.stale else _find_differences(shelf, reader, indexed)
+        if differences is not None:
+            return [*differences, *_check_entries(reader, shelf.spec, indexed, checkpoint)]
+        time.sleep(VERIFY_PAUSE_S)
+    raise StorageError(f"it cannot be verified now: {reader.stale or 'it is changed all the time'}")
 
 
+@_damage_told()
 def rebuild_index(app: App, name: str) -> str:
     """Build the indexes of a catalogue anew, under its lock; whoever reads meanwhile has the old ones."""
     installed = app.library.get_installed(name)
@@ -145,6 +162,7 @@ def rebuild_index(app: App, name: str) -> str:
         return f"{shelf.reader().count(WHOLE)} records indexed"
 
 
+@_damage_told()
 def check_catalogue(app: App, name: str) -> list[str]:
     """Return what is wrong with the files of a catalogue: records, ledger and pack."""
     installed = app.library.get_installed(name)
@@ -159,6 +177,7 @@ def check_catalogue(app: App, name: str) -> list[str]:
     ]
 
 
+@_damage_told()
 def recalibrate(app: App, name: str) -> str:
     """Measure what a cosine means in a catalogue, and keep it."""
     catalogue = app.open_catalogue(name)
@@ -317,19 +336,32 @@ def _iter_keys(reader: ShelfReader) -> Iterator[Key]:
         after = keys[-1]
 
 
-def _differences(shelf: Shelf, reader: ShelfReader, indexed: Sequence[Key]) -> list[str]:
-    """Return how the keys that are indexed differ from those that are stored."""
+def _find_differences(shelf: Shelf, reader: ShelfReader, indexed: Sequence[Key]) -> list[str] | None:
+    """Return how the keys that are indexed differ from those that are stored; None where those have changed since."""
     if not isinstance(shelf, EmbeddedShelf):
         counted = reader.count(WHOLE)
         return [] if counted == len(indexed) else [f"{counted} records are counted, and {len(indexed)} are listed"]
     with shelf.store.snapshot():
         if shelf.store.change_no() != reader.change_no:
-            raise StorageError("it cannot be verified now: it was changed meanwhile")
+            return None
         stored = {row.key for row in shelf.store.iter_rows()}
     known = set(indexed)
     missing, foreign = len(stored - known), len(known - stored)
     problems = [f"{missing} records are not indexed"] if missing else []
     return [*problems, f"{foreign} indexed records are not stored"] if foreign else problems
+
+
+def _check_entries(reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key], checkpoint: Checkpoint) -> list[str]:
+    """Return what is wrong with what is indexed of these records."""
+    problems = []
+    for start in range(0, len(keys), SCAN_KEYS):
+        checkpoint()
+        if reader.model is not None and not np.isfinite(reader.vectors(keys[start : start + SCAN_KEYS])).all():
+            problems.append(f"vectors among the records {start} to {start + SCAN_KEYS} are not finite")
+    unfound = _unfound(reader, spec, keys)
+    if unfound:
+        problems.append(f"{len(unfound)} of its records are not found by their own words, such as '{unfound[0]}'")
+    return problems
 
 
 def _unfound(reader: ShelfReader, spec: CatalogueSpec, keys: Sequence[Key]) -> list[str]:

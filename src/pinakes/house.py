@@ -1,7 +1,9 @@
 """The house: jobs, downloads, analytics and logs of a shared server, and the tools to run all that by."""
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,11 @@ from pinakes.control.control import Control
 from pinakes.control.event_reports import EventReports
 from pinakes.control.events import EventLog, EventRecorder
 from pinakes.control.moments import utc_now
-from pinakes.duties import build_duties
+from pinakes.duties import bring_up, build_duties
 from pinakes.gate.redact import redacted
+from pinakes.ingest.pipeline import IngestReport
 from pinakes.jobs.board import JobBoard
-from pinakes.jobs.bodies import house_jobs
+from pinakes.jobs.bodies import Source, house_jobs
 from pinakes.jobs.downloads.desk import DownloadDesk
 from pinakes.jobs.downloads.items import Download
 from pinakes.jobs.downloads.providers import HttpProviderSpec
@@ -35,6 +38,8 @@ from pinakes.tools.admin.server import ServerState, server_tools
 from pinakes.tools.admin.sql import SqlTool, sql_tools
 from pinakes.tools.admin.users import users_tools
 from pinakes.tools.toolbox import HouseTools
+
+logger = logging.getLogger(__name__)
 
 MUSIC = "music"
 
@@ -60,31 +65,29 @@ class House:
         self._ring = LogRing(redact=redacted)
         self._sql = SqlTool(app.list_open)
         downloads = _download_settings(settings)
+        self._music_folder = downloads.folder
+        self._turn = threading.Lock()
+        self._is_over = False
         self._desk = DownloadDesk(
             downloads, control.database, Landing(on_album=self._take_in, on_finished=self._note_download)
         )
-        prunings = {
-            "events": self._events.prune,
-            "downloads": lambda before: self._desk.queue.prune(older_than=utc_now() - before),
-        }
-        self._duties = build_duties(app, control, prunings=prunings)
-        board = JobBoard(control.database, house_jobs(lambda: self._duties))
+        duties = build_duties(app, control)
+        board = JobBoard(control.database, house_jobs(lambda: duties))
         self._scheduler = Scheduler(board)
+        state = ServerState(
+            settings=settings,
+            started_at=utc_now(),
+            catalogues=app.list_open,
+            identities=surroundings.identities,
+            problems=app.problems,
+            counters=surroundings.counters,
+        )
         self.tools = HouseTools(
             tools=[
                 *users_tools(control.accounts),
                 *analytics_tools(EventReports(control.database, self._events), app.list_open),
-                *downloads_tools(self._desk),
-                *server_tools(
-                    ServerState(
-                        settings=settings,
-                        started_at=utc_now(),
-                        catalogues=app.list_open,
-                        identities=surroundings.identities,
-                        problems=app.problems,
-                        counters=surroundings.counters,
-                    )
-                ),
+                *(downloads_tools(self._desk) if self._has_downloads() else ()),
+                *server_tools(state),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
                 *inspect_tools(Inspector(app.list_open, self._ring)),
@@ -92,39 +95,72 @@ class House:
             resources=[*log_resources(self._ring), *config_resources(settings), *jobs_resources(board)],
         )
 
+    def _has_downloads(self) -> bool:
+        """Tell whether albums have a place to come to: there is music, or the settings say where."""
+        settings = self._app.settings
+        return bool(settings.downloads.folder or settings.download_providers or self._find_music())
+
     def start(self) -> None:
-        """Begin to run jobs and downloads, and to keep the log."""
-        logging.getLogger().addHandler(self._ring)
-        self._scheduler.start()
-        self._desk.start()
+        """Begin to run jobs and downloads, and to keep the log; not once it was told to end, while it was loading."""
+        with self._turn:
+            if self._is_over:
+                return
+            logging.getLogger().addHandler(self._ring)
+            self._scheduler.start()
+            self._desk.start()
 
     def stop(self) -> None:
         """Let what runs reach a point where it can go on later, and end."""
-        self._desk.stop()
-        self._scheduler.stop()
+        with self._turn:
+            self._is_over = True
+        with ThreadPoolExecutor(2, "house") as pool:  # both at once: the server has little time to end
+            stopped = [pool.submit(self._desk.stop), pool.submit(self._scheduler.stop)]
+        for one in stopped:
+            one.result()
         self._sql.close()
         self._events.close()
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()
 
-    def _take_in(self, _album: Path) -> None:
-        """Bring the music catalogue up to its folder, with an album that came."""
-        folder = str(_download_settings(self._app.settings).folder)
-        add_catalogue(
-            self._app,
-            open_rows(MUSIC, folder),
-            recipe=builtin_recipe(MUSIC),
-            name=MUSIC,
-            progress=lambda _report: None,
-        )
+    def _take_in(self, album: Path) -> str | None:
+        """Bring the catalogue of the music folder up to it, with an album that came; tell what is left out of it."""
+        folder, name = str(self._music_folder), self._find_music()
+        if name is not None:
+            source = Source(catalogue=name, location=folder, is_folder=True)
+            report = bring_up(self._app, source, lambda _rows: None)
+        else:
+            rows, recipe = open_rows(MUSIC, folder), builtin_recipe(MUSIC)
+            report = add_catalogue(self._app, rows, recipe=recipe, name=MUSIC, progress=lambda _report: None)
+            logger.warning("catalogue '%s' is new; it is served from the next start on", MUSIC)
+        return _left_out(report, album.relative_to(self._music_folder))
+
+    def _find_music(self) -> str | None:
+        """Return the catalogue that albums belong to: the one that was built from their folder, else one of music."""
+        folder = self._music_folder.resolve()
+        found = [
+            one for one in self._app.library.list_installed() if one.spec_name == MUSIC and not one.own_declaration
+        ]
+        own = [one for one in found if any(Path(source).resolve() == folder for source in one.sources)]
+        usual = [one for one in found if one.name == MUSIC]
+        return next((one.name for one in (*own, *usual, *found)), None)
 
     def _note_download(self, download: Download) -> None:
-        self.recorder.record_download(download.user, str(download.id), download.received_bytes, catalogue=MUSIC)
+        catalogue = self._find_music() or MUSIC
+        self.recorder.record_download(download.user, str(download.id), download.received_bytes, catalogue=catalogue)
+
+
+def _left_out(report: IngestReport, album: Path) -> str | None:
+    """Return which files of an album are not in the catalogue, and why; None where all are."""
+    found = [(place, reason) for place, reason in report.rejects if Path(place).is_relative_to(album)]
+    if not found:
+        return None
+    place, reason = found[0]
+    return f"not in the catalogue: {len(found)} of its files, such as '{Path(place).name}': {reason}"
 
 
 def _download_settings(settings: Settings) -> DownloadSettings:
     asked: DownloadsSettings = settings.downloads
-    rules = AddressRules.of(hosts=asked.allowed_hosts, networks=asked.allowed_networks)
+    rules = AddressRules.of(hosts=asked.allowed_hosts, networks=asked.allowed_networks, ports=asked.allowed_ports)
     return DownloadSettings(
         folder=Path(asked.folder).expanduser() if asked.folder else settings.home / MUSIC,
         providers={

@@ -170,6 +170,8 @@ class DownloadsSettings:
     """Hosts that may be asked although they are not public."""
     allowed_networks: tuple[str, ...] = ()
     """Networks that may be asked although they are not public, such as `10.0.0.0/8`."""
+    allowed_ports: tuple[str, ...] = ()
+    """Ports that may be asked beside 80 and 443."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +292,7 @@ ENVIRONMENT = {
     "PINAKES_MUSIC_FOLDER": ("downloads", "folder"),
     "PINAKES_DOWNLOAD_HOSTS": ("downloads", "allowed_hosts"),
     "PINAKES_DOWNLOAD_NETWORKS": ("downloads", "allowed_networks"),
+    "PINAKES_DOWNLOAD_PORTS": ("downloads", "allowed_ports"),
     "LOG_LEVEL": ("", "log_level"),
     "RAG_STRICT_OFFLINE": ("", "offline"),
     "SEMANTIC_SCHOLAR_API_KEY": ("", "semantic_scholar_key"),
@@ -368,9 +371,9 @@ def _value(name: str, value: Any, wanted: type) -> Any:
         return _flag(name, value)
     if wanted is tuple:
         parts = value.split(",") if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
             raise InputError(f"setting '{name}': {value!r} is not a list of texts")
-        return tuple(part.strip() for part in parts if part.strip())
+        return tuple(str(part).strip() for part in parts if str(part).strip())
     try:
         return wanted(value)
     except (TypeError, ValueError) as error:

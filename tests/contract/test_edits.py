@@ -341,3 +341,27 @@ def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_anot
         assert other.read() == "held"
         assert found(shelf, "clara") == ["artist-clara-schumann"]
     shelf.close()
+
+
+def test_what_was_acknowledged_is_seen_while_another_process_is_in_the_middle_of_the_next_edit(
+    shelf_folder: Path,
+) -> None:
+    shelf, other = (EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL) for _ in range(2))
+    editor = Editor(other)
+    clara, bach = editor.create("artist", name="Clara Schumann"), editor.create("artist", name="Bach")
+    assert found(shelf, "clara") == [clara]
+    lieder = editor.create("album", name="Lieder", artist_ids=[clara])
+    acknowledged = answers(other)
+    rename = editor.plan("update", id=bach, fields={"name": "Telemann"})
+    with other.exclusive():
+        other.apply([Put(record=change.after) for change in rename.changes])  # and not published yet
+        seen = answers(shelf)
+        assert seen.pop("stale") == "another process is writing"
+        for name in [name for name in seen if name.startswith("near ")]:
+            acknowledged[name].pop(bach)  # its vector of before is not known any more
+            assert seen[name].keys() == {clara, lieder}
+        assert seen == {name: acknowledged[name] for name in seen}
+    other.publish()
+    assert found(shelf, "telemann") == [bach]
+    for one in (shelf, other):
+        one.close()

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,38 @@ OURS = [
     ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < 10) SELECT count(*) FROM c", "ok"),
     ("SELECT value FROM json_each('[1,2]')", "ok"),
     ("SELECT title, rank() OVER (ORDER BY year, id) FROM items LIMIT 3", "ok"),
+    ("SELECT 1\0; DROP TABLE items", "syntax"),
+    ("SELECT '\ud800'", "syntax"),
+    ("SELECT 9223372036854775807, -9223372036854775808, 1e999, -1e999", "ok"),
+    ("SELECT * FROM pragma_table_xinfo('items')", "denied"),
+    ("PRAGMA temp_store_directory='/tmp/hostile_out'", "denied"),
+    ("SELECT * FROM sqlite_dbpage", "denied syntax"),
+    ("SELECT readfile('/etc/passwd')", "denied syntax"),
+    ("SELECT * FROM fsdir('/')", "denied syntax"),
+    ("SELECT edit('x')", "denied syntax"),
+    ("SELECT count(*) FROM generate_series(1, 1000000000)", "denied syntax"),
+    ("SELECT sqlite_source_id()", "denied"),
+    ("INSERT INTO items VALUES (1, 2, 3) RETURNING *", "denied"),
+    ("DROP VIEW temp.items", "denied"),
+    ('WITH t AS (SELECT 1 AS "' + "a" * 90_000 + '") SELECT * FROM t a, t b, t c, t d', "limit"),
+    ("SELECT 1 WHERE 1 IN (" + ",".join("1" * 40_000) + ")", "limit ok"),
+    ("SELECT json('" + "[" * 5_000 + "]" * 5_000 + "')", "limit syntax"),
+    (
+        "WITH a AS (SELECT 1 x), "
+        + ", ".join(f"{two} AS (SELECT p.x FROM {one} p, {one} q)" for one, two in pairwise("abcdefghij"))
+        + " SELECT count(*) FROM j",
+        "limit syntax timeout",
+    ),
+    (
+        "SELECT median(x) FROM (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < 30000000) "
+        "SELECT x FROM c)",
+        "timeout limit",
+    ),
+    (
+        "WITH RECURSIVE c(x) AS (SELECT 'a' UNION ALL SELECT x||x FROM c WHERE length(x) < 900000) "
+        "SELECT x LIKE '%a%a%a%a%a%a%a%a%a%ab' FROM c",
+        "timeout limit",
+    ),
 ]
 """Statements of our own, with the verdicts that are right."""
 SECRETS = ("hash-of-a-password", "hash-of-a-token")

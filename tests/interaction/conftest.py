@@ -508,11 +508,11 @@ def fixture_hosted(start_fixture_server: Any, tmp_path_factory: Any) -> Hosted:
 def soon() -> Callable[..., float]:
     """Wait until something is so, and return how long that took; fail where it is not so in time."""
 
-    def wait(is_so: Callable[[], bool], *, timeout_s: float) -> float:
+    def wait(is_so: Callable[[], bool], *, timeout_s: float, every_s: float = 0.01) -> float:
         began = time.monotonic()
         while not is_so():
             assert time.monotonic() - began < timeout_s, "it did not become so in time"
-            time.sleep(0.01)
+            time.sleep(every_s)
         return time.monotonic() - began
 
     return wait

@@ -184,7 +184,7 @@ def test_an_admin_triggers_a_job_and_reads_what_it_wrote(household: Household, s
         found = admin.call("jobs.query", query_type="get", job_id="integrity_check")
         return dict(found["jobs"][0]["last_run"])
 
-    soon(lambda: last_run()["state"] not in ("queued", "running"), timeout_s=60)
+    soon(lambda: last_run()["state"] not in ("queued", "running"), timeout_s=60, every_s=1.0)
     assert (last_run()["state"], last_run()["requested_by"]) == ("done", "admin")
     assert "music" in admin.read("jobs://integrity_check/output")
     history = admin.call("jobs.query", query_type="history", job_id="integrity_check")

@@ -7,7 +7,7 @@ import pytest
 from pinakes.app import App
 from pinakes.build import add_catalogue, add_sample, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError
+from pinakes.errors import ExpectedError, ModelError
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
@@ -53,3 +53,11 @@ def test_where_no_catalogue_can_be_opened_the_reason_is_said(app: App) -> None:
     damage(app)
     with pytest.raises(ExpectedError, match=r"no catalogue can be opened; .*not valid TOML"):
         app.build_gate()
+
+
+def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    with pytest.raises(ModelError):
+        add_sample(app, "handbook", progress=lambda _report: None)
+    assert list((tmp_path / "home").rglob("*.json")) == []
+    app.close()

@@ -15,11 +15,14 @@ from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
 from pinakes.build import add_catalogue, builtin_recipe, open_rows, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
+from pinakes.control.events import Event, EventKind, EventLog
 from pinakes.duties import build_duties
 from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
 from pinakes.jobs.backup import check_backup
 from pinakes.jobs.bodies import Duties, Source, house_jobs
 from pinakes.jobs.context import JobContext, JobStopped
+from pinakes.jobs.downloads.items import Wish
+from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -234,6 +237,26 @@ def test_an_index_that_differs_from_the_records_is_told(
     assert problem == "2 of its records are not found by their own words, such as 'Heat'"
 
 
+def test_a_catalogue_that_is_changed_while_it_is_verified_is_looked_at_again(duties: Duties, films: Path) -> None:
+    (source,) = (one for one in duties.list_sources() if not one.is_folder)
+    looks = 0
+
+    def change() -> None:
+        nonlocal looks
+        looks += 1
+        with films.open("a") as file:
+            file.write(f"Film {looks}\n")
+        duties.refresh(source, lambda _rows: None)
+
+    def change_at_first() -> None:
+        if looks == 0:
+            change()
+
+    assert duties.verify_index("films", change_at_first) == []
+    with pytest.raises(StorageError, match="changed all the time"):
+        duties.verify_index("films", change)
+
+
 def test_the_integrity_check_finds_what_is_damaged(app: App, duties: Duties, control: Control) -> None:
     assert run("integrity_check", duties).splitlines()[-1].startswith("audit: ")
     folder = app.library.get_installed("films").folder
@@ -246,6 +269,22 @@ def test_the_integrity_check_finds_what_is_damaged(app: App, duties: Duties, con
         connection.exec_driver_sql("UPDATE audit_head SET number = 7")
     with pytest.raises(StorageError, match="the audit is not whole: row 1 is missing"):
         run("integrity_check", duties)
+
+
+@pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"])
+def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
+    app: App, duties: Duties, name: str
+) -> None:
+    app.close()
+    store = app.library.get_installed("films").folder / "records.sqlite"
+    content = store.read_bytes()
+    store.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    context = JobContext()
+    with pytest.raises(
+        StorageError, match=r"1 of \d failed: (catalogue )?films: its files cannot be read: .*malformed"
+    ):
+        run(name, duties, context)
+    assert "notes: " in context.report().output
 
 
 def test_a_back_up_can_be_put_back_as_a_library(app: App, duties: Duties, control: Control, tmp_path: Path) -> None:
@@ -298,6 +337,23 @@ def test_the_audit_is_pruned_and_verified(duties: Duties, control: Control) -> N
     control.audit.write(entry, durable=True)
     assert run("prune_audit", duties).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
     assert control.audit.verify().first_problem is None
+
+
+def test_events_and_downloads_are_pruned(duties: Duties, control: Control) -> None:
+    long_ago = datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=200)
+    queue = DownloadQueue(control.database, QueueRules(), now=lambda: long_ago)
+    for album in ("Messiah", "Saul"):
+        download, _is_new = queue.request("ada", Wish(provider="archive", album=album))
+    queue.cancel(download.id, user="ada")
+    with closing(EventLog(control.database)) as events:
+        events.note(Event(kind=EventKind.DOWNLOAD, user="ada", subject="1", at=long_ago))
+        events.flush()
+        assert run("prune_logs", duties).splitlines() == [
+            "downloads: 1 from before 2026-05-19 removed",
+            "events: 1 from before 2026-05-19 removed",
+        ]
+        assert events.count() == 0
+    assert [one.wish.album for one in queue.list_downloads()[0]] == ["Messiah"]
 
 
 def test_offline_nobody_is_asked_for_updates(duties: Duties, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@ from pinakes.control.moments import from_microseconds, to_microseconds
 from pinakes.model.scope import SEES_ALL, Sight
 
 MICROSECONDS = 1_000_000
+UNKNOWN = ""
+"""The catalogue of an event of which it is not known."""
 RowT = TypeVar("RowT")
 
 
@@ -38,7 +40,10 @@ class Span:
     until: datetime | None = None
     """The first moment that is not part of it."""
     sight: Sight = field(default=SEES_ALL)
-    """What happened in catalogues that are hidden from whoever asks is not counted."""
+    """What happened in catalogues that are hidden from whoever asks is not counted.
+
+    Where it is not known in which catalogue something happened, what it was about is kept from them too.
+    """
     offset: int = 0
     limit: int = 20
 
@@ -60,6 +65,7 @@ class Bandwidth:
 
     label: str
     requests: int
+    """How many requests something was sent for."""
     served_bytes: int
     downloaded_bytes: int
 
@@ -113,12 +119,16 @@ class EventReports:
         chosen = self._labelled(span, by, list(EventKind))
         is_download = chosen.c.kind == EventKind.DOWNLOAD
         served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
-        wanted = select(
-            chosen.c.label,
-            func.count().label("requests"),
-            served.label("served_bytes"),
-            func.sum(case((is_download, chosen.c.bytes), else_=0)).label("downloaded_bytes"),
-        ).group_by(chosen.c.label)
+        wanted = (
+            select(
+                chosen.c.label,
+                func.sum(case((is_download, 0), else_=1)).label("requests"),
+                served.label("served_bytes"),
+                func.sum(case((is_download, chosen.c.bytes), else_=0)).label("downloaded_bytes"),
+            )
+            .where(chosen.c.bytes > 0)
+            .group_by(chosen.c.label)
+        )
         order = (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label)
         return self._page(wanted, order, span, lambda row: Bandwidth(**row))
 
@@ -133,7 +143,7 @@ class EventReports:
                 seconds.label("seconds"),
                 func.count(distinct(events.c.user_name)).label("listeners"),
             )
-            .where(*_conditions(span, [EventKind.PLAY]))
+            .where(*_conditions(span, [EventKind.PLAY], names_subjects=True))
             .group_by(events.c.catalogue, events.c.subject)
         )
         order = (func.count().desc(), seconds.desc(), events.c.catalogue, events.c.subject)
@@ -149,7 +159,7 @@ class EventReports:
                 func.max(events.c.results).label("results"),
                 func.max(events.c.at).label("last_at"),
             )
-            .where(*_conditions(span, [EventKind.SEARCH]))
+            .where(*_conditions(span, [EventKind.SEARCH], names_subjects=True))
             .group_by(events.c.subject)
         )
         if without_results:
@@ -195,7 +205,8 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
 
 
-def _conditions(span: Span, kinds: list[EventKind]) -> list[ColumnElement[bool]]:
+def _conditions(span: Span, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
+    """Return which events a report is of; `names_subjects` where it tells what each was about."""
     found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
     if span.user is not None:
         found.append(events.c.user_name == span.user)
@@ -203,8 +214,10 @@ def _conditions(span: Span, kinds: list[EventKind]) -> list[ColumnElement[bool]]
         found.append(events.c.at >= to_microseconds(span.since))
     if span.until is not None:
         found.append(events.c.at < to_microseconds(span.until))
+    unknown = [] if names_subjects else [UNKNOWN]
     if span.sight.only is not None:
-        found.append(events.c.catalogue.in_(["", *sorted(span.sight.only)]))
+        found.append(events.c.catalogue.in_([*unknown, *sorted(span.sight.only)]))
     if span.sight.hidden:
-        found.append(events.c.catalogue.not_in(sorted(span.sight.hidden)))
+        hidden = [*sorted(span.sight.hidden), *([UNKNOWN] if names_subjects else [])]
+        found.append(events.c.catalogue.not_in(hidden))
     return found

@@ -82,7 +82,9 @@ class EventLog:
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self._flushes = 0
-        """How many wait for the queue to be empty."""
+        """How many wait for what they noted to be written."""
+        self._taken = 0
+        """How many events have left the queue since the log was opened, written or dropped."""
         self._written = 0
         self._last_error: StorageError | None = None
         self.dropped = 0
@@ -102,18 +104,19 @@ class EventLog:
                 self._has_moved.notify_all()
 
     def flush(self) -> None:
-        """Return when everything that was noted is written; where it cannot be, raise."""
+        """Return when everything that was noted until now is written; where it cannot be, raise."""
         with self._guard:
-            if not self._queue:
+            wanted = self._taken + len(self._queue)  # what others note meanwhile is not waited for
+            if self._taken >= wanted:
                 return
             self._last_error = None
             self._flushes += 1
             self._has_moved.notify_all()
             try:
-                self._has_moved.wait_for(lambda: not self._queue or self._last_error is not None)
+                self._has_moved.wait_for(lambda: self._taken >= wanted or self._last_error is not None)
             finally:
                 self._flushes -= 1
-            if self._queue and self._last_error is not None:
+            if self._taken < wanted and self._last_error is not None:
                 raise StorageError(self._last_error.message)
 
     def close(self) -> None:
@@ -158,6 +161,7 @@ class EventLog:
     def _drop_queue(self) -> None:
         """Give up what is queued; called with the lock held."""
         self.dropped += len(self._queue)
+        self._taken += len(self._queue)
         self._queue.clear()
         self._has_moved.notify_all()
 
@@ -175,6 +179,7 @@ class EventLog:
         with self._guard:
             for _ in group:
                 self._queue.popleft()
+            self._taken += len(group)
             self._last_error = None
             self._has_moved.notify_all()
 

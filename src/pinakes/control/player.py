@@ -19,6 +19,8 @@ from pinakes.errors import ConflictError, InputError, NotFoundError
 MOST_LIKES = 10_000
 MOST_PLAYLISTS = 200
 MOST_TRACKS = 2_000
+MOST_TRACKS_IN_ALL = 20_000
+"""How many tracks somebody's playlists have together: all of them are listed at once."""
 LONGEST_NAME = 200
 NUL = "\0"
 """What PostgreSQL cannot keep in a text."""
@@ -83,12 +85,13 @@ class Player:
         with self._database.read() as connection:
             mine = select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
             rows = connection.execute(mine.order_by(_playlists.c.name, _playlists.c.id)).all()
-            return [_playlist(connection, row) for row in rows]
+            return _with_tracks(connection, rows)
 
     def get_playlist(self, user: str, playlist_id: str) -> Playlist:
         """Return a playlist of somebody's own."""
         with self._database.read() as connection:
-            return _playlist(connection, _get_row(connection, user, playlist_id))
+            (found,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
+            return found
 
     def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
         """Make a playlist."""
@@ -101,19 +104,19 @@ class Player:
                 _playlists.insert(),
                 {"id": playlist_id, "user_id": user_id, "name": name, "updated_at": self._now()},
             )
-            _put_tracks(connection, playlist_id, tracks)
+            _put_tracks(connection, user_id, playlist_id, tracks)
         return self.get_playlist(user, playlist_id)
 
     def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str]) -> Playlist:
         """Give a playlist another name and other tracks."""
         _require_playlist(name, tracks)
         with self._database.begin() as connection:
-            _hold_user(connection, user)
+            user_id = _hold_user(connection, user)
             _get_row(connection, user, playlist_id)
             changed = _playlists.update().where(_playlists.c.id == playlist_id)
             connection.execute(changed.values(name=name, updated_at=self._now()))
             connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist_id))
-            _put_tracks(connection, playlist_id, tracks)
+            _put_tracks(connection, user_id, playlist_id, tracks)
         return self.get_playlist(user, playlist_id)
 
     def delete_playlist(self, user: str, playlist_id: str) -> None:
@@ -141,13 +144,25 @@ def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
     return row
 
 
-def _playlist(connection: Connection, row: Row[Any]) -> Playlist:
-    order = select(_tracks.c.track_id).where(_tracks.c.playlist_id == row.id).order_by(_tracks.c.position)
-    tracks = tuple(connection.execute(order).scalars())
-    return Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tracks)
+def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
+    """Return the playlists of these rows, in the same order."""
+    tracks: dict[str, list[str]] = {row.id: [] for row in rows}
+    theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
+    for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
+        tracks[playlist_id].append(track_id)
+    return [Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tuple(tracks[row.id])) for row in rows]
 
 
-def _put_tracks(connection: Connection, playlist_id: str, tracks: Sequence[str]) -> None:
+def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: Sequence[str]) -> None:
+    """Put the tracks of a playlist that has none."""
+    theirs = _playlists.c.user_id == user_id
+    others = select(func.count()).select_from(_tracks.join(_playlists)).where(theirs)
+    together = connection.execute(others).scalar_one() + len(tracks)
+    if together > MOST_TRACKS_IN_ALL:
+        most = MOST_TRACKS_IN_ALL
+        raise ConflictError(
+            f"your playlists would have {together} tracks together; {most} is the most: remove some first"
+        )
     rows = [{"playlist_id": playlist_id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
     if rows:
         connection.execute(_tracks.insert(), rows)

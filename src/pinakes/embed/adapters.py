@@ -13,6 +13,7 @@ from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
 LOCAL_MODULE = "pinakes.embed.minilm"
@@ -46,7 +47,7 @@ class RefusedEmbedder:
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.model = ModelId(name=settings.model, dimension=settings.dimension)
         self._problem = (
-            f"{settings.kind} at {settings.url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
             "an embedder on this machine, or the local model, is right"
         )
 

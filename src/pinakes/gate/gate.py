@@ -30,7 +30,7 @@ from pinakes.gate.cache import AnswerCache
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
-from pinakes.tools.media import MediaFile, MediaKind, MediaSpec
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordPlace
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
@@ -242,11 +242,11 @@ class Gate:
 
         return self._noted(ask, work, lambda found: Trace(served(found), ""))
 
-    def get_kind(self, principal: Principal, record_id: str) -> str:
-        """Return the kind of a record that has files, or whose like has."""
+    def get_place(self, principal: Principal, record_id: str) -> RecordPlace:
+        """Return where a record is that has files, or whose like has: the first such catalogue, and its kind there."""
         for spec in self._playable(principal):
             if (kind := spec.kind_of(principal, record_id)) is not None:
-                return kind
+                return RecordPlace(catalogue=spec.catalogue, kind=kind)
         raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
 
     def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:

@@ -11,18 +11,20 @@ the same token as long as nothing that matters has moved.
 """
 
 import hashlib
+import unicodedata
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import orjson
 
 from pinakes.catalogue.codec import encode_record
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RelationSpec, texts_of
 from pinakes.errors import ConflictError, InputError, NotFoundError, did_you_mean
-from pinakes.ingest.edit_values import read_fields, require_id
-from pinakes.model.record import Record, RecordId, Value
+from pinakes.ingest.edit_values import read_fields, require_id, require_new_id
+from pinakes.model.record import Record, RecordId, Tag, Value
 from pinakes.model.scope import KIND_FIELD, SEES_ALL, WHOLE, AnyOf, Scope, Sight
 from pinakes.shelf.port import Op, PastChange, ShelfHistory, ShelfReader
 from pinakes.text.normalise import fold_name
@@ -130,7 +132,7 @@ class _Draft:
         self.spec = spec
         self.history = history
         self._reader = reader
-        self._sight = sight
+        self.sight = sight
         self._was: dict[RecordId, Record | None] = {}
         self._now: dict[RecordId, Record | None] = {}
 
@@ -154,7 +156,7 @@ class _Draft:
 
     def is_visible(self, record: Record) -> bool:
         """Tell whether the caller may see a record."""
-        return self._sight.sees(record.audiences)
+        return self.sight.sees(record.audiences)
 
     def find_before(self, record_id: RecordId) -> Record | None:
         """Return a record as it is, and remember that the edit depends on it."""
@@ -185,6 +187,13 @@ class _Draft:
             if relation.to == kind
             for record in self._naming_by(relation, record_id)
         ]
+
+    def known_tags(self, field: FieldSpec, *, record: Record | None = None) -> list[Tag]:
+        """Return the tags that are in use in a field, rare ones first, and after them those of the record itself."""
+        has_counts = field.filter is not None or field.facet
+        counts = self._reader.facets(field.name, scope=Scope(sight=self.sight)) if has_counts else []
+        own = (record.get(field.name) or ()) if record else ()
+        return [*(Tag(one.category, one.value) for one in reversed(counts)), *own]
 
     def free_id(self, kind: str, title: str) -> RecordId:
         """Return an id for a new record that no record has or ever had."""
@@ -240,10 +249,12 @@ def _plan_create(draft: _Draft, request: EditRequest) -> None:
     if not request.fields:
         raise InputError(f"'fields' is missing: a new record has at least '{spec.title_field.name}'")
     kind = _kind_of(request.kind, spec)
-    values = read_fields(request.fields, kind, spec, None)
+    values = read_fields(request.fields, kind, spec, draft.known_tags)
     title = values.get(spec.title_field.name)
     record_id = (
-        RecordId(require_id(request.id, longest=LONGEST_ID)) if request.id else draft.free_id(kind, str(title or ""))
+        RecordId(require_new_id(request.id, longest=LONGEST_ID))
+        if request.id
+        else draft.free_id(kind, str(title or ""))
     )
     if draft.find(record_id) is not None:
         raise ConflictError(f"there is a record '{record_id}' already; update it, or give another 'id'")
@@ -259,7 +270,7 @@ def _plan_update(draft: _Draft, request: EditRequest) -> None:
         raise InputError("'fields' is missing: what is to be set, with null for what is to be removed")
     if request.kind not in (None, old.kind):
         raise InputError(f"'{old.id}' is of kind {old.kind}, which cannot be changed; create another record")
-    values = read_fields(request.fields, old.kind, draft.spec, old)
+    values = read_fields(request.fields, old.kind, draft.spec, partial(draft.known_tags, record=old))
     fields = {name: value for name, value in {**old.fields, **values}.items() if value is not None}
     _settle_own(draft, replace(old, fields=fields), given=values)
     _follow_rename(draft, old)
@@ -291,7 +302,7 @@ def _plan_undo(draft: _Draft, request: EditRequest) -> None:
         draft.put(start)
     left = [end for end in ended.values() if end is not None]
     _take_out(draft, [end for end in left if started[end.id] is None], cascade=request.cascade)
-    named = {one for start in restored for rel in _relations_of(start.kind, draft.spec) for one in ids_in(start, rel)}
+    named = {one for start in restored for rel in relations_of(start.kind, draft.spec) for one in ids_in(start, rel)}
     renamed = {one for one in named - started.keys() if _is_renamed(draft, one, since=last)}
     for start in restored:
         _settle_restored(draft, start, renamed=renamed)
@@ -333,7 +344,7 @@ def _kind_of(asked: str | None, spec: CatalogueSpec) -> str:
 def _settle_own(draft: _Draft, record: Record, *, given: Mapping[str, Value]) -> None:
     """Put a record whose given fields were changed: with what its relations' ids say, and nothing that is missing."""
     spec = draft.spec
-    for relation in _relations_of(record.kind, spec):
+    for relation in relations_of(record.kind, spec):
         if relation.field in given:
             _require_named(draft, record, relation)
         if relation.copies:
@@ -351,13 +362,18 @@ def _with_given_copies(draft: _Draft, record: Record, relation: RelationSpec, gi
     if relation.field not in given and (relation.copies not in given or not has_ids):
         return record
     if relation.field in given and not has_ids:
-        return record if relation.copies in given else _with(record, relation.copies, None)
-    copied = _with(record, relation.copies, _titles(draft, record, relation))
-    if relation.copies in given and copied.get(relation.copies) != given[relation.copies]:
+        return record if relation.copies in given else with_value(record, relation.copies, None)
+    copied = with_value(record, relation.copies, _titles(draft, record, relation))
+    if relation.copies in given and _texts(copied.get(relation.copies)) != _texts(given[relation.copies]):
         raise InputError(
             f"'{relation.copies}' has the names of the records in '{relation.field}'; set that, or rename them"
         )
     return copied
+
+
+def _texts(value: Value) -> list[str]:
+    """Return texts as they compare, in whatever form their letters are."""
+    return [unicodedata.normalize("NFC", text) for text in texts_of(value)]
 
 
 def _require_named(draft: _Draft, record: Record, relation: RelationSpec) -> None:
@@ -393,8 +409,8 @@ def _let_go(draft: _Draft, gone: RecordId, relation: RelationSpec, naming: Recor
     if not left or draft.spec.fields[relation.field].type is not FieldType.TEXTS:
         draft.delete(record.id)
         return [record]
-    kept = _with(record, relation.field, left)
-    draft.put(_with(kept, relation.copies, _titles(draft, kept, relation)) if relation.copies else kept)
+    kept = with_value(record, relation.field, left)
+    draft.put(with_value(kept, relation.copies, _titles(draft, kept, relation)) if relation.copies else kept)
     return []
 
 
@@ -405,13 +421,13 @@ def _follow_rename(draft: _Draft, old: Record, *, but: Container[RecordId] = ())
         return
     for relation, record in draft.naming(old.id, old.kind):
         if relation.copies and record.id not in but:
-            draft.put(_with(record, relation.copies, _titles(draft, record, relation, only=old.id)))
+            draft.put(with_value(record, relation.copies, _titles(draft, record, relation, only=old.id)))
 
 
 def _settle_restored(draft: _Draft, record: Record, *, renamed: Container[RecordId]) -> None:
     """See that what a restored record names is there, and give it the titles of what was renamed since."""
     before = draft.find_before(record.id)
-    for relation in _relations_of(record.kind, draft.spec):
+    for relation in relations_of(record.kind, draft.spec):
         named = ids_in(record, relation)
         gone = [one for one in named if (target := draft.find(one)) is None or target.kind != relation.to]
         if gone and (before is None or ids_in(before, relation) != named):
@@ -419,7 +435,7 @@ def _settle_restored(draft: _Draft, record: Record, *, renamed: Container[Record
         for one in named if relation.copies else ():
             if one in renamed:
                 now = draft.find(record.id) or record
-                draft.put(_with(now, relation.copies, _titles(draft, now, relation, only=one)))
+                draft.put(with_value(now, relation.copies, _titles(draft, now, relation, only=one)))
 
 
 def _is_renamed(draft: _Draft, record_id: RecordId, *, since: int) -> bool:
@@ -440,8 +456,13 @@ def _titles(draft: _Draft, record: Record, relation: RelationSpec, *, only: Reco
     if len(written) != len(ids):
         only, written = None, [""] * len(ids)
     titles = [_title(draft, one, text) if only in (None, one) else text for one, text in zip(ids, written, strict=True)]
+    return as_copied(titles, relation, draft.spec)
+
+
+def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec) -> Value:
+    """Return titles as the field has them that a relation copies them to."""
     found = tuple(title for title in titles if title)
-    if draft.spec.fields[relation.copies].type is FieldType.TEXTS:
+    if spec.fields[relation.copies].type is FieldType.TEXTS:
         return found or None
     return ", ".join(found) or None
 
@@ -451,11 +472,13 @@ def _title(draft: _Draft, record_id: RecordId, written: str) -> str:
     return draft.spec.title_of(record) if record else written
 
 
-def _relations_of(kind: str, spec: CatalogueSpec) -> list[RelationSpec]:
+def relations_of(kind: str, spec: CatalogueSpec) -> list[RelationSpec]:
+    """Return the relations by which records of a kind name others."""
     return [relation for relation in spec.relations if relation.kind == kind]
 
 
-def _with(record: Record, name: str, value: Value) -> Record:
+def with_value(record: Record, name: str, value: Value) -> Record:
+    """Return a record with another value of a field; None: without it."""
     fields = {key: one for key, one in record.fields.items() if key != name}
     return replace(record, fields=fields if value is None else {**fields, name: value})
 
@@ -474,17 +497,33 @@ def _group_of(draft: _Draft, asked: str) -> list[PastChange]:
         if group and group[0].author.call_id:
             group = history.list_changes(call_id=group[0].author.call_id, limit=MOST_RECORDS + 1)
     group = [change for change in group if change.change_no <= draft.change_no]
-    touched = [record for change in group for record in (change.before, change.after) if record is not None]
-    if not group or not all(draft.is_visible(record) for record in touched):
+    hidden = [change for change in group if not is_visible(change, draft.sight)]
+    if len(hidden) == len(group) or not all(_is_of_names_alone(change, draft.spec) for change in hidden):
         raise NotFoundError(f"there is no change '{asked[:80]}'; changelog://recent has the calls and their changes")
     if len(group) > MOST_RECORDS:
         raise InputError(f"more than {MOST_RECORDS} changes were made by '{asked}'; they cannot be undone at once")
     return group
 
 
+def is_visible(change: RecordChange | PastChange, sight: Sight) -> bool:
+    """Tell whether somebody may see a record both as it was and as it is."""
+    return all(sight.sees(record.audiences) for record in (change.before, change.after) if record is not None)
+
+
+def _is_of_names_alone(change: PastChange, spec: CatalogueSpec) -> bool:
+    """Tell whether a change gave a record new names of what it names and nothing else: it followed a rename."""
+    if change.before is None or change.after is None:
+        return False
+    copying = {relation.copies for relation in relations_of(change.after.kind, spec)}
+    changed = RecordChange(id=change.id, before=change.before, after=change.after).fields
+    return change.before.audiences == change.after.audiences and all(one.field in copying for one in changed)
+
+
 def _tell_mover(draft: _Draft, record_id: RecordId, *, after: int) -> str:
     """Say who changed a record after a change."""
     later = [one for one in _changes_of(draft, record_id) if one.change_no > after]
+    if not all(is_visible(one, draft.sight) for one in later):
+        return "a record that you may not see has changed since"
     moved = [one for one in later if not _are_alike(one.before, one.after)]
     if not moved:
         return f"'{record_id}' has changed since"

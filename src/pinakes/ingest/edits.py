@@ -15,7 +15,7 @@ from typing import TypeVar
 from pinakes.catalogue.spec import embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
-from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest, plan_edit, tell_change
+from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest, is_visible, plan_edit, tell_change
 from pinakes.ingest.pipeline import digest_of
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import SEES_ALL, WHOLE, Sight
@@ -110,7 +110,7 @@ class Edits:
         recent = self.shelf.history().list_changes(limit=SEEN_OF_HISTORY)
         since: dict[str | None, PastChange] = {}
         for change in recent:
-            if change.change_no > change_no and _is_visible(change, sight):
+            if change.change_no > change_no and is_visible(change, sight):
                 since.setdefault(change.id, change)
         if not since:
             return "something has changed since"
@@ -170,10 +170,6 @@ def _embed_some(keys: Sequence[Key], shelf: Shelf, embedder: Embedder) -> int:
         return 0
     lacking = shelf.writer().missing_embeddings(digests.values())
     return sum(digest not in lacking for digest in digests.values())
-
-
-def _is_visible(change: PastChange, sight: Sight) -> bool:
-    return all(sight.sees(record.audiences) for record in (change.before, change.after) if record is not None)
 
 
 def _embed(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:

@@ -100,7 +100,8 @@ class _Run:
         self._report.rows = start
         try:
             for batch in self._iter_batches(start):
-                self._batches.write(self._reconciled([record for record, _ in batch]), self._report)
+                written = self._batches.write(self._reconciled([record for record, _ in batch]), self._report)
+                self._restore_named_by(written)
                 self._note(batch)
                 if not self._source.is_whole:
                     ledger.note_position(name, self._report.rows)
@@ -120,6 +121,11 @@ class _Run:
         self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
         self._report.unchanged += kept.count(None)
         return [record for record in kept if record is not None]
+
+    def _restore_named_by(self, written: Sequence[Record]) -> None:
+        """Bring back what was deleted by hand and is named by what is written now, and what that names in turn."""
+        while written:
+            written = self._batches.write(self._hand_edits.deleted_but_named(written), self._report)
 
     def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
         """Remember of records that are written now where they came from, and what they are known by."""
@@ -227,8 +233,8 @@ class _Batches:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def write(self, batch: Sequence[Record], report: IngestReport) -> None:
-        """Write what is new or changed, with the vectors of texts not seen before."""
+    def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
+        """Write what is new or changed, with the vectors of texts not seen before, and return it."""
         texts = {record.id: self._text(record) for record in batch}
         puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
         unchanged = self._target.writer.unchanged(puts)
@@ -240,6 +246,7 @@ class _Batches:
         report.written += len(changes)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
+        return [put.record for put in fresh]
 
     def _text(self, record: Record) -> str:
         """Return what is embedded of a record; nothing where there is no embedder."""

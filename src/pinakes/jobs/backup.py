@@ -4,14 +4,15 @@
     BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
     BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and what it is installed as
 
-Indexes and packs are not in it: they follow from the records. To restore, end every Pinakes and put the files back in
-the library; indexes are then made anew. A back-up is written under another name and moved into place, so there is a
-whole one or none.
+Indexes and packs are not in it: they follow from the records. To restore, copy the files into an empty folder and make
+that the library; indexes are then made anew. A back-up is written under another name and moved into place, so there is
+a whole one or none.
 """
 
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from pinakes.net.checksum import sha256_of
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+UNFINISHED = ".new"
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
@@ -83,8 +85,6 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
         _keep_newest(folder, keep)
     except OSError as error:
         raise StorageError(f"{folder}: the back-up could not be written: {error.strerror or error}") from error
-    except apsw.Error as error:
-        raise StorageError(f"{folder}: the back-up could not be made: {error}") from error
     return target
 
 
@@ -119,12 +119,13 @@ def _require_room(plan: BackupPlan, folder: Path) -> None:
 
 
 def _fresh_folder(folder: Path) -> Path:
-    """Return an empty folder to write to; what one that was stopped has left is removed."""
-    for leftover in folder.glob("*.new"):
+    """Return an empty folder to write to; what one that was stopped has left is removed.
+
+    Its name is nobody else's: a process that was taken for dead while it was only paused must not go on in this one.
+    """
+    for leftover in folder.glob(f"*{UNFINISHED}"):
         shutil.rmtree(leftover, ignore_errors=True)
-    fresh = folder / "backup.new"
-    fresh.mkdir(mode=0o700)
-    return fresh
+    return Path(tempfile.mkdtemp(prefix="backup-", suffix=UNFINISHED, dir=folder))
 
 
 def _fill(fresh: Path, plan: BackupPlan, *, at: datetime, context: JobContext) -> None:
@@ -188,18 +189,21 @@ def _copy_file(source: Path, target: Path) -> None:
 
 def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
     """Copy an SQLite file as it is at one moment, whatever is written to it meanwhile."""
-    with (
-        closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
-        closing(apsw.Connection(str(target))) as copied,
-    ):
-        origin.set_busy_timeout(BUSY_TIMEOUT_MS)
-        origin.execute("BEGIN")
-        origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from here on it sees this moment
-        with copied.backup("main", origin, "main") as backup:
-            while not backup.done:
-                backup.step(PAGES_AT_ONCE)
-                checkpoint()
-        problem = copied.pragma("quick_check")
+    try:
+        with (
+            closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
+            closing(apsw.Connection(str(target))) as copied,
+        ):
+            origin.set_busy_timeout(BUSY_TIMEOUT_MS)
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from here on it sees this moment
+            with copied.backup("main", origin, "main") as backup:
+                while not backup.done:
+                    backup.step(PAGES_AT_ONCE)
+                    checkpoint()
+            problem = copied.pragma("quick_check")
+    except apsw.Error as error:
+        raise StorageError(f"{source}: the back-up could not be made: {error}") from error
     target.chmod(0o600)
     if problem != "ok":
         raise StorageError(f"{source}: its copy is not whole ({problem}); check it: pinakes job run integrity_check")

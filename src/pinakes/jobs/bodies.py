@@ -6,7 +6,7 @@ the end where any did. It can be left between any two.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,8 @@ from pinakes.jobs.schedule import MANUAL
 from pinakes.jobs.spec import JobSpec
 
 NUMBER = re.compile(r"\d+")
+RELEASE = re.compile(r"\d+(?:\.\d+)*")
+UNRELEASED = re.compile(r"[._-]?(?:a|b|rc|dev)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ class Duties:
     version: str
     """The version of this Pinakes."""
     now: Callable[[], datetime]
-    prunings: Mapping[str, Callable[[datetime], int]] = field(default_factory=dict)
+    prunings: Mapping[str, Callable[[datetime], int]]
     """What else is pruned: its name → removes what is older than a moment, and returns how much that was."""
     retention: Retention = Retention()
 
@@ -229,7 +231,7 @@ def check_updates(duties: Duties, context: JobContext) -> None:
     latest = duties.find_latest_version()
     if latest is None:
         context.write("not asked: this Pinakes is set to be offline")
-    elif _numbers(latest) > _numbers(duties.version):
+    elif _order(latest) > _order(duties.version):
         context.write(
             f"there is a newer Pinakes: {latest}; this is {duties.version}. To have it: pip install -U pinakes"
         )
@@ -280,6 +282,12 @@ def _audit_state(report: AuditReport) -> str:
     return f"the audit's {report.rows} rows{pruned} are as they were written"
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    """Return what versions are compared by: their numbers."""
-    return tuple(int(one) for one in NUMBER.findall(version.partition("+")[0]))
+def _order(version: str) -> tuple[list[int], bool, list[int]]:
+    """Return what versions are compared by: their numbers, whether it is released, and the numbers of what follows."""
+    public = version.partition("+")[0]
+    release = RELEASE.match(public)
+    end = release.end() if release else 0
+    numbers, more = ([int(one) for one in NUMBER.findall(part)] for part in (public[:end], public[end:]))
+    while numbers and numbers[-1] == 0:
+        numbers.pop()  # 1.0 is 1.0.0
+    return numbers, not UNRELEASED.match(public, end), more

@@ -2,8 +2,9 @@
 
 Clocks may differ between machines, so nobody takes over by comparing the time of day with somebody else's: a holder is
 held to be dead when its row has not moved for the length of a lease as the watcher's own stopwatch has it, or when it
-is certain that its process is gone. Only a lease that ended long ago, longer than clocks differ, is taken at once. The
-holder counts from before its last renewal, so it stops before anybody takes over.
+is certain that its process is gone. Only a lease that ended long ago, longer than clocks differ, is taken at once, and
+not from a process that is seen to run: then it was the clock that was set, or the machine that slept. The holder counts
+from before its last renewal, so it stops before anybody takes over.
 
 Commit point of taking over: the update that still finds the row as it was seen.
 """
@@ -19,7 +20,12 @@ from sqlalchemy import select, update
 
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import utc_now
-from pinakes.jobs.process import identity_of_this_process, is_certainly_gone, place_of_this_process
+from pinakes.jobs.process import (
+    identity_of_this_process,
+    is_certainly_gone,
+    is_certainly_running,
+    place_of_this_process,
+)
 from pinakes.jobs.tables import job_lease
 
 CLOCKS_DIFFER = timedelta(seconds=60)
@@ -50,6 +56,8 @@ class Holder:
     beat: int
     is_gone: bool
     """Whether its process certainly runs no more."""
+    is_running: bool
+    """Whether its process is on this machine and has not ended."""
 
 
 class Lease:
@@ -122,10 +130,12 @@ class Lease:
             expires_at=row.expires_at,
             beat=row.beat,
             is_gone=is_certainly_gone(row.process),
+            is_running=is_certainly_running(row.process),
         )
 
     def _may_take_from(self, holder: Holder) -> bool:
-        if holder.id == self.id or holder.is_gone or holder.expires_at < self._now() - CLOCKS_DIFFER:
+        is_long_over = holder.expires_at < self._now() - CLOCKS_DIFFER
+        if holder.id == self.id or holder.is_gone or (is_long_over and not holder.is_running):
             return True
         if holder.beat != self._seen_beat:
             self._seen_beat, self._seen_at = holder.beat, self._monotonic()

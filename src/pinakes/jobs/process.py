@@ -1,4 +1,4 @@
-"""Which process this is, and whether another on this machine is certainly gone.
+"""Which process this is, and whether another on this machine is certainly gone, or certainly runs.
 
 Told by Linux's `/proc`: the boot, the namespace of process ids, the id and when it started. Elsewhere, or of a process
 of another machine or container, nothing is certain.
@@ -30,18 +30,28 @@ def identity_of_this_process() -> str:
 
 def is_certainly_gone(identity: str) -> bool:
     """Tell whether the process with this identity was on this machine and does not run any more."""
+    return _find_whether_it_runs(identity) is False
+
+
+def is_certainly_running(identity: str) -> bool:
+    """Tell whether the process with this identity is on this machine and has not ended, though it may be paused."""
+    return _find_whether_it_runs(identity) is True
+
+
+def _find_whether_it_runs(identity: str) -> bool | None:
+    """Tell whether a process runs, None where that is not certain."""
     machine, _, rest = identity.partition(" ")
     process, _, started = rest.partition(" ")
     if not started or machine != _machine() or not process.isdecimal():
-        return False
+        return None
     try:
         os.kill(int(process), 0)  # sends nothing
     except ProcessLookupError:
-        return True
+        return False
     except OSError:
-        return False  # somebody else's: it may be hidden from us, but it is there
+        return None  # somebody else's: it may be hidden from us, but it is there
     stat = _stat(int(process))
-    return stat is not None and (stat[START_FIELD] != started or stat[STATE_FIELD] in ENDED)
+    return None if stat is None else stat[START_FIELD] == started and stat[STATE_FIELD] not in ENDED
 
 
 def _machine() -> str | None:

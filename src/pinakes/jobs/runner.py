@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from pinakes.errors import ExpectedError
 from pinakes.jobs.context import JobContext, JobStopped
-from pinakes.jobs.runs import JobRun, RunEnd, RunState
+from pinakes.jobs.runs import CANCELLED, JobRun, RunEnd, RunState
 from pinakes.jobs.spec import JobSpec
 
 logger = logging.getLogger(__name__)
 
-REASONS = {RunState.CANCELLED: "it was cancelled", RunState.INTERRUPTED: "it was told to end before it was done"}
+REASONS = {RunState.CANCELLED: CANCELLED, RunState.INTERRUPTED: "it was told to end before it was done"}
 
 
 class RunningJob:

@@ -4,7 +4,7 @@ A run belongs to the process that holds the lease while it is running: only that
 after somebody else has taken over goes nowhere. Commit point of a state: the end of the transaction that sets it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -21,6 +21,8 @@ from pinakes.jobs.tables import job_runs
 
 KEPT_RUNS = 50
 """How many runs of each job are kept."""
+CANCELLED = "it was cancelled"
+"""Why a run ended that somebody did not want any more."""
 MOST_ATTEMPTS = 3
 """How often work is taken up again that its process did not live to end."""
 
@@ -134,14 +136,19 @@ class Runs:
             return _write(connection, run_id, _values(report), holder=holder)
 
     def end(self, run_id: int, report: RunReport, ended: RunEnd, *, holder: str) -> bool:
-        """Note how a run ended, and drop the oldest of its job; tell whether it was still this holder's."""
+        """Note how a run ended, and drop the oldest of its job; tell whether it was still this holder's.
+
+        One that was interrupted before its holder heard that it was cancelled is cancelled: that was promised.
+        """
         error = None if ended.error is None else shortened(ended.error)
         values = {**_values(report), "state": ended.state, "error": error, "ended_at": self._now()}
         with self._database.begin() as connection:
             if not _write(connection, run_id, values, holder=holder):
                 return False
             run = _get(connection, run_id)
-            if ended.is_resumed:
+            if run.is_cancelling and ended.state is RunState.INTERRUPTED:
+                _change(connection, run_id, {"state": RunState.CANCELLED, "error": CANCELLED})
+            elif ended.is_resumed:
                 self._queue_again(connection, run, attempt=run.attempt)
             _keep_newest(connection, run.job)
             return True
@@ -155,12 +162,14 @@ class Runs:
         if besides is not None:
             wanted = wanted.where(job_runs.c.id != besides)
         end = {"state": RunState.INTERRUPTED, "error": "its process ended before it did", "ended_at": self._now()}
+        cancelled = {**end, "state": RunState.CANCELLED, "error": CANCELLED}
         with self._database.begin() as connection:
             left = [_run(row) for row in connection.execute(wanted.order_by(job_runs.c.id))]
             for run in left:
-                connection.execute(update(job_runs).where(job_runs.c.id == run.id).values(end))
+                _change(connection, run.id, cancelled if run.is_cancelling else end)
                 if run.job in resumed and not run.is_cancelling:
                     self._queue_again(connection, run, attempt=run.attempt + 1)
+                _keep_newest(connection, run.job)
         return left
 
     def cancel(self, job: str) -> JobRun:
@@ -172,7 +181,8 @@ class Runs:
             changes: dict[str, Any] = {"is_cancelling": True}
             if live.state is RunState.QUEUED:
                 changes |= {"state": RunState.CANCELLED, "ended_at": self._now()}
-            connection.execute(update(job_runs).where(job_runs.c.id == live.id).values(changes))
+            _change(connection, live.id, changes)
+            _keep_newest(connection, job)
             return _get(connection, live.id)
 
     def find(self, run_id: int) -> JobRun | None:
@@ -238,6 +248,10 @@ def _write(connection: Connection, run_id: int, values: dict[str, Any], *, holde
     """Change a run that is running in this holder's hands; tell whether it was."""
     is_theirs = (job_runs.c.id == run_id, job_runs.c.holder == holder, job_runs.c.state == RunState.RUNNING)
     return connection.execute(update(job_runs).where(*is_theirs).values(values)).rowcount == 1
+
+
+def _change(connection: Connection, run_id: int, values: Mapping[str, Any]) -> None:
+    connection.execute(update(job_runs).where(job_runs.c.id == run_id).values(values))
 
 
 def _keep_newest(connection: Connection, job: str) -> None:

@@ -28,6 +28,8 @@ LONGEST_URL = 2_000
 LONGEST_HOST = 253
 RESOLVE_TIMEOUT_S = 5.0
 USUAL_PORTS = {"http": 80, "https": 443}
+MOST_PORTS = 65_535
+PORT = re.compile(r"[1-9][0-9]{0,4}")
 URL = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)"
@@ -94,14 +96,11 @@ class AddressRules:
 
     @classmethod
     def of(
-        cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int] = ()
+        cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int | str] = ()
     ) -> "AddressRules":
         """Return the rules that settings say; ports are beside the usual ones."""
-        wrong = [port for port in ports if not 1 <= port <= 65_535]
-        if wrong:
-            raise InputError(f"{wrong[0]} is not a port")
         return cls(
-            ports=frozenset({*USUAL_PORTS.values(), *ports}),
+            ports=frozenset({*USUAL_PORTS.values(), *map(_port, ports)}),
             allowed_hosts=frozenset(host.lower() for host in hosts),
             allowed_networks=tuple(_network(text) for text in networks),
         )
@@ -229,6 +228,13 @@ def resolve_name(host: str, port: int) -> list[str]:
     """Return the addresses of a host name, as the system resolves it."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
+
+
+def _port(written: int | str) -> int:
+    text = str(written)
+    if not (PORT.fullmatch(text) and int(text) <= MOST_PORTS):
+        raise InputError(f"'{text[:60]}' is not a port: 1 to {MOST_PORTS}")
+    return int(text)
 
 
 def _network(text: str) -> Network:

@@ -322,8 +322,8 @@ class _Transfer:
         if found is None or int(found[1]) != self._part.size or not _has_same_tag(response, notes):
             return False
         size = notes.size if found[3] == "*" else int(found[3])
-        if notes.size not in (None, size):
-            return False
+        if notes.size not in (None, size) or (size is None and self._wanted.sha256 is None):
+            return False  # another file, or one of which nothing would tell whether it is whole
         self._require_wanted(size)
         await self._append(response, size)
         return True

@@ -54,8 +54,8 @@ class AudioRows:
     """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
 
     A row has what `audio_tags.read_tags` gives, and `path`, `folders` (those on the path, without that of a disc),
-    `added` (the day of the file's last change) and, where there is a picture beside it, `beside`. Both paths are
-    relative to the folder; links that lead out of it are refused.
+    `added` (the day of the file's last change, if it has one) and, where there is a picture beside it, `beside`. Both
+    paths are relative to the folder; links that lead out of it are refused.
     """
 
     def __init__(self, path: Path, *, read: TagReader = load_tags) -> None:
@@ -149,13 +149,12 @@ class AudioRows:
         said = orjson.loads(known.content)
         if "problem" in said:
             return _refused(place, said["problem"])
-        picture = beside(path.parent)
-        added = datetime.fromtimestamp(state.st_mtime, UTC).date().isoformat()
+        added, picture = _day_of(state.st_mtime), beside(path.parent)
         values = {
             **said,
             "path": place,
             "folders": _folders_of(place),
-            "added": added,
+            **({"added": added} if added else {}),
             **({"beside": picture} if picture else {}),
         }
         return SourceRow(place=place, values=values, digest=digest_of(values))
@@ -183,6 +182,14 @@ class AudioRows:
 def digest_of(values: Any) -> str:
     """Return a digest of what a row says."""
     return hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _day_of(modified_at: float) -> str | None:
+    """Return the day of a time; None for one that no calendar has, which a file system can keep all the same."""
+    try:
+        return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def _folders_of(place: str) -> list[str]:

@@ -34,7 +34,7 @@ NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 HIGH_LATIN = re.compile(r"[\u00a8\u00b8\u00c0-\u00ff]")
 LETTER = re.compile(r"[^\W\d_]")
 FEWEST_CYRILLIC = 4
-INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
 
 BROKEN = (
     mutagen.MutagenError,

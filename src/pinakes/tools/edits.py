@@ -1,6 +1,7 @@
 """Edits by conversation: `catalog.mutate` over every catalogue that may be edited, and `changelog://recent`."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -8,7 +9,16 @@ from pydantic import ConfigDict, Field
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError, NotFoundError, did_you_mean
-from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest, FieldChange, RecordChange
+from pinakes.ingest.edit_plans import (
+    LONGEST_SOURCE_ID,
+    EditAction,
+    EditPlan,
+    EditRequest,
+    FieldChange,
+    RecordChange,
+    is_visible,
+)
+from pinakes.ingest.edit_values import require_id
 from pinakes.ingest.edits import Edits
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.shelf.port import Author, Op, PastChange
@@ -22,6 +32,8 @@ CHANGES_SHOWN = 50
 CHANGES_LOGGED = 100
 PAGES_LOOKED_AT = 10
 LONGEST_VALUE = 500
+LONGEST_LIST = 2_000
+"""How many characters of a text, and of a list as JSON, are shown."""
 USUAL_CATALOGUE = "music"
 
 
@@ -108,6 +120,7 @@ class EditTools:
         if asked is not None or len(known) == 1:
             return asked or known[0]
         if params.action is EditAction.UNDO and params.id:
+            require_id(params.id, longest=LONGEST_SOURCE_ID)
             changed = [name for name in known if self._has_call(name, params.id)]
             if len(changed) == 1:
                 return changed[0]
@@ -194,7 +207,7 @@ def _result(
     call_id: str | None = None,
     notes: Sequence[str] = (),
 ) -> MutateResult:
-    seen = [change for change in plan.changes if _is_visible(change, principal)]
+    seen = [change for change in plan.changes if is_visible(change, principal.sight)]
     hidden = len(plan.changes) - len(seen)
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
     if not plan.changes:
@@ -220,15 +233,21 @@ def _field(change: FieldChange) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as it is shown: a long text is cut."""
-    if isinstance(value, str) and len(value) > LONGEST_VALUE:
-        return f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
-    return value
+    """Return a value as it is shown: a long text or list is cut, and says so."""
+    if isinstance(value, str):
+        return _cut(value, LONGEST_VALUE)
+    text = orjson.dumps(value).decode()
+    if len(text) <= LONGEST_LIST:
+        return value
+    if not isinstance(value, list):
+        return _cut(text, LONGEST_LIST)
+    lengths = accumulate(len(orjson.dumps(item)) for item in value)
+    fitting = sum(length <= LONGEST_LIST for length in lengths)
+    return [*value[:fitting], f"… ({len(value)} items)"]
 
 
-def _is_visible(change: RecordChange, principal: Principal) -> bool:
-    records = [record for record in (change.before, change.after) if record is not None]
-    return all(principal.sight.sees(record.audiences) for record in records)
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
 def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastChange]:
@@ -237,7 +256,7 @@ def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastCh
     before = None
     for _ in range(PAGES_LOOKED_AT):
         page = catalogue.shelf.history().list_changes(limit=CHANGES_LOGGED, before=before)
-        found += [change for change in page if change.before != change.after and _is_visible(_of(change), principal)]
+        found += [change for change in page if change.before != change.after and is_visible(change, principal.sight)]
         if len(page) < CHANGES_LOGGED or len(found) >= CHANGES_LOGGED:
             break
         before = page[-1].change_no

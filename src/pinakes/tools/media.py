@@ -28,9 +28,18 @@ class MediaFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPlace:
+    """Which catalogue a record is of, and of which kind it is."""
+
+    catalogue: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MediaSpec:
     """The files of a catalogue's records. It cannot be declared without the action it needs."""
 
+    catalogue: str
     action: Action
     find: Callable[[Principal, str, MediaKind], MediaFile | None]
     """The file of a record by its id; None where there is none that the principal may see."""

@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pinakes.api import InputError, SourceRow, SqliteRows
-from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
+from pinakes.api import SourceRow, SqliteRows
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_SECONDS, TRACK
 
 COLUMNS_QUERY = """
 SELECT t.name AS table_name, c.name AS column_name FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c
@@ -123,22 +123,28 @@ class DatabaseRows:
 
     @cached_property
     def _rows(self) -> list[SourceRow]:
-        known = {kind: list(self._read(table)) for kind, table in self._tables.items()}
-        genres = {str(row["key"]): str(row["name"]) for row in known.get(GENRE_TABLE, ())}
-        artists = {str(row["key"]): row for row in known[ARTIST]}
-        albums = {str(row["key"]): row for row in known[ALBUM]}
-        tracks = [_track(row, albums, artists, genres) for row in _numbered(known[TRACK])]
+        read = {kind: list(self._read(table)) for kind, table in self._tables.items()}
+        known = {kind: [row for row in rows if row["key"] is not None] for kind, rows in read.items()}
+        refused = [row for kind in KINDS for row in read[kind] if row["key"] is None]
+        artists, albums = _by_key(known[ARTIST]), _by_key(known[ALBUM])
+        named_artists, named_albums = _with_names(artists), _with_names(albums)
+        named_genres = _with_names(_by_key(known.get(GENRE_TABLE, ())))
+        genres = {key: str(row["name"]) for key, row in named_genres.items()}
+        tracks = [_track(row, named_albums, named_artists, genres) for row in _numbered(known[TRACK])]
         of_album = _gathered(tracks, lambda track: [track.get("album_id")])
         of_artist = _gathered(tracks, lambda track: track.get("artist_ids") or [])
         rows = [
             *(_artist(row, of_artist) for row in artists.values()),
-            *(_album(row, artists, of_album) for row in albums.values()),
+            *(_album(row, named_artists, of_album) for row in albums.values()),
             *tracks,
         ]
-        return [SourceRow(place=str(row["id"]), values=_present(row)) for row in rows]
+        return [
+            *(SourceRow(place=row["place"], values={}, problem=row["problem"] or "it has no key") for row in refused),
+            *(SourceRow(place=str(row["id"]), values=_present(row)) for row in rows),
+        ]
 
     def _read(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with their columns by meaning."""
+        """Yield the rows of a table with their columns by meaning; one that cannot be read has no key."""
         chosen = {"key": table.key, "name": table.naming}
         chosen |= {meaning: table.plain(meaning) for meaning in PLAIN}
         for kind in (ARTIST, ALBUM, GENRE_TABLE):
@@ -150,10 +156,31 @@ class DatabaseRows:
         columns = ", ".join(f"{_quoted(column)} AS {meaning}" for meaning, column in picked.items())
         statement = f"SELECT {columns} FROM {_quoted(table.name)} ORDER BY {_quoted(str(table.key))}"
         for row in SqliteRows(self._path, query=statement).iter_rows():
-            if row.problem:
-                raise InputError(f"{self._path}: {table.name}, {row.place}: {row.problem}")
-            seconds = row.values.get("length")
-            yield {**row.values, "seconds": round(seconds * length[1], 3) if length and seconds else None}
+            seconds = _seconds(row.values.get("length"), unit_s=length[1]) if length else None
+            place = f"{table.name}, {row.place}"
+            yield {"key": None, **row.values, "seconds": seconds, "place": place, "problem": row.problem}
+
+
+def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
+    return {str(row["key"]): row for row in rows}
+
+
+def _with_names(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return the rows that make records, which others can point to."""
+    return {key: row for key, row in rows.items() if row.get("name") not in (None, "")}
+
+
+def _seconds(length: Any, *, unit_s: float) -> Any:
+    """Return a length in seconds; a text that is no number, as in `4:05`, stays, to be read or refused with its row."""
+    try:
+        number = float(length or 0)
+    except (TypeError, ValueError):
+        return length
+    return round(number * unit_s, 3) or None
+
+
+def _is_length(seconds: Any) -> bool:
+    return isinstance(seconds, float) and 0 < seconds < MOST_SECONDS
 
 
 def _numbered(tracks: Sequence[Row]) -> Iterator[Row]:
@@ -170,7 +197,7 @@ def _numbered(tracks: Sequence[Row]) -> Iterator[Row]:
 def _artist(row: Row, tracks: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
     artist_id = f"{ARTIST}-{row['key']}"
     own = tracks.get(artist_id, ())
-    return {"id": artist_id, "kind": ARTIST, **_named(row), "genres": _genres(own), "about": row.get("about")}
+    return {"id": artist_id, "kind": ARTIST, "name": row.get("name"), "genres": _genres(own), "about": row.get("about")}
 
 
 def _album(row: Row, artists: Mapping[str, Row], tracks: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
@@ -179,11 +206,11 @@ def _album(row: Row, artists: Mapping[str, Row], tracks: Mapping[str, Sequence[R
     return {
         "id": album_id,
         "kind": ALBUM,
-        **_named(row),
+        "name": row.get("name"),
         **_by(row, artists),
         "genres": _genres(own),
         "year": row.get("year"),
-        "seconds": round(sum(track.get("seconds") or 0 for track in own), 3) or None,
+        "seconds": round(sum(track["seconds"] for track in own if _is_length(track.get("seconds"))), 3) or None,
         "about": row.get("about"),
     }
 
@@ -197,7 +224,7 @@ def _track(
     return {
         "id": f"{TRACK}-{row['key']}",
         "kind": TRACK,
-        **_named(row),
+        "name": row.get("name"),
         **(_by(row, artists) or _by(album, artists)),
         "album_id": f"{ALBUM}-{album['key']}" if album else None,
         "album": album.get("name"),
@@ -206,10 +233,6 @@ def _track(
         "year": row.get("year") or album.get("year"),
         **shared,
     }
-
-
-def _named(row: Row) -> dict[str, Any]:
-    return {"name": row.get("name")}
 
 
 def _by(row: Row, artists: Mapping[str, Row]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pinakes.api import Record
-from pinakes_catalogues.music.names import is_same_release, work_key
+from pinakes_catalogues.music.names import ReleaseNames, work_key
 
 SAME_LENGTH_S = 2.0
 """Two recordings of the same name whose lengths differ by more are not the same."""
@@ -58,9 +58,9 @@ def find_gaps(
 
 def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
     """Return those names of a discography that no album goes by."""
-    names = [name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ()))]
+    known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
     wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
-    return [one for one in wanted if one and not any(is_same_release(one, name) for name in names)]
+    return [one for one in wanted if one and not known.has(one)]
 
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[Found]:

@@ -30,6 +30,8 @@ VARIOUS_NAMES = frozenset({"various artists", "various", "va", "v a"})
 COVERS = "media/covers"
 """Where pictures that were inside of files are kept, in the catalogue's folder."""
 
+MOST_SECONDS = 1e7
+"""A length that is no shorter is none."""
 MOST_GENRES = 6
 SLUG_CHARS = 64
 HASH_DIGITS = 8

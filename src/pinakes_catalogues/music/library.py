@@ -89,10 +89,10 @@ class MusicLibrary:
         field = "album_id" if record.kind == ALBUM else "artist_ids"
         return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=album_order)
 
-    def top_tracks_of(self, artist: Record, *, limit: int) -> list[Record]:
-        """Return the tracks of an artist that are played most; where nobody counts, the oldest first."""
+    def top_tracks_of(self, artist: Record) -> list[Record]:
+        """Return the tracks of an artist, those first that are played most; where nobody counts, the oldest."""
         tracks = self.tracks_of(artist)
-        return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))[:limit]
+        return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
 
     def artists_of(self, record: Record) -> list[Record]:
         """Return who an album or a track is by."""

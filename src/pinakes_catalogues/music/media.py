@@ -37,7 +37,7 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         found = record(principal, record_id)
         return found.kind if found else None
 
-    return MediaSpec(action=Action.ACCESS_CATALOG, find=find, kind_of=kind_of)
+    return MediaSpec(catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, kind_of=kind_of)
 
 
 def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:

@@ -1,6 +1,7 @@
 """Names of works, compared and put right. Pure."""
 
 import re
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 from pinakes.api import fold_name
@@ -57,14 +58,26 @@ def release_key(name: str) -> str:
     return fold_name(EDITION.sub("", name)) or work_key(name)
 
 
-def is_same_release(one: str, other: str) -> bool:
-    """Tell whether two album names mean the same: spelt alike, and with the same numbers in them."""
-    first, second = release_key(one), release_key(other)
-    if first == second:
-        return True
-    if numbers_in(first) != numbers_in(second):
-        return False
-    return SequenceMatcher(None, first, second).ratio() >= ALIKE
+class ReleaseNames:
+    """Names of albums, which can be asked whether one means the same as another name."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._keys: dict[tuple[str, ...], set[str]] = {}
+        for key in map(release_key, names):
+            self._keys.setdefault(tuple(numbers_in(key)), set()).add(key)
+
+    def has(self, name: str) -> bool:
+        """Tell whether one of the names means the same as this: spelt alike, and with the same numbers in it."""
+        key = release_key(name)
+        others = self._keys.get(tuple(numbers_in(key)), set())
+        matcher = SequenceMatcher(b=key)
+        return key in others or any(_is_alike(matcher, other) for other in others)
+
+
+def _is_alike(matcher: SequenceMatcher[str], other: str) -> bool:
+    """Tell whether a name is spelt like the one that the matcher has; most are told by their lengths and letters."""
+    matcher.set_seq1(other)
+    return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
 
 
 def numbers_in(name: str) -> list[str]:

@@ -20,13 +20,19 @@ AGAIN_BY_ARTIST = 0.55
 AGAIN_OF_ALBUM = 0.8
 """What a track's score is multiplied by for each chosen one by the same artist, and of the same album."""
 DEFAULT_MINUTES = 60.0
+MOST_MINUTES = 24 * 60
 MOST_EXCHANGES = 60
 LENGTH = re.compile(
-    r"\b(?:about |around |for |of )*(?P<count>\d+(?:\.\d+)?|an?|half an?|two|three|four)[\s-]*"
-    r"(?P<unit>hours?|hrs?|h|minutes?|mins?)\b(?:\s+(?:long|of))?",
-    re.IGNORECASE,
+    r"""\b(?:(?:about|around|for|of)\s+){0,3}
+    (?P<count>\d+(?:\.\d+)?|an?|half(?:\s+an?)?|two|three|four)[\s-]*
+    (?:(?P<hours>hours?|hrs?|h)(?:(?P<half>\s+and\s+a\s+half)|(?P<glued>\d\d)
+        |,?\s*(?:and\s+)?(?P<minutes>\d+)[\s-]*(?:minutes?|mins?|m))?
+    |minutes?|mins?)\b
+    (?:\s+(?:long|of)\b)?""",
+    re.IGNORECASE | re.VERBOSE,
 )
-COUNTS = {"a": 1.0, "an": 1.0, "half a": 0.5, "half an": 0.5, "two": 2.0, "three": 3.0, "four": 4.0}
+"""A length: `90 min`, `half an hour`, `1 hour 30 minutes`, `1h30`, `an hour and a half`."""
+COUNTS = {"a": 1.0, "an": 1.0, "half": 0.5, "half a": 0.5, "half an": 0.5, "two": 2.0, "three": 3.0, "four": 4.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +59,14 @@ class Candidate:
 
 
 def minutes_in(sentence: str) -> tuple[float | None, str]:
-    """Return the length that a sentence asks for, and the sentence without it."""
+    """Return the length that a sentence asks for, a day at the most, and the sentence without it."""
     found = LENGTH.search(sentence)
     if found is None:
         return None, sentence
     said = " ".join(found["count"].lower().split())
     count = COUNTS[said] if said in COUNTS else float(said)
-    minutes = count * (60 if found["unit"].lower().startswith("h") else 1)
+    further = float(found["glued"] or found["minutes"] or (30 if found["half"] else 0))
+    minutes = min(count * (60 if found["hours"] else 1) + further, MOST_MINUTES)
     rest = " ".join(f"{sentence[: found.start()]} {sentence[found.end() :]}".split())
     return (minutes, rest) if minutes else (None, sentence)
 

@@ -8,9 +8,11 @@
 Beside the catalogue are kept the pictures that were inside of files, and the pieces of the sample.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ from pinakes.api import (
     extract_picture,
 )
 from pinakes_catalogues.music.database import DatabaseRows
-from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, Tagged, group_rows
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, Tagged, group_rows
 from pinakes_catalogues.music.synth import PIECES, file_of, render
 
 GENRE = "genre"
@@ -53,13 +55,15 @@ TABLES: Mapping[str, Callable[[Path], RowSource]] = {
 }
 PACKINGS = (".gz", ".zst")
 
-TEXTS = ("album_id", "album", "about", "file", "cover")
+TEXTS = ("album_id", "album", "about")
+PATHS = ("file", "cover")
 LISTS = ("aliases", "artist_ids", "artists", "composers")
 WHOLE_NUMBERS = ("year", "disc", "position", "plays")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LIST_PARTS = re.compile(r"\s*[;|]\s*")
 GENRE_PARTS = re.compile(r"\s*[;|,]\s*")
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
-CLOCK = re.compile(r"(?:(\d+):)?(\d{1,3}):(\d{2}(?:\.\d+)?)")
+CLOCK = re.compile(r"(?:(\d{1,4}):)?(\d{1,3}):(\d{2}(?:\.\d+)?)")
 YEAR = re.compile(r"(?<!\d)\d{4}(?!\d{1,3}(?!\d))")
 DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?")
 
@@ -144,6 +148,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     fields = {
         "name": name,
         **{field: _text(row.get(field)) for field in TEXTS},
+        **{field: _path(row.get(field)) for field in PATHS},
         **{field: _texts(row.get(field)) for field in LISTS},
         **{field: _whole_number(row, field) for field in WHOLE_NUMBERS},
         "genres": _tags(row.get("genres")),
@@ -240,11 +245,12 @@ def _as_tagged(row: SourceRow) -> SourceRow:
 def _tag_values(said: Mapping[str, Any]) -> dict[str, Any]:
     milliseconds = _number(said["milliseconds"], "milliseconds")
     return {
-        **{key: _text(said[key]) for key in ("title", "album", "path", "id")},
+        **{key: _text(said[key]) for key in ("title", "album", "id")},
+        "path": _path(said["path"]).strip(),
         **{key: list(_texts(said[key])) for key in ("artists", "album_artists", "composers")},
         **{key: _whole_number(said, key) for key in ("year", "disc", "position", "plays")},
         "genres": [tag.value for tag in _tags(said["genres"])],
-        "seconds": _seconds(said["seconds"]) or (milliseconds / 1000 if milliseconds else None),
+        "seconds": _seconds(said["seconds"]) or _seconds(milliseconds / 1000 if milliseconds else None),
         "added": _day(said["added"]),
     }
 
@@ -262,9 +268,15 @@ def _is_said(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
+    """Return a value in one line; a file's name may have anything in it."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return " ".join(str(value).split())
+    return " ".join(CONTROL.sub(" ", str(value)).split())
+
+
+def _path(value: Any) -> str:
+    """Return where a file is, to the letter: a name may have blanks around and between its words."""
+    return value if isinstance(value, str) else ""
 
 
 def _listed(value: Any, parts: re.Pattern[str]) -> list[Any]:
@@ -297,9 +309,10 @@ def _number(value: Any, field: str) -> float | None:
     text = _text(value).replace(",", "")
     if not text:
         return None
-    if not NUMBER.fullmatch(text):
+    number = float(text) if NUMBER.fullmatch(text) else math.inf
+    if math.isinf(number):
         raise InputError(f"'{field}' is {text[:60]!r}, not a number")
-    return float(text)
+    return number
 
 
 def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
@@ -321,7 +334,7 @@ def _seconds(value: Any) -> float | None:
     if clock:
         return 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
     number = _number(value, "seconds")
-    if number is not None and not 0 <= number < 1e7:
+    if number is not None and not 0 <= number < MOST_SECONDS:
         raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length")
     return number
 
@@ -331,6 +344,7 @@ def _day(value: Any) -> str | None:
     if not text:
         return None
     found = DAY.fullmatch(text)
-    if found is None:
-        raise InputError(f"'added' is {text[:60]!r}, not a date; 2015-04-30 is one")
-    return found[1]
+    try:
+        return date.fromisoformat(found[1] if found else "").isoformat()
+    except ValueError as error:
+        raise InputError(f"'added' is {text[:60]!r}, not a date; 2015-04-30 is one") from error

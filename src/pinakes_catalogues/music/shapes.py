@@ -11,11 +11,11 @@ from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.api import Record, Tag, ToolParams, ToolResult
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
+from pinakes_catalogues.music.playlist import MOST_MINUTES
 
 GENRES_SHOWN = 6
 MOST = 100
 """How many of one kind an answer has at most, and how far a search can be paged through."""
-MOST_MINUTES = 24 * 60
 
 QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
 Kind = Literal["artist", "album", "track"]

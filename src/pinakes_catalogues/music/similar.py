@@ -22,7 +22,7 @@ TIME_SHARE = 0.3
 def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[tuple[Record, float]]:
     """Return the records of the same kind that are most like one, each with how like it is, 0–1."""
     found = _by_meaning(library, record, limit) if library.reader.model else _by_tags(library, record)
-    fit = [(other, score) for other, score in found if not _is_the_same(other, record)]
+    fit = [(other, score) for other, score in found if score > 0 and not _is_the_same(other, record)]
     return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
 
 

@@ -5,6 +5,7 @@ and corrections as the very arguments of `catalog.mutate`, which somebody who ma
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -59,7 +60,6 @@ from pinakes_catalogues.music.shapes import (
 from pinakes_catalogues.music.similar import find_similar
 
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
-TOP_TRACKS = 10
 HEAD = 21
 """How many of the best hits are looked at for whether they answer, and for the very words of a query."""
 CANDIDATES = 300
@@ -70,6 +70,8 @@ FEWEST = 30
 FIGURE = re.compile(r"\d")
 LATIN = re.compile(r"[a-z]")
 """A query without such letters is of a name: a model of English makes nothing of it."""
+TOP_TRACKS = 10
+"""How many of an artist's tracks are beside the albums at a time."""
 SHOWN_OF_GROUP = 5
 SHOWN_OF_GAP = 3
 
@@ -168,8 +170,8 @@ def _required_id(params: GetParams) -> str:
     return params.id
 
 
-def _page(records: Sequence[Record], params: GetParams, *, within: Record) -> Group:
-    end = params.offset + params.limit
+def _page(records: Sequence[Record], params: GetParams, *, within: Record, most: int = MOST) -> Group:
+    end = params.offset + min(params.limit, most)
     shown = [entry_of(record, within=within) for record in records[params.offset : end]]
     return Group(items=shown, total=len(records), has_more=end < len(records))
 
@@ -177,13 +179,11 @@ def _page(records: Sequence[Record], params: GetParams, *, within: Record) -> Gr
 def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return an artist with albums, and the tracks that are played most."""
     artist = library.get(ARTIST, _required_id(params))
-    tracks = library.count(TRACK, AnyOf("artist_ids", (artist.id,)))
-    top = library.top_tracks_of(artist, limit=min(params.limit, TOP_TRACKS))
     return GetResult(
         query_type="artist",
         item=plain_fields(artist),
         albums=_page(library.albums_of(artist), params, within=artist),
-        tracks=Group(items=[entry_of(one, within=artist) for one in top], total=tracks, has_more=tracks > len(top)),
+        tracks=_page(library.top_tracks_of(artist), params, within=artist, most=TOP_TRACKS),
     )
 
 
@@ -226,7 +226,9 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
     years = library.reader.numbers("year", keys)
     known = years[~np.isnan(years)].astype(int)
     seconds = float(np.nansum(library.reader.numbers("seconds", keys))) if keys else 0.0
-    genres = library.reader.facets("genres", scope=library.scope(TRACK))
+    genres: Counter[str] = Counter()
+    for facet in library.reader.facets("genres", scope=library.scope(TRACK)):
+        genres[facet.value] += facet.count  # whatever its category
     decades, counts = np.unique(known // 10 * 10, return_counts=True)
     return GetResult(
         query_type="stats",
@@ -235,7 +237,7 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
             albums=library.count(ALBUM),
             tracks=len(keys),
             seconds=round(seconds, 1),
-            genres=[GenreCount(genre=one.value, tracks=one.count) for one in genres[: params.limit]],
+            genres=[GenreCount(genre=genre, tracks=count) for genre, count in genres.most_common(params.limit)],
             first_year=int(known.min()) if len(known) else None,
             last_year=int(known.max()) if len(known) else None,
             decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
@@ -397,7 +399,7 @@ def _fitting(library: MusicLibrary, about: str, conditions: tuple[Condition, ...
     scope = library.scope(TRACK, *conditions)
     page = library.catalogue.searcher.search(about, scope=scope, limit=CANDIDATES)
     hits = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    if hits or not conditions:
+    if hits or (about and not conditions):
         return hits
     keys = library.reader.scan(scope=scope, limit=CANDIDATES)
     return [Candidate(record=record, score=1.0) for record in library.fetch(keys)]

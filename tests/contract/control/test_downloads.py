@@ -293,6 +293,15 @@ def test_what_is_released_is_as_it_was(queue):
     assert len(queue.list_files(again.download.id)) == 2
 
 
+def test_a_clock_that_was_wrong_keeps_no_download_waiting(queue, other, place):
+    late, lost = put(queue, "a"), put(queue, "b")
+    place.clock.advance(10 * 365 * 24 * 3600)
+    queue.put_off(claimed(queue), FAILURE, wait_s=30)
+    claimed(queue)  # by a worker that died
+    place.clock.advance(-10 * 365 * 24 * 3600)
+    assert [claimed(other).download.id for _ in range(2)] == [late.id, lost.id]
+
+
 def test_what_failed_can_be_retried_from_the_start(queue):
     download = put(queue)
     claim = claimed(queue)
@@ -365,6 +374,16 @@ def test_what_goes_in_place_cannot_be_cancelled_any_more(queue, place):
     with pytest.raises(ConflictError, match="put in place"):
         queue.cancel(download.id, user="ann")
     queue.finish(again)
+
+
+def test_what_failed_to_go_in_place_can_be_cancelled_once_it_is_asked_for_again(queue):
+    download = put(queue)
+    claim = claimed(queue)
+    queue.begin_install(claim, total_bytes=1)
+    queue.fail(claim, FAILURE)
+
+    assert not queue.retry(download.id, user="ann").is_installing  # its files are fetched anew
+    assert queue.cancel(download.id, user="ann").state is DownloadState.CANCELLED
 
 
 def test_a_cancel_and_an_install_at_once_never_both_win(queue, other, at_once):

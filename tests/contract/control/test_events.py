@@ -1,6 +1,7 @@
 """Events and what they say, on every kind of control database."""
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -94,8 +95,16 @@ def test_bandwidth_tells_what_was_sent_from_what_was_fetched(log: EventLog, repo
     log.note(event(PLAY, subject="t", bytes=3_000_000_000))
     log.note(event(DOWNLOAD, subject="album", bytes=5_000_000_000))
     rows, _ = reports.bandwidth(Span())
-    assert rows == [Bandwidth(label="ann", requests=4, served_bytes=3_000_000_120, downloaded_bytes=5_000_000_000)]
+    assert rows == [Bandwidth(label="ann", requests=3, served_bytes=3_000_000_120, downloaded_bytes=5_000_000_000)]
     assert reports.bandwidth(Span(), by=Period.DAY)[0][0].label == "2026-11-09"
+
+
+def test_a_play_for_which_nothing_was_sent_is_no_request(log: EventLog, reports: EventReports) -> None:
+    log.note(event(SERVE, subject="the sound of t", bytes=100))
+    log.note(play("ann", "t", 5))
+    log.note(play("bob", "t", 5))
+    (row,), total = reports.bandwidth(Span())
+    assert (row.label, row.requests, row.served_bytes, total) == ("ann", 1, 100, 1)
 
 
 def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: EventLog, reports: EventReports) -> None:
@@ -133,8 +142,22 @@ def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, repor
     log.note(play("ann", "t3", 1, catalogue=""))
     hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
     only = Span(sight=Sight(frozenset(), only=frozenset({"secret"})))
-    assert [row.id for row in reports.popular(hidden)[0]] == ["t3", "t1"]
-    assert [row.id for row in reports.popular(only)[0]] == ["t3", "t2"]
+    assert [row.id for row in reports.popular(hidden)[0]] == ["t1"]
+    assert [row.id for row in reports.popular(only)[0]] == ["t2"]
+    assert [row.id for row in reports.popular(Span())[0]] == ["t3", "t1", "t2"]
+
+
+def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidden(
+    log: EventLog, reports: EventReports
+) -> None:
+    log.note(search("plans", 1, catalogue="music"))
+    log.note(search("payroll", 1, bytes=10))
+    hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
+    only = Span(sight=Sight(frozenset(), only=frozenset({"music"})))
+    for span in (hidden, only):
+        assert [row.query for row in reports.searched(span)[0]] == ["plans"]
+        assert reports.bandwidth(span)[0][0].served_bytes == 10
+    assert len(reports.searched(Span())[0]) == 2
 
 
 def test_pruning_removes_what_is_older_and_nothing_else(log: EventLog, reports: EventReports) -> None:
@@ -165,6 +188,27 @@ def test_the_log_trims_itself_after_many_events(database: ControlDatabase, monke
     log.flush()
     assert log.count() <= 150
     log.close()
+
+
+def test_whoever_waits_for_what_was_noted_does_not_wait_for_what_others_note_meanwhile(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, append = threading.Event(), log._append
+
+    def busy(group: Sequence[Event]) -> None:
+        append(group)
+        if not written.is_set():
+            log.note(play("bob", "t", 1))
+
+    monkeypatch.setattr(log, "_append", busy)
+    log.note(play("ann", "t", 1))
+    waiting = threading.Thread(target=log.flush, daemon=True)
+    waiting.start()
+    waiting.join(timeout=20)
+    is_waiting = waiting.is_alive()
+    written.set()
+    assert not is_waiting
+    assert log.count() >= 1
 
 
 def test_closing_writes_what_is_queued(database: ControlDatabase) -> None:

@@ -141,6 +141,20 @@ def test_a_lease_that_ended_long_ago_is_taken_at_first_sight(place: Any, new_lea
     assert new_lease().take()
 
 
+def test_a_clock_that_is_set_takes_the_lease_from_no_process_that_runs(
+    place: Any, new_lease: Callable[[], Lease]
+) -> None:
+    first = new_lease()
+    later = Lease(place.open(), now=lambda: place.clock.now() + timedelta(hours=1), monotonic=place.clock.monotonic)
+    assert first.take()
+    assert not later.take()
+    place.clock.advance(4)
+    assert first.renew()
+    assert not later.take()
+    place.clock.advance(20)
+    assert later.take()  # paused or stuck: it has not moved for the length of a lease
+
+
 def test_of_many_who_take_at_once_one_has_it(new_lease: Callable[[], Lease], at_once: Callable[..., list[Any]]) -> None:
     taken = at_once([lease.take for lease in [new_lease() for _ in range(8)]])
     assert sorted(map(bool, taken)) == [False] * 7 + [True]
@@ -227,6 +241,27 @@ def test_a_run_that_was_to_be_cancelled_is_not_begun_anew(runs: Runs) -> None:
     assert runs.find_next(["nightly"]) is None
 
 
+def test_a_run_that_was_cancelled_while_its_process_was_told_to_end_is_cancelled(runs: Runs) -> None:
+    run = runs.queue("nightly", by="ada")
+    runs.start(run.id, holder="me")
+    runs.cancel("nightly")
+    assert runs.end(run.id, RunReport(), RunEnd(state=RunState.INTERRUPTED, is_resumed=True), holder="me")
+    ended = runs.find(run.id)
+    assert ended is not None
+    assert (ended.state, ended.error) == (RunState.CANCELLED, "it was cancelled")
+    assert runs.find_next(["nightly"]) is None
+
+
+def test_a_run_that_was_cancelled_before_its_process_died_is_cancelled(runs: Runs) -> None:
+    run = runs.queue("nightly", by="ada")
+    runs.start(run.id, holder="dead")
+    runs.cancel("nightly")
+    runs.interrupt_others(["nightly"], besides=None)
+    ended = runs.find(run.id)
+    assert ended is not None
+    assert (ended.state, ended.error) == (RunState.CANCELLED, "it was cancelled")
+
+
 def test_an_orderly_interruption_does_not_count_as_an_attempt(runs: Runs) -> None:
     for _ in range(5):
         run = runs.find_next(["nightly"]) or runs.queue("nightly", by="ada")
@@ -264,6 +299,17 @@ def test_history_is_paged_newest_first_and_bounded(runs: Runs, monkeypatch: pyte
     assert total == 6
     assert len(newest[0].error or "") == 500
     assert runs.latest() == {"nightly": kept, "hourly": newest[0]}
+
+
+def test_history_is_bounded_whatever_ends_a_run(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs_module, "KEPT_RUNS", 5)
+    for _ in range(9):
+        runs.queue("asked", by="ada")
+        runs.cancel("asked")
+        run = runs.queue("hourly", by="ada")
+        runs.start(run.id, holder="dead")
+        runs.interrupt_others([], besides=None)
+    assert [runs.list_runs(job=job, limit=1, offset=0)[1] for job in ("asked", "hourly")] == [5, 5]
 
 
 def test_output_of_any_kind_is_stored_within_bounds(runs: Runs) -> None:

@@ -66,6 +66,20 @@ def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch:
     player.create_playlist("bob", "his", [])
 
 
+def test_there_is_a_limit_of_tracks_over_all_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "MOST_TRACKS_IN_ALL", 5)
+    first = player.create_playlist("ada", "first", ["a", "b", "c"])
+    second = player.create_playlist("ada", "second", ["a", "b"])
+    player.create_playlist("bob", "his", ["a"])
+    with pytest.raises(ConflictError, match="6 tracks together"):
+        player.create_playlist("ada", "third", ["a"])
+    with pytest.raises(ConflictError, match="6 tracks together"):
+        player.put_playlist("ada", second.id, "second", ["a", "b", "c"])
+    assert player.list_playlists("ada") == [first, second]
+    player.put_playlist("ada", first.id, "first", ["c", "b", "a"])
+    assert [one.tracks for one in player.list_playlists("ada")] == [("c", "b", "a"), ("a", "b")]
+
+
 def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, people: Any) -> None:
     made = player.create_playlist("ada", "Evening 夜", ["c", "a", "b", "a"])
     assert made.tracks == ("c", "a", "b", "a")

@@ -21,19 +21,25 @@ SERVES = """
 import os, sys, time
 from pinakes.control.database import ControlDatabase
 from pinakes.jobs.board import JobBoard
+from pinakes.jobs.lease import LeaseTimes
 from pinakes.jobs.scheduler import Scheduler, SchedulerTimes
 from pinakes.jobs.spec import JobSpec
 def lasts(context):
     context.write(f"in {os.getpid()}")
-    for number in range(100_000):
-        context.progress(number, 100_000, "lasting")
-        time.sleep(0.01)
+    try:
+        for number in range(100_000):
+            context.progress(number, 100_000, "lasting")
+            time.sleep(0.01)
+    finally:
+        print("left", flush=True)
 def passes(context):
     context.write(f"in {os.getpid()}")
 jobs = [JobSpec(name="lasts", description="", schedule="manual", body=lasts),
         JobSpec(name="resumes", description="", schedule="manual", body=lasts, resumes=True),
         JobSpec(name="passes", description="", schedule="manual", body=passes)]
-scheduler = Scheduler(JobBoard(ControlDatabase.open(sys.argv[1]), jobs), times=SchedulerTimes(look_every_s=0.05))
+lease = LeaseTimes(length_s=float(sys.argv[2]), renewed_every_s=0.2, margin_s=0.5)
+times = SchedulerTimes(look_every_s=0.05, lease=lease)
+scheduler = Scheduler(JobBoard(ControlDatabase.open(sys.argv[1]), jobs), times=times)
 scheduler.start()
 print("ready", flush=True)
 sys.stdin.readline()
@@ -59,8 +65,8 @@ def serve(place: Any, board: JobBoard) -> Iterator[Callable[[], "subprocess.Pope
     """Start a process that runs a scheduler; what still runs at the end is ended."""
     started: list[subprocess.Popen[str]] = []
 
-    def start() -> "subprocess.Popen[str]":
-        process: subprocess.Popen[str] = place.run(SERVES)
+    def start(lease_s: float = 20.0) -> "subprocess.Popen[str]":
+        process: subprocess.Popen[str] = place.run(SERVES, str(lease_s))
         started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -139,9 +145,32 @@ def test_a_process_that_is_told_to_end_gives_the_lease_back(
     process = serve()
     board.trigger("lasts", by="ada")
     until(lambda: state(board, "lasts") is RunState.RUNNING)
-    assert process.communicate("end\n", timeout=PATIENCE_S)[0] == "stopped\n"
+    assert process.communicate("end\n", timeout=PATIENCE_S)[0] == "left\nstopped\n"
     assert state(board, "lasts") is RunState.INTERRUPTED
     assert board.find_runner() is None
+
+
+def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_its_run_when_it_goes_on(
+    board: JobBoard, serve: Callable[..., "subprocess.Popen[str]"]
+) -> None:
+    processes = {process.pid: process for process in (serve(2.0), serve(2.0))}
+    until(lambda: pid_of(board))
+    first = board.trigger("resumes", by="ada")
+    until(lambda: state(board, "resumes") is RunState.RUNNING)
+    paused = processes[pid_of(board) or 0]
+    paused.send_signal(signal.SIGSTOP)
+    until(lambda: board.get_job("resumes").last_run != board.runs.find(first.id))
+    until(lambda: state(board, "resumes") is RunState.RUNNING)
+    interrupted = board.runs.find(first.id)
+    assert interrupted is not None
+    assert interrupted.state is RunState.INTERRUPTED
+    paused.send_signal(signal.SIGCONT)
+    assert paused.stdout is not None
+    assert paused.stdout.readline() == "left\n"
+    assert board.runs.find(first.id) == interrupted
+    assert pid_of(board) not in {None, paused.pid}
+    processes[pid_of(board) or 0].kill()
+    until(lambda: pid_of(board) == paused.pid)  # it is as good as ever
 
 
 def test_after_a_kill_a_job_can_be_run_from_the_command_line_at_once(

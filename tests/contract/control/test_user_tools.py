@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.control.accounts import insert_user
 from pinakes.control.audit import AuditLog
+from pinakes.control.moments import utc_now
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
@@ -87,6 +89,12 @@ def test_a_deleted_user_is_gone(gate: Gate, mutate: Mutate) -> None:
     assert done(mutate("delete", "ann"))["user"] is None
     answer = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "name": "ann"})
     assert answer.error_code == "not_found"
+
+
+def test_a_deleted_user_of_an_issuer_is_called_as_the_issuer_does(people: Any, mutate: Mutate) -> None:
+    with people.database.change() as connection:
+        insert_user(connection, "ext:auth0|Ada", created_at=utc_now(), external=True)
+    assert done(mutate("delete", "ext:auth0|Ada"))["name"] == "ext:auth0|Ada"
 
 
 def test_users_are_listed_in_pages_by_name(gate: Gate, mutate: Mutate) -> None:

@@ -84,6 +84,13 @@ def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(h
     assert "Copy records" in shown
 
 
+def test_what_is_pruned_by_a_server_is_pruned_here_too(home: Path, run: Run) -> None:
+    assert [line.partition(":")[0] for line in run(["job", "run", "prune_logs"]).out.splitlines()] == [
+        "downloads",
+        "events",
+    ]
+
+
 def test_a_job_that_does_not_end_well_has_exit_code_1_and_says_why(home: Path, run: Run) -> None:
     run(["job", "run", "check_updates"])
     with closing(sqlite3.connect(home / "control.sqlite")) as database, database:

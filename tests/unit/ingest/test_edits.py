@@ -1,7 +1,7 @@
 """Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -228,6 +228,10 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         ({"title": 5}, "'title' is '5'; a text is right"),
         ({"title": "a\x00b"}, "'title' has control or broken characters"),
         ({"title": "a\ud800b"}, "'title' has control or broken characters"),
+        ({"title": "a\x9bb"}, "'title' has control or broken characters"),
+        ({"title": "\u202enovel"}, "'title' has control or broken characters"),
+        ({"subjects": ["se\u2066a"]}, "'subjects' has control or broken characters"),
+        ({"title": "\u200b\ufeff "}, "book needs 'title'"),
         ({"title": "x" * 100_001}, "'title' has 100001 characters; 100000 at the most are right"),
         ({"author_ids": "woolf"}, "'author_ids' is 'woolf'; a list, as in [\"a\", \"b\"], is right"),
         ({"author_ids": [1]}, "'author_ids' is '1'; a text is right"),
@@ -251,6 +255,49 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
 def test_a_value_that_does_not_fit_is_refused_with_what_would(bench: Bench, fields: dict[str, Any], says: str) -> None:
     assert says in refusal(lambda: bench.create("book", **{"title": "The Waves", **fields}))
     assert bench.ids() == []
+
+
+def test_letters_are_kept_in_one_form_whatever_form_they_are_given_in(bench: Bench) -> None:
+    bench.create("author", "zoe\u0308", title="Zoe\u0308")
+    bench.create("book", title="Ete\u0301", author_ids=["zo\u00eb"], subjects=["ro\u0302le", "r\u00f4le"])
+    assert bench.ids() == ["book-ete", "zo\u00eb"]
+    assert bench.get("book-ete") == {
+        "title": "Et\u00e9",
+        "author_ids": ("zo\u00eb",),
+        "authors": ("Zo\u00eb",),
+        "subjects": (Tag("", "r\u00f4le"),),
+    }
+
+
+def test_a_record_of_a_source_is_named_by_its_id_to_the_letter(bench: Bench) -> None:
+    source_id = RecordId("zoe\u0308")
+    bench.shelf.apply([Put(record=Record(id=source_id, kind="author", fields={"title": "Zoë"}))])
+    bench.create("book", "waves", title="The Waves", author_ids=[source_id])
+    assert bench.get("waves")["author_ids"] == (source_id,)
+    bench.update(source_id, title="Zoe")
+    assert bench.get("waves")["authors"] == ("Zoe",)
+
+
+def test_names_of_records_may_be_given_as_they_are_written_there(bench: Bench) -> None:
+    bench.shelf.apply([Put(record=Record(id=RecordId("zoe"), kind="author", fields={"title": "Zoe\u0308"}))])
+    bench.create("book", "waves", title="The Waves", author_ids=["zoe"], authors=["Zoe\u0308"])
+    assert bench.get("waves")["authors"] == ("Zoe\u0308",)
+
+
+@pytest.mark.parametrize("record_id", ["wave\u200bs", "\u202ewaves", "waves\x9b"])
+def test_a_new_id_that_looks_like_another_is_refused(bench: Bench, record_id: str) -> None:
+    message = refusal(lambda: bench.create("book", record_id, title="The Waves"))
+    assert message == "'id' has control or invisible characters; an id without them is right"
+
+
+def test_a_tag_that_others_have_is_of_their_category(bench: Bench) -> None:
+    tags = [{"category": "theme", "value": "Sea"}]
+    bench.create("book", "waves", title="The Waves", subjects=tags)
+    bench.create("book", "lighthouse", title="To the Lighthouse", subjects=["sea", "light"])
+    assert bench.get("lighthouse")["subjects"] == (Tag("theme", "sea"), Tag("", "light"))
+    bench.update("waves", subjects=[{"category": "place", "value": "Sea"}])
+    bench.update("waves", subjects=["Sea", "light"])
+    assert bench.get("waves")["subjects"] == (Tag("place", "Sea"), Tag("", "light"))
 
 
 def test_all_that_is_wrong_with_the_fields_is_said_at_once(bench: Bench) -> None:
@@ -686,6 +733,21 @@ def test_what_may_not_be_seen_follows_a_rename_and_is_not_deleted_with_what_it_n
         message = refusal(lambda delete=delete: guarded.edits.apply(delete, sight=GUEST), ConflictError)
         assert "you may not see" in message
         assert "secret" not in message
+
+
+def test_a_rename_that_hidden_records_followed_can_be_undone_by_who_made_it(guarded: Bench) -> None:
+    rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
+    undo = EditRequest(action=EditAction.UNDO, id="c-guest")
+    before = guarded.state()
+    guest = Author(principal="guest", call_id="c-guest")
+    guarded.edits.apply(rename, author=guest, sight=GUEST)
+    guarded.edits.apply(undo, sight=GUEST)
+    assert guarded.state() == before
+    guarded.edits.apply(rename, author=replace(guest, call_id="c-again"), sight=GUEST)
+    guarded.update("secret", authors=None, author_ids=None)
+    again = replace(undo, id="c-again")
+    message = refusal(lambda: guarded.edits.apply(again, sight=GUEST), ConflictError)
+    assert message == "a record that you may not see has changed since; undo that first"
 
 
 def test_who_moved_what_may_not_be_seen_is_not_told(guarded: Bench) -> None:

@@ -4,6 +4,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -150,6 +151,29 @@ def test_what_a_killed_back_up_left_is_cleared_away(plan: BackupPlan, folder: Pa
     assert not (made / "catalogues/half").exists()
 
 
+def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folder(folder: Path) -> None:
+    is_paused, goes_on = threading.Event(), threading.Event()
+
+    def pause(target: Path, _checkpoint: Checkpoint) -> None:
+        is_paused.set()
+        assert goes_on.wait(10)
+        target.write_bytes(b"of one that was taken for dead")
+
+    def meet(target: Path, _checkpoint: Checkpoint) -> None:
+        goes_on.set()
+        assert isinstance(paused.exception(10), StorageError)
+        target.write_bytes(b"of the one that took over")
+
+    first, second = (BackupPlan(items=(BackupItem(name="x", copy=copy, size_bytes=1),)) for copy in (pause, meet))
+    with ThreadPoolExecutor(1) as pool:
+        paused = pool.submit(make, first, folder)
+        assert is_paused.wait(10)
+        made = make(second, folder)
+    assert list(folder.iterdir()) == [made]
+    assert check_backup(made) == []
+    assert (made / "x").read_bytes() == b"of the one that took over"
+
+
 @pytest.mark.parametrize("name", ["pinakes.toml", "catalogues/films/records.sqlite"])
 def test_a_damaged_or_missing_file_of_a_back_up_is_found(plan: BackupPlan, folder: Path, name: str) -> None:
     made = make(plan, folder)
@@ -169,7 +193,7 @@ def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(store: Path, folde
     content = bytearray(store.read_bytes())
     content[4096 * 20 : 4096 * 30] = b"\xff" * 4096 * 10
     store.write_bytes(content)
-    with pytest.raises(StorageError, match=r"not whole|could not be made"):
+    with pytest.raises(StorageError, match=rf"{store}: .*(not whole|could not be made)"):
         make(BackupPlan(items=(store_item("records.sqlite", store),)), folder)
     assert list(folder.iterdir()) == []
 

@@ -50,6 +50,7 @@ def duties(tmp_path: Path) -> Duties:
         plan_backup=lambda: BackupPlan(items=(), notes=("PostgreSQL is not in it",)),
         backups=tmp_path / "backups",
         prune_audit=lambda _before: 3,
+        prunings={},
         recalibrate=lambda _name: "measured",
         find_latest_version=lambda: "2.10.0",
         version="2.10.0",
@@ -205,10 +206,18 @@ def test_what_is_older_than_it_is_kept_is_pruned(duties: Duties) -> None:
         ("2.9.9", "is the latest"),
         ("2.10.1", "there is a newer Pinakes: 2.10.1; this is 2.10.0"),
         ("2.11", "there is a newer Pinakes: 2.11"),
+        ("2.10", "is the latest"),
+        ("2.10.0rc1", "is the latest"),
+        ("2.10.0.post1", "there is a newer Pinakes: 2.10.0.post1"),
     ],
 )
 def test_a_newer_version_is_told(duties: Duties, latest: str | None, says: str) -> None:
     assert says in run("check_updates", replace(duties, find_latest_version=lambda: latest))
+
+
+@pytest.mark.parametrize("early", ["2.10.0rc1", "2.10.0.dev3", "2.10a2+here"])
+def test_a_version_that_was_not_released_yet_is_older_than_the_release(duties: Duties, early: str) -> None:
+    assert "there is a newer Pinakes: 2.10.0" in run("check_updates", replace(duties, version=early))
 
 
 def test_an_index_that_does_not_answer_is_told(duties: Duties) -> None:

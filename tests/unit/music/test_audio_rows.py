@@ -11,6 +11,7 @@ from mutagen import id3
 
 from pinakes.errors import InputError
 from pinakes.ingest.ledger import Ledger
+from pinakes.sources import audio_rows
 from pinakes.sources.audio_rows import AudioRows, extract_picture, load_tags
 from pinakes.sources.audio_tags import meant, read_tags, year_of
 from pinakes.sources.port import SourceRow
@@ -144,6 +145,11 @@ def test_control_characters_and_blanks_do_not_get_into_names(audio: Any) -> None
     assert said["artists"] == ["One"]
 
 
+def test_what_joins_letters_stays_in_names(audio: Any) -> None:
+    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f3a4"  # Persian, and a singer
+    assert read_tags(audio.add("song.flac", title=joined))["title"] == joined
+
+
 def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_read(audio: Any, tmp_path: Path) -> None:
     audio.add("good.mp3", title="Good")
     (audio.path / "empty.mp3").write_bytes(b"")
@@ -201,6 +207,20 @@ def test_a_name_that_is_not_utf8_is_refused_since_nobody_could_ask_for_the_file(
     os.rename(os.fsencode(audio.path / "good.mp3"), os.fsencode(audio.path) + b"/b\xff.mp3")
     (row,) = rows_of(audio.path).values()
     assert "UTF-8" in str(row.problem)
+
+
+def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
+    audio: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Calendar:
+        @staticmethod
+        def fromtimestamp(_modified_at: float, _zone: object) -> None:
+            raise ValueError("year 33658 is out of range")
+
+    audio.add("a.mp3", title="One")
+    monkeypatch.setattr(audio_rows, "datetime", Calendar)
+    (row,) = AudioRows(audio.path).iter_rows()
+    assert (row.problem, row.values["title"], "added" in row.values) == (None, "One", False)
 
 
 def test_hidden_files_and_other_kinds_are_left_alone(audio: Any) -> None:

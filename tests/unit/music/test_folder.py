@@ -22,6 +22,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.audio_rows import load_tags
+from pinakes.tools.media import MediaKind
 from pinakes_catalogues.music.rows import open_rows
 
 pytestmark = pytest.mark.row("Z17")
@@ -106,6 +107,62 @@ def test_a_change_made_by_hand_stays_and_what_the_file_says_of_the_rest_comes(au
     after = everything(home)[track]
     assert (after["name"], after["year"]) == ("By Hand", 1999)
     assert [tag.value for tag in after["genres"]] == ["Folk"]
+
+
+def test_an_artist_deleted_by_hand_comes_back_with_a_new_track_that_names_it(audio: Any, home: Any) -> None:
+    for number in (1, 2):
+        audio.add(f"{number}.mp3", title=f"Song {number}", artist="Ann", album="Songs", genre="Folk")
+    home.add(audio.path)
+    deleted = home.ask("mutate", action="delete", id="artist-ann", cascade=True)
+    assert (deleted["total"], everything(home)) == (4, {})
+    home.ask("mutate", action="create", kind="artist", fields={"name": "Bob"})
+    home.add(audio.path)
+    assert [one["name"] for one in everything(home).values()] == ["Bob"]
+    audio.add("3.mp3", title="Song 3", artist="Ann", album="Songs", genre="Folk")
+    assert home.add(audio.path).written == 3
+    assert {one["name"] for one in everything(home).values()} == {"Bob", "Ann", "Songs", "Song 3"}
+    track = home.ask("get", query_type="track", id="Song 3")
+    assert [[one["name"] for one in track[kind]["items"]] for kind in ("artists", "albums")] == [["Ann"], ["Songs"]]
+
+
+def test_a_new_track_has_the_name_that_its_artist_was_given_by_hand(audio: Any, home: Any) -> None:
+    audio.add("1.mp3", title="Song 1", artist="Ann", album="Songs")
+    home.add(audio.path)
+    home.ask("mutate", action="update", id="artist-ann", fields={"name": "Anne"})
+    audio.add("2.mp3", title="Song 2", artist="Ann; Bob", album="Songs")
+    home.add(audio.path)
+    artists = {fields["name"]: fields.get("artists") for fields in everything(home).values()}
+    assert (artists["Song 1"], artists["Song 2"]) == (("Anne",), ("Anne", "Bob"))
+    assert home.add(audio.path).written == 0
+    audio.retag("2.mp3", date="1999")
+    home.add(audio.path)
+    (song,) = [fields for fields in everything(home).values() if fields["name"] == "Song 2"]
+    assert (song["year"], song["artists"]) == (1999, ("Anne", "Bob"))
+
+
+def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, home: Any) -> None:
+    names = ["two  blanks/a  b.mp3", " first.mp3", "tab\tname.mp3", "e\u0301.mp3", "\x1b[1m.mp3"]
+    for name in names:
+        audio.add(name, **({"title": name[:3]} if "\x1b" not in name else {}))
+    home.add(audio.path)
+    tracks = {fields["file"]: one for one, fields in everything(home).items() if "file" in fields}
+    assert sorted(tracks) == sorted(names)
+    for name, track in tracks.items():
+        file = home.gate.open_media(LOCAL_USER, track, MediaKind.AUDIO, served=lambda _file: 0, via="")
+        assert file.path == (audio.path / name).resolve()
+    assert everything(home)[tracks["\x1b[1m.mp3"]]["name"] == "[1m"
+    composed = home.ask("mutate", action="update", id=tracks["e\u0301.mp3"], fields={"file": "e\u0301.mp3", "year": 1})
+    assert [one["field"] for one in composed["changes"][0]["fields"]] == ["year"]
+
+
+def test_a_genre_given_by_hand_is_counted_with_that_of_files(audio: Any, home: Any) -> None:
+    audio.add("1.mp3", title="One", artist="Ann", genre="Folk")
+    home.add(audio.path)
+    home.ask("mutate", action="create", kind="track", fields={"name": "Two", "genres": ["Folk", "Waltz"]})
+    audio.add("3.mp3", title="Three", artist="Ann", genre="Waltz")
+    home.add(audio.path)
+    stats = home.ask("get", query_type="stats")["stats"]
+    assert stats["genres"] == [{"genre": "Folk", "tracks": 2}, {"genre": "Waltz", "tracks": 2}]
 
 
 def test_what_is_gone_from_the_folder_goes_and_what_moves_stays_itself(audio: Any, home: Any) -> None:

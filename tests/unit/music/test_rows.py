@@ -113,6 +113,49 @@ def test_a_database_of_the_same_build_with_other_names_is_read(tmp_path: Path) -
     assert named(records, "Ann").get("about") == "Sings."
 
 
+@pytest.mark.row("Z4")
+def test_rows_of_a_database_that_are_wrong_are_refused_and_the_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "odd.db"
+    with sqlite3.connect(path) as db:
+        db.executescript(
+            """
+            CREATE TABLE artists (id INTEGER, name);
+            CREATE TABLE albums (id INTEGER, title, artist_id INTEGER);
+            CREATE TABLE genres (id INTEGER, name);
+            CREATE TABLE tracks (id INTEGER, title, album_id INTEGER, genre_id INTEGER, milliseconds);
+            INSERT INTO artists VALUES (1, 'Ann'), (2, NULL);
+            INSERT INTO albums VALUES (1, 'Songs', 1), (2, 'Of nobody', 2), (3, NULL, 1);
+            INSERT INTO genres VALUES (1, NULL);
+            INSERT INTO tracks VALUES (1, 'Text', 1, 1, '61500'), (2, 'Clock', 1, 1, '4:05'), (3, 'Word', 1, 1, 'long'),
+                (4, 'Below', 1, 1, -5), (5, 'Beyond', 1, 1, 1e300), (NULL, 'Keyless', 1, 1, 1000),
+                (6, 'Loose', 3, 1, 1000), (7, CAST(x'ff' AS TEXT), 1, 1, 1000);
+            """
+        )
+    db.close()
+    source = open_rows(str(path))
+    assert source is not None
+    kept: dict[str, Record] = {}
+    refused: dict[str, str] = {}
+    for row in source.iter_rows():
+        try:
+            (record,) = records_of(row.values) if not row.problem else ()
+        except (InputError, ValueError) as error:
+            refused[row.place] = row.problem or str(error)
+        else:
+            kept[str(record.get("name"))] = record
+    assert kept.keys() == {"Ann", "Songs", "Of nobody", "Text", "Clock", "Loose"}
+    assert (kept["Text"].get("seconds"), kept["Clock"].get("seconds"), kept["Songs"].get("seconds")) == (
+        61.5,
+        245,
+        61.5,
+    )
+    assert (kept["Of nobody"].get("artist_ids"), kept["Loose"].get("album_id")) == (None, None)
+    assert all(record.get("genres") is None for record in kept.values())
+    assert [refused[f"track-{number}"].partition(" is ")[0] for number in (3, 4, 5)] == ["'seconds'"] * 3
+    assert sorted(reason for place, reason in refused.items() if place.startswith("tracks, "))[1] == "it has no key"
+    assert any("not UTF-8" in reason for reason in refused.values())
+
+
 def test_another_database_is_left_to_others(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     with sqlite3.connect(path) as db:
@@ -141,6 +184,28 @@ def test_a_table_of_tracks_is_grouped_like_files(tmp_path: Path) -> None:
     problems = [row.problem for row in source.iter_rows() if row.problem]
     assert len(problems) == 2
     assert any("'seconds' is 'long'" in str(problem) for problem in problems)
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize(
+    ("column", "cell", "says"),
+    [
+        ("plays", "9" * 400, "'plays' is '9999"),
+        ("length", f"{'9' * 400}:00:00", "'seconds' is '9999"),
+        ("length", f"{'9' * 5_000}:00:00", "'seconds' is '9999"),
+        ("ms", "9" * 400, "'milliseconds' is '9999"),
+        ("ms", "9" * 20, "'seconds' is"),
+        ("added", "2015-99-99", "'added' is '2015-99-99', not a date; 2015-04-30 is one"),
+    ],
+)
+def test_a_cell_beyond_all_bounds_costs_its_row_and_no_other(tmp_path: Path, column: str, cell: str, says: str) -> None:
+    path = tmp_path / "tracks.csv"
+    path.write_text(f"title,artist,album,{column}\nOne,Ann,Songs,{cell}\nTwo,Ann,Songs,\n")
+    assert kinds(read(path)) == {"artist": 1, "album": 1, "track": 1}
+    source = open_rows(str(path))
+    assert source is not None
+    (problem,) = [row.problem for row in source.iter_rows() if row.problem]
+    assert says in str(problem)
 
 
 @pytest.mark.row("Z4")

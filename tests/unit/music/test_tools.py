@@ -8,6 +8,14 @@ from typing import Any
 import pytest
 
 from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Put
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.similar import find_similar
 
 TOOLS = ("catalog.get", "catalog.search")
 LARGEST_TOOLS = 4_096
@@ -178,6 +186,16 @@ def test_nothing_found_is_an_answer(sample_music: Any) -> None:
 
 
 @pytest.mark.row("Z4")
+def test_the_tracks_of_an_artist_can_be_paged_through(sample_music: Any) -> None:
+    pages = [sample_music.ask("get", query_type="artist", id=BEETHOVEN, offset=offset)["tracks"] for offset in (0, 10)]
+    assert [(len(page["items"]), page["total"], page["has_more"]) for page in pages] == [
+        (10, 20, True),
+        (10, 20, False),
+    ]
+    assert len({one for page in pages for one in ids(page)}) == 20
+
+
+@pytest.mark.row("Z4")
 def test_an_artist_has_albums_and_tracks(sample_music: Any) -> None:
     by_id = sample_music.ask("get", query_type="artist", id=BEETHOVEN)
     assert by_id["item"]["name"] == "Ludwig van Beethoven"
@@ -299,6 +317,35 @@ def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twi
     assert all(one["artists"][0] != following["artists"][0] for one, following in pairwise(tracks))
     assert len({one["id"] for one in tracks}) == len(tracks)
     assert music.ask("get", **asked) == found
+
+
+@pytest.mark.row("Z15")
+def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(embedder: Any, music_spec: Any) -> None:
+    shelf = MemoryShelf(music_spec, model=embedder.model)
+    rock = {"name": "Rock Band", "genres": (Tag("genre", "Rock"),)}
+    shelf.apply([Put(record=Record(id=RecordId("artist-rock"), kind="artist", fields=rock))])
+    shelf.apply([Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))])
+    catalogue = OpenCatalogue(
+        name="music",
+        spec=music_spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+    )
+    library = MusicLibrary(catalogue, LOCAL_USER)
+    assert find_similar(library, library.get("artist", "artist-bare"), limit=5) == []
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_of_nothing_but_a_length_is_made_of_what_there_is(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="half an hour")
+    assert found["seconds"] == pytest.approx(1_800, rel=0.05)
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_longer_than_a_day_is_a_day_long_at_the_most(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="99999999999 hours of piano")
+    assert found["notes"][-1].endswith("of 1440 minutes: there is not more that fits")
 
 
 @pytest.mark.row("Z15")

@@ -444,16 +444,17 @@ def test_the_systems_own_resolver_is_asked_for_names():
 
 
 def test_rules_are_read_from_settings():
-    rules = AddressRules.of(hosts=["NAS"], networks=["10.0.0.0/8", "fd00::/8"], ports=[8080])
+    rules = AddressRules.of(hosts=["NAS"], networks=["10.0.0.0/8", "fd00::/8"], ports=[8080, "8096"])
 
-    assert rules.ports == {80, 443, 8080}
+    assert rules.ports == {80, 443, 8080, 8096}
     assert rules.allowed_hosts == {"nas"}
     assert rules.allowed_networks == (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8"))
     assert AddressRules.of() == AddressRules()
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"networks": ["10.0.0.1/8"]}, {"networks": ["nas"]}, {"ports": [0]}, {"ports": [1 << 16]}]
+    "wrong",
+    [{"networks": ["10.0.0.1/8"]}, {"networks": ["nas"]}, {"ports": [0]}, {"ports": [1 << 16]}, {"ports": ["x"]}],
 )
 def test_rules_that_say_nothing_sensible_are_refused(wrong):
     with pytest.raises(InputError):

@@ -267,6 +267,20 @@ def test_a_part_other_than_the_one_that_was_asked_for_is_not_used(place, headers
     assert "range" not in place.server.asked("/a.mp3")[2]
 
 
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 2000\r\n"])
+def test_a_rest_that_does_not_say_where_the_file_ends_is_not_used(place, length):
+    chunks = b"".join(b"3e8\r\n%s\r\n" % BODY[at : at + 1000] for at in range(0, 10_000, 1000))
+    head = b'HTTP/1.1 %s\r\nETag: "x"\r\nConnection: close\r\n%s\r\n'
+    cut = raw(head % (b"200 OK", b"Transfer-Encoding: chunked\r\n") + chunks)
+    place_of_it = b"Content-Range: bytes 10000-11999/*\r\n"
+    rest = raw(head % (b"206 Partial Content", place_of_it + length) + BODY[10_000:12_000])
+    place.server.replies["/a.mp3"] = [cut, rest]
+    with pytest.raises(TransferError, match="whole"):
+        place.fetch()
+
+    assert place.fetch().sha256 == SHA256
+
+
 def test_a_part_that_nobody_asked_for_is_refused(place):
     place.server.replies["/a.mp3"] = [status(206, Content_Range="bytes 0-9/10")]
 

@@ -276,6 +276,13 @@ def test_a_long_value_is_cut_where_it_is_shown(music: Served) -> None:
     assert len(json.dumps(music.changelog())) < 1_500
 
 
+def test_a_long_list_is_cut_where_it_is_shown(music: Served) -> None:
+    result = music.create(name="Bach", aliases=[f"{number:04}" * 100 for number in range(1_000)])
+    aliases = next(one for one in result["changes"][0]["fields"] if one["field"] == "aliases")
+    assert aliases["after"] == ["0000" * 100, "0001" * 100, "0002" * 100, "0003" * 100, "… (1000 items)"]
+    assert len(json.dumps(music.changelog())) < 3_000
+
+
 def test_an_edit_without_the_embedder_succeeds_and_says_so(music: Served) -> None:
     music.embedder.problem = "the embedder is away"
     result = music.create(name="Clara Schumann")
@@ -307,6 +314,17 @@ def test_where_several_can_be_edited_and_none_is_music_one_must_be_named(serve_s
         "invalid_input",
         "invalid_input: 'catalogue' is missing; one of books, papers",
     )
+
+
+def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
+    serve_specs: Callable[..., Served], tmp_path: Path, embedder: Any
+) -> None:
+    specs = {"books": BOOKS, "music": MUSIC}
+    shelves = {name: EmbeddedShelf.create(tmp_path / name, spec, model=None) for name, spec in specs.items()}
+    answer = serve(dict(shelves), embedder).call(action="undo", id="\ud800")
+    assert (answer.error_code, "'id' is 1 to 512 characters" in answer.text) == ("invalid_input", True)
+    for shelf in shelves.values():
+        shelf.close()
 
 
 # The changelog, the audit, the cache

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -24,7 +25,8 @@ from pinakes.jobs.downloads.worker import DownloadWorker, Landing
 from pinakes.net.addresses import AddressRules
 
 LOG = logging.getLogger(__name__)
-STOP_S = 20.0
+STOP_S = 3.0
+"""How long workers have to reach a point where they can be left; a process that ends does not wait for more."""
 SWEEP_S = 60.0
 
 
@@ -103,17 +105,22 @@ class DownloadDesk:
             thread.start()
 
     def stop(self) -> None:
-        """Stop the workers; what they were at is gone on with by whoever claims it next."""
+        """Stop the workers; what they were at, done or not, is gone on with by whoever claims it next."""
         self._is_stopping.set()
         self._tell()
+        ends_at = time.monotonic() + STOP_S
         for thread in self._threads:
-            thread.join(STOP_S)
+            thread.join(max(0.0, ends_at - time.monotonic()))
         self._threads.clear()
 
     def _require_fetchable(self, url: str) -> None:
         """Refuse an address, by what it resolves to now, before anything else is said of the request."""
+        guard = self._outside.guard(self._settings.url_rules or AddressRules())
+        if self._settings.offline:
+            guard.require_well_formed(url)  # asks no name server
+            return
         try:
-            self._outside.guard(self._settings.url_rules or AddressRules()).require(url)
+            guard.require(url)
         except UnavailableError as error:
             raise InvalidUrlError(f"{error.message}; is it written right?") from error
 

@@ -70,7 +70,7 @@ class Download:
     priority: int
     state: DownloadState
     attempts: int
-    """How often it failed in a row."""
+    """How often it has failed since somebody last asked for it."""
     next_attempt_at: datetime
     is_installing: bool
     """Whether its files are being put in place, so that it cannot be cancelled any more."""
@@ -78,6 +78,7 @@ class Download:
     total_bytes: int | None
     error_code: str | None
     error: str | None
+    """Why it failed; of one that is done, what is to be said of it."""
     created_at: datetime
     updated_at: datetime
 

@@ -37,6 +37,8 @@ from pinakes.jobs.downloads.items import (
 from pinakes.jobs.downloads.tables import download_files, downloads
 
 DAY = timedelta(days=1)
+LONGEST_WAIT = 2 * DAY
+"""Longer than any download waits, or any claim holds."""
 MOST_LISTED = 100
 LONGEST_ERROR = 500
 REQUEST_LOCK = 0x50494E414B444C
@@ -56,7 +58,7 @@ class QueueRules:
     max_per_day: int = 100
     """How many new requests a user has in any 24 hours."""
     attempts: int = 5
-    """How often a download may fail in a row."""
+    """How often a download may fail before somebody has to ask for it again."""
     most_lost: int = 20
     """How often its worker may die."""
     lease_s: float = 60.0
@@ -184,14 +186,12 @@ class DownloadQueue:
     def prune(self, *, older_than: timedelta) -> int:
         """Forget what has been closed for so long, a day at the least; return how many."""
         before = self._now() - max(older_than, DAY)
-        old = (downloads.c.state.not_in(OPEN_STATES), downloads.c.updated_at < before)
+        is_closed = downloads.c.state.not_in(OPEN_STATES)
+        is_old = (downloads.c.updated_at < before) & (downloads.c.created_at < before)
         with self._database.begin() as connection:
-            ids = list(
-                connection.execute(select(downloads.c.id).where(*old, downloads.c.created_at < before)).scalars()
-            )
-            connection.execute(download_files.delete().where(download_files.c.download_id.in_(ids)))
-            connection.execute(downloads.delete().where(downloads.c.id.in_(ids)))
-            return len(ids)
+            forgotten = select(downloads.c.id).where(is_closed, is_old)
+            connection.execute(download_files.delete().where(download_files.c.download_id.in_(forgotten)))
+            return connection.execute(downloads.delete().where(is_closed, is_old)).rowcount
 
     def claim(self) -> Claim | None:
         """Take the download whose turn it is, together with what dead workers left; None where nothing is due."""
@@ -200,8 +200,8 @@ class DownloadQueue:
             return None
         with self._database.begin() as connection:
             self._take_back(connection, now)
-            due = (downloads.c.state == DownloadState.QUEUED, downloads.c.next_attempt_at <= now)
-            wanted = select(downloads.c.id).where(*due).order_by(*TURN).limit(1).with_for_update(skip_locked=True)
+            due = select(downloads.c.id).where(_is_due(now)).order_by(*TURN).limit(1)
+            wanted = due.with_for_update(skip_locked=True)
             download_id = connection.execute(wanted).scalar_one_or_none()
             if download_id is None:
                 return None
@@ -254,19 +254,20 @@ class DownloadQueue:
         """Note that all files are there and go in place now: from here on it cannot be cancelled."""
         self._step(claim, is_installing=True, total_bytes=total_bytes, received_bytes=total_bytes)
 
-    def finish(self, claim: Claim) -> Download:
-        """Close a download whose album is in place."""
-        return self._close(claim, DownloadState.DONE, error=None)
+    def finish(self, claim: Claim, *, note: str | None = None) -> Download:
+        """Close a download whose album is in place, with what is to be said of it."""
+        return self._close(claim, DownloadState.DONE, error=note and note[:LONGEST_ERROR])
 
     def fail(self, claim: Claim, error: ExpectedError) -> Download:
         """Close a download that cannot be had."""
-        return self._close(claim, DownloadState.FAILED, error=error)
+        attempts = claim.download.attempts + 1
+        return self._close(claim, DownloadState.FAILED, attempts=attempts, **_told(error))
 
     def put_off(self, claim: Claim, error: ExpectedError, *, wait_s: float) -> Download:
         """Try again later, unless it has failed too often."""
         attempts = claim.download.attempts + 1
         if attempts >= self.rules.attempts:
-            return self._close(claim, DownloadState.FAILED, error=error)
+            return self.fail(claim, error)
         self._step(
             claim,
             state=DownloadState.QUEUED,
@@ -274,8 +275,7 @@ class DownloadQueue:
             claimed_until=None,
             attempts=attempts,
             next_attempt_at=self._now() + timedelta(seconds=wait_s),
-            error_code=error.code,
-            error=error.message[:LONGEST_ERROR],
+            **_told(error),
         )
         return self.get(claim.download.id)
 
@@ -283,10 +283,8 @@ class DownloadQueue:
         """Give a download back as it was, for somebody else to go on with."""
         self._step(claim, state=DownloadState.QUEUED, claim_token=None, claimed_until=None)
 
-    def _close(self, claim: Claim, state: DownloadState, *, error: ExpectedError | None) -> Download:
-        told = {"error_code": error.code, "error": error.message[:LONGEST_ERROR]} if error else _NO_ERROR
-        attempts = claim.download.attempts + (1 if error else 0)
-        self._step(claim, attempts=attempts, **_closed(state), **told)
+    def _close(self, claim: Claim, state: DownloadState, **values: Any) -> Download:
+        self._step(claim, **{"error_code": None, **_closed(state), **values})
         return self.get(claim.download.id)
 
     def _step(self, claim: Claim, **values: Any) -> None:
@@ -295,9 +293,9 @@ class DownloadQueue:
 
     def _has_work(self, now: datetime) -> bool:
         """Tell whether a claim can succeed; a look does not take the lock that writing takes."""
-        is_due = (downloads.c.state == DownloadState.QUEUED) & (downloads.c.next_attempt_at <= now)
+        is_work = _is_due(now) | _is_abandoned(now)
         with self._database.read() as connection:
-            return connection.execute(select(true()).where(is_due | _is_abandoned(now)).limit(1)).first() is not None
+            return connection.execute(select(true()).where(is_work).limit(1)).first() is not None
 
     def _take_back(self, connection: Connection, now: datetime) -> None:
         """Queue what dead workers had; give up what has cost too many of them."""
@@ -329,7 +327,7 @@ class DownloadQueue:
             raise ConflictError(f"the same is in the queue already, as download {found}")
         self._require_room(connection, download.user)
         connection.execute(download_files.delete().where(download_files.c.download_id == download.id))
-        _change(connection, download.id, open_key=open_key)
+        _change(connection, download.id, open_key=open_key, is_installing=False)
 
     def _require_room(self, connection: Connection, user: str) -> None:
         limit = self.rules.max_open_per_user
@@ -347,11 +345,21 @@ class DownloadQueue:
             raise RateLimitedError(f"'{user}' has asked for {limit} downloads in a day", retry_after_s=wait_s)
 
 
-_NO_ERROR: dict[str, None] = {"error_code": None, "error": None}
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    return (downloads.c.state == DownloadState.QUEUED) & _has_come(downloads.c.next_attempt_at, now)
 
 
 def _is_abandoned(now: datetime) -> ColumnElement[bool]:
-    return (downloads.c.state == DownloadState.RUNNING) & (downloads.c.claimed_until < now)
+    return (downloads.c.state == DownloadState.RUNNING) & _has_come(downloads.c.claimed_until, now)
+
+
+def _has_come(moment: ColumnElement[Any], now: datetime) -> ColumnElement[bool]:
+    """Tell whether a moment is past; one that is too far away was set by a clock that was wrong."""
+    return (moment <= now) | (moment > now + LONGEST_WAIT)
+
+
+def _told(error: ExpectedError) -> dict[str, str]:
+    return {"error_code": error.code, "error": error.message[:LONGEST_ERROR]}
 
 
 def _closed(state: DownloadState) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import sync_folder
 
 HIDDEN = ".downloads"
+ALBUM = "album"
 INSTALL_TIMEOUT_S = 60.0
 FORGOTTEN_S = 30 * 24 * 3600.0
-"""How old a folder is, of a download that nobody knows, before it is taken away."""
-KEPT_STATES = (DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.FAILED)
+"""How old a folder is, of a download that failed or that nobody knows, before it is taken away."""
 
 
 class Staging:
@@ -45,14 +45,14 @@ class Staging:
         """Give the folder in which a download's files gather, to one process at a time."""
         folder = self._root / key
         with _failures(folder):
-            (folder / "album").mkdir(parents=True, exist_ok=True)
+            (folder / ALBUM).mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(folder / "lock", timeout=0)
         try:
             lock.acquire()
         except filelock.Timeout:
             raise BusyError(f"{folder}: another process still works on this download") from None
         try:
-            yield folder / "album"
+            yield folder / ALBUM
         finally:
             lock.release()
 
@@ -89,13 +89,13 @@ class Staging:
         shutil.rmtree(self._root / key, ignore_errors=True)
 
     def sweep(self, states_of: Callable[[Sequence[str]], Mapping[str, DownloadState]]) -> None:
-        """Take away what gathered for downloads that are done, cancelled or long forgotten."""
+        """Take away what gathered for downloads that are done or cancelled, or that were left long ago."""
         keys = [path.name for path in self._root.glob("*") if path.is_dir()]
         states = states_of(keys) if keys else {}
         for key in keys:
             state = states.get(key)
-            is_over = state not in KEPT_STATES if state else _age_s(self._root / key) > FORGOTTEN_S
-            if is_over:
+            is_left = state in (None, DownloadState.FAILED) and _idle_s(self._root / key) > FORGOTTEN_S
+            if is_left or state in (DownloadState.DONE, DownloadState.CANCELLED):
                 self.remove_unheld(key)
 
     def remove_unheld(self, key: str) -> None:
@@ -194,11 +194,13 @@ def _has_content(path: Path, size: int | None, sha256: str) -> bool:
         return False
 
 
-def _age_s(folder: Path) -> float:
+def _idle_s(folder: Path) -> float:
+    """Return for how long no file has come to a download, or gone."""
     try:
-        return time.time() - folder.stat().st_mtime
+        changed_at = max(path.stat().st_mtime for path in (folder, *folder.glob(ALBUM)))
     except FileNotFoundError:
         return 0.0
+    return time.time() - changed_at
 
 
 @contextmanager

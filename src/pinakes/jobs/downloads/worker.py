@@ -40,7 +40,7 @@ FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
 """What trying again does not help with."""
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
-OnAlbum = Callable[[Path], None]
+OnAlbum = Callable[[Path], str | None]
 OnFinished = Callable[[Download], None]
 
 
@@ -49,7 +49,10 @@ class Landing:
     """Who is told of what landed."""
 
     on_album: OnAlbum
-    """Takes up the album in a folder; may be called more than once for the same, and raises where it cannot."""
+    """Takes up the album in a folder; returns what is to be said of files that it could not take up.
+
+    May be called more than once for the same, and raises where it cannot take up any.
+    """
     on_finished: OnFinished = lambda _download: None
     """Is told of a download that is done; once at the most."""
 
@@ -156,8 +159,8 @@ class DownloadWorker:
             )
             fetched = fetching.run(staged, folder, files, is_cancelled)
             self._queue.begin_install(claim, total_bytes=sum(file.size or 0 for file in fetched))
-            self._take_up(self._staging.install(staged, folder, fetched))
-            done = self._queue.finish(claim)
+            note = self._take_up(self._staging.install(staged, folder, fetched))
+            done = self._queue.finish(claim, note=note)
             self._staging.remove(download.key)
         self._landing.on_finished(done)
 
@@ -181,9 +184,9 @@ class DownloadWorker:
         if sum(file.size or 0 for file in album.files) > limit:
             raise TooLargeError(f"the album has more than {limit:,} bytes, which is more than is taken")
 
-    def _take_up(self, target: Path) -> None:
+    def _take_up(self, target: Path) -> str | None:
         try:
-            self._landing.on_album(target)
+            return self._landing.on_album(target)
         except ExpectedError as error:
             raise StorageError(f"the album is in place, but was not taken up: {error.message}") from error
 

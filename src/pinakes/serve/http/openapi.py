@@ -57,8 +57,8 @@ class FixedOperation:
     needs_accounts: bool = False
     needs_player: bool = False
     """Whether it is of what belongs to a listener, which needs accounts and a place where plays are noted."""
-    is_in_parts: bool = False
-    """Whether it also answers with a part of what it has, where the request says which."""
+    is_file: bool = False
+    """Whether it also answers with a part of what it has, or that the caller has it, where the request says so."""
 
 
 def _parameter(name: str, place: str, description: str, *, required: bool = True) -> dict[str, Any]:
@@ -70,6 +70,8 @@ RECORD_ID = _parameter("id", "path", "the record's id")
 PLAYLIST_ID = _parameter("id", "path", "the playlist's id")
 RANGE = _parameter("Range", "header", "the part that is wanted, such as bytes=0-65535", required=False)
 IF_RANGE = _parameter("If-Range", "header", "the ETag of what the caller has the rest of", required=False)
+IF_NONE_MATCH = _parameter("If-None-Match", "header", "the ETag of what the caller has already", required=False)
+FILE_HEADERS = (RANGE, IF_RANGE, IF_NONE_MATCH)
 SESSION = _object(token=TEXT, expires_at=MOMENT, user=TEXT, must_change_password={"type": "boolean"})
 TOKEN = _object(
     id=TEXT,
@@ -152,6 +154,7 @@ STATUSES = {
     403: "The caller may not do this.",
     404: "There is no such thing, or not for this caller.",
     409: "It would break a rule of what is there already.",
+    412: "The file is another than the request is about.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     416: "The file has no such part; `Content-Range` says how long it is.",
@@ -159,6 +162,8 @@ STATUSES = {
     503: "The server cannot answer now: storage, a part outside, or too much to do at once.",
 }
 BODY_REFUSALS = (400, 413, 415)
+TOOL_REFUSALS = (*BODY_REFUSALS, 403, 404, 409, 503)
+NOT_MODIFIED = {"description": "The caller has it already."}
 
 
 def _ref(name: str) -> dict[str, Any]:
@@ -350,20 +355,20 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         operation_id="playTrack",
         tag="player",
         summary="The sound of a track, whole or the range of bytes that is asked for.",
-        parameters=(TRACK_ID, RANGE, IF_RANGE),
+        parameters=(TRACK_ID, *FILE_HEADERS),
         media_type="audio/*",
-        refusals=(404, 416),
-        is_in_parts=True,
+        refusals=(404, 412, 416),
+        is_file=True,
     ),
     FixedOperation(
         path="/v1/records/{id}/cover",
         operation_id="showCover",
         tag="player",
         summary="The cover of an album, or of a track's album.",
-        parameters=(RECORD_ID, RANGE, IF_RANGE),
+        parameters=(RECORD_ID, *FILE_HEADERS),
         media_type="image/*",
-        refusals=(404, 416),
-        is_in_parts=True,
+        refusals=(404, 412, 416),
+        is_file=True,
     ),
     FixedOperation(
         path="/v1/likes",
@@ -436,7 +441,7 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         parameters=(PLAYLIST_ID,),
         body=PlaylistParams,
         result=_ref("Playlist"),
-        refusals=(403, 404),
+        refusals=(403, 404, 409),
         needs_player=True,
     ),
     FixedOperation(
@@ -553,7 +558,7 @@ def _fixed(operation: FixedOperation, *, has_accounts: bool) -> dict[str, Any]:
         "summary": operation.summary,
         "responses": {
             operation.status: _success(operation),
-            **({"206": _success(operation)} if operation.is_in_parts else {}),
+            **({"206": _success(operation), "304": NOT_MODIFIED} if operation.is_file else {}),
             **({"503": _success(operation)} if operation.is_alike_when_unwell else {}),
             **_refused({*operation.refusals, *known, *from_body}),
         },
@@ -585,7 +590,7 @@ def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[
                 "description": "The answer.",
                 "content": {"application/json": {"schema": _ref(f"{prefix}.output")}},
             },
-            **_refused({*BODY_REFUSALS, 404, 503, *known}),
+            **_refused({*TOOL_REFUSALS, *known}),
         },
         **({"security": BEARER} if has_accounts else {}),
     }

@@ -1,11 +1,15 @@
 """The player's side: streaming with ranges, covers, likes, playlists and plays, each under the caller's rights."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from pinakes.control.control import Control
@@ -16,12 +20,15 @@ from pinakes.gate.gate import Ask, Gate
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.serve.caller import Caller
 from pinakes.serve.http.endpoints import PRIVATE, asking, validated
-from pinakes.serve.http.ranges import Part, etag_of, find_part
+from pinakes.serve.http.ranges import NOT_MODIFIED, Part, etag_of, find_part, find_refusal, last_modified_of
 from pinakes.serve.http.replies import JSONReply, status_reply
 from pinakes.serve.http.service import Service
-from pinakes.tools.media import MediaFile, MediaKind
+from pinakes.tools.media import MediaFile, MediaKind, RecordPlace
+
+logger = logging.getLogger(__name__)
 
 TRACK = "track"
+BLOCK_BYTES = 64 * 1024
 MEDIA_HEADERS = {**PRIVATE, "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -64,34 +71,74 @@ class MediaEndpoints:
 
     async def _serve(self, request: Request, kind: MediaKind) -> Response:
         caller, record_id = asking(request), str(request.path_params["id"])
-        found = await self._service.gate.run(
-            caller.principal,
-            lambda gate: gate.open_media(
+
+        def opened(gate: Gate) -> OpenedFile:
+            found = gate.open_media(
                 caller.principal, record_id, kind, served=lambda file: _served(request, file), via=caller.via
-            ),
-        )
-        part = find_part(request.headers, found)
-        if part is not None and not part.size_bytes:
-            refusal = status_reply(416, "range_not_satisfiable", f"the file is {found.size_bytes} bytes long")
-            refusal.headers["Content-Range"] = f"bytes */{found.size_bytes}"
+            )
+            return _open(found, record_id)
+
+        content, file = await self._service.gate.run(caller.principal, opened)
+        refusal = _refusal(request, file)
+        if refusal is not None:
+            content.close()
             return refusal
-        return MediaResponse(found, part)
+        part = _part(request, file)
+        return MediaResponse(content, file, part)
 
 
-class MediaResponse(FileResponse):
-    """A file, or a part of it; what the request says of ranges has been looked at already."""
+class OpenedFile(NamedTuple):
+    """A file that is open, and what it was when it was opened."""
 
-    def __init__(self, file: MediaFile, part: Part | None) -> None:
-        headers = {**MEDIA_HEADERS, "ETag": etag_of(file)}
-        super().__init__(file.path, media_type=file.mime_type, headers=headers)
-        self._part = part
+    content: BinaryIO
+    file: MediaFile
+
+
+class MediaResponse(StreamingResponse):
+    """An open file, or a part of it: as many bytes as were there when it was opened, whatever becomes of it."""
+
+    def __init__(self, content: BinaryIO, file: MediaFile, part: Part | None) -> None:
+        self._content = content
+        self._name = file.path.name
+        sent = part or Part(0, file.size_bytes)
+        place = {"Content-Range": f"bytes {sent.first}-{sent.end - 1}/{file.size_bytes}"} if part else {}
+        super().__init__(
+            self._blocks(sent),
+            status_code=206 if part else 200,
+            media_type=file.mime_type,
+            headers={
+                **_validators(file),
+                **place,
+                "Accept-Ranges": "bytes",
+                "Content-Length": str(sent.size_bytes),
+            },
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what is asked for."""
-        others = [(name, value) for name, value in scope["headers"] if name not in (b"range", b"if-range")]
-        wanted = f"bytes={self._part.first}-{self._part.end - 1}" if self._part else ""
-        asked = [*others, (b"range", wanted.encode())] if wanted else others
-        await super().__call__({**scope, "headers": asked}, receive, send)
+        """Send what is asked for; of a file that became shorter, what there is, and the connection ends."""
+        try:
+            if scope["method"] == "HEAD":
+                await Response(status_code=self.status_code, headers=dict(self.headers))(scope, receive, send)
+            else:
+                await super().__call__(scope, receive, send)
+        except _CutShortError:
+            logger.warning("%s became shorter while it was sent", self._name)
+        finally:
+            self._content.close()
+
+    async def _blocks(self, part: Part) -> AsyncIterator[bytes]:
+        left = part.size_bytes
+        await anyio.to_thread.run_sync(self._content.seek, part.first)
+        while left:
+            block = await anyio.to_thread.run_sync(self._content.read, min(left, BLOCK_BYTES))
+            if not block:
+                raise _CutShortError
+            left -= len(block)
+            yield block
+
+
+class _CutShortError(Exception):
+    """A file has fewer bytes than were promised."""
 
 
 class PlayerEndpoints:
@@ -113,8 +160,8 @@ class PlayerEndpoints:
         caller, record_id = asking(request), str(request.path_params["id"])
 
         def work(gate: Gate) -> None:
-            kind = gate.get_kind(caller.principal, record_id)
-            self._player.like(caller.principal.name, record_id, kind)
+            place = gate.get_place(caller.principal, record_id)
+            self._player.like(caller.principal.name, record_id, place.kind)
 
         await self._perform(caller, "like", work, target=record_id, cost=Cost.WRITE)
         return Response(status_code=204)
@@ -177,8 +224,8 @@ class PlayerEndpoints:
         wanted, caller = validated(PlayParams, body), asking(request)
 
         def work(gate: Gate) -> None:
-            _require_tracks(gate, caller.principal, [wanted.track_id], field="track_id")
-            self._events.record_play(caller.principal.name, wanted.track_id, wanted.seconds)
+            place = _get_track(gate, caller.principal, wanted.track_id, field="track_id")
+            self._events.record_play(caller.principal.name, wanted.track_id, wanted.seconds, catalogue=place.catalogue)
 
         await self._perform(caller, "note_play", work, target=wanted.track_id)
         return Response(status_code=204)
@@ -217,20 +264,60 @@ def _require_may_look(principal: Principal) -> None:
 
 def _require_tracks(gate: Gate, principal: Principal, ids: Sequence[str], *, field: str) -> None:
     for record_id in dict.fromkeys(ids):
-        try:
-            kind = gate.get_kind(principal, record_id)
-        except UnknownResourceError as error:
-            raise InputError(f"'{field}': there is no track '{record_id[:200]}'") from error
-        if kind != TRACK:
-            raise InputError(f"'{field}': '{record_id[:200]}' is no track but of the kind {kind}")
+        _get_track(gate, principal, record_id, field=field)
+
+
+def _get_track(gate: Gate, principal: Principal, record_id: str, *, field: str) -> RecordPlace:
+    """Return where a track is; refuse what is none."""
+    try:
+        place = gate.get_place(principal, record_id)
+    except UnknownResourceError as error:
+        raise InputError(f"'{field}': there is no track '{record_id[:200]}'") from error
+    if place.kind != TRACK:
+        raise InputError(f"'{field}': '{record_id[:200]}' is no track but of the kind {place.kind}")
+    return place
+
+
+def _open(found: MediaFile, record_id: str) -> OpenedFile:
+    """Open a file that was just found; one that went since is as unknown as none."""
+    try:
+        content = found.path.open("rb", buffering=0)
+        now = os.fstat(content.fileno())
+    except OSError as error:
+        raise UnknownResourceError(f"there is no file of '{record_id[:200]}' any more", uri=record_id[:200]) from error
+    return OpenedFile(content, replace(found, size_bytes=now.st_size, modified_at=now.st_mtime))
+
+
+def _part(request: Request, file: MediaFile) -> Part | None:
+    """Return the part that is asked for; only what is fetched has parts."""
+    return find_part(request.headers, file) if request.method == "GET" else None
+
+
+def _refusal(request: Request, file: MediaFile) -> Response | None:
+    """Return the answer to a request that is not given the file: they have it already, or want another, or no part."""
+    status = find_refusal(request.headers, file)
+    if status == NOT_MODIFIED:
+        return Response(status_code=status, headers=_validators(file))
+    if status is not None:
+        return status_reply(status, "precondition_failed", "the file is another than the request is about")
+    part = _part(request, file)
+    if part is None or part.size_bytes:
+        return None
+    refusal = status_reply(416, "range_not_satisfiable", f"the file is {file.size_bytes} bytes long")
+    refusal.headers["Content-Range"] = f"bytes */{file.size_bytes}"
+    return refusal
 
 
 def _served(request: Request, file: MediaFile) -> int:
     """Return how many bytes are sent."""
-    if request.method == "HEAD":
+    if request.method == "HEAD" or find_refusal(request.headers, file) is not None:
         return 0
     part = find_part(request.headers, file)
     return file.size_bytes if part is None else part.size_bytes
+
+
+def _validators(file: MediaFile) -> dict[str, str]:
+    return {**MEDIA_HEADERS, "ETag": etag_of(file), "Last-Modified": last_modified_of(file)}
 
 
 def _like_entry(like: Like) -> dict[str, Any]:

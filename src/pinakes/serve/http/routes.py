@@ -17,6 +17,8 @@ from pinakes.serve.http.rest import RestEndpoints
 from pinakes.serve.http.scrape import MetricsEndpoint
 from pinakes.serve.http.service import Service
 
+LIKED_PATH = "/v1/likes/{id:path}"
+"""A record's id may have slashes."""
 ACCOUNT_METHODS = {
     "/v1/login": ["POST"],
     "/v1/logout": ["POST"],
@@ -24,7 +26,7 @@ ACCOUNT_METHODS = {
     "/v1/tokens": ["GET", "POST"],
     "/v1/tokens/{id}": ["DELETE"],
     "/v1/likes": ["GET"],
-    "/v1/likes/{id}": ["PUT", "DELETE"],
+    LIKED_PATH: ["PUT", "DELETE"],
     "/v1/playlists": ["GET", "POST"],
     "/v1/playlists/{id}": ["GET", "PUT", "DELETE"],
     "/v1/plays": ["POST"],
@@ -50,8 +52,8 @@ def build_routes(service: Service) -> list[BaseRoute]:
         _known_route(service, "/v1/resources", rest.list_resources),
         _known_route(service, "/v1/resources/read", rest.read_resource),
         _known_route(service, "/v1/resource-templates", rest.list_templates),
-        _known_route(service, "/v1/tracks/{id}/audio", media.play),
-        _known_route(service, "/v1/records/{id}/cover", media.show_cover),
+        _known_route(service, "/v1/tracks/{id:path}/audio", media.play),
+        _known_route(service, "/v1/records/{id:path}/cover", media.show_cover),
         *accounts,
     ]
 
@@ -83,7 +85,7 @@ def _player_routes(service: Service, control: Control) -> list[BaseRoute]:
     )
     return [
         _known_route(service, "/v1/likes", player.list_likes),
-        _known_route(service, "/v1/likes/{id}", like, ["PUT", "DELETE"]),
+        _known_route(service, LIKED_PATH, like, ["PUT", "DELETE"]),
         _known_route(service, "/v1/playlists", playlists, ["GET", "POST"]),
         _known_route(service, "/v1/playlists/{id}", playlist, ["GET", "PUT", "DELETE"]),
         _known_route(service, "/v1/plays", _small(player.note_play), ["POST"]),

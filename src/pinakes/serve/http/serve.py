@@ -7,6 +7,7 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+from starlette.types import ASGIApp
 
 from pinakes.control.control import Control
 from pinakes.control.events import EventRecorder
@@ -72,28 +73,7 @@ def serve_http(
         find_problems=find_problems,
         phase=Phase(),
     )
-    hosts = KnownHosts(
-        listening=server.host,
-        public_url=server.public_url,
-        hosts=server.allowed_hosts,
-        origins=server.allowed_origins,
-    )
-    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
-    if control:
-        tasks.append(lambda: _watch_rights(control, service.streams))
-    routes = build_routes(service)
-    if settings.mcp.enabled:
-        app = build_app(
-            build_server(gate.result, caller_of, workers),
-            hosts=hosts,
-            authenticator=service.authenticator,
-            streams=service.streams,
-            routes=routes,
-            tasks=tasks,
-            most_sessions=server.streams,
-        )
-    else:
-        app = build_rest_app(hosts, routes, tasks)
+    app = _build_app(service, gate)
     on_listening(f"http://{server.host}:{listener.getsockname()[1]}")
     run(
         app,
@@ -104,6 +84,32 @@ def serve_http(
         proxies=server.trusted_proxies,
         on_end=lambda: setattr(service.phase, "is_ending", True),
         on_stuck=control.close if control else lambda: None,
+    )
+
+
+def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
+    """Return the application of the one port, with the tasks that run beside it."""
+    server, control = service.settings.server, service.control
+    hosts = KnownHosts(
+        listening=server.host,
+        public_url=server.public_url,
+        hosts=server.allowed_hosts,
+        origins=server.allowed_origins,
+    )
+    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
+    if control:
+        tasks.append(lambda: _watch_rights(control, service.streams))
+    routes = build_routes(service)
+    if not service.settings.mcp.enabled:
+        return build_rest_app(hosts, routes, tasks)
+    return build_app(
+        build_server(gate.result, caller_of, service.workers),
+        hosts=hosts,
+        authenticator=service.authenticator,
+        streams=service.streams,
+        routes=routes,
+        tasks=tasks,
+        most_sessions=server.streams,
     )
 
 

@@ -44,8 +44,10 @@ TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 
 READER_LOCK_TIMEOUT_S = 0.05
-"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what it
-has, and says so."""
+"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what they
+have reached, which has every edit that was acknowledged, and says so."""
+
+BEHIND = "another process is writing"
 
 WRITER_LOCK_TIMEOUT_S = 10.0
 
@@ -179,7 +181,11 @@ class EmbeddedShelf:
             with self._locked(READER_LOCK_TIMEOUT_S):
                 return self._caught_up()
         except BusyError:
-            return self._view and dataclasses.replace(self._view, stale="another process is writing")
+            if self._view is None:
+                return None
+            is_reached = self._view.change_no == self._open_text().change_no()
+            view = None if is_reached else self._find_view(may_be_behind=True)
+            return view or dataclasses.replace(self._view, stale=BEHIND)
 
     def _caught_up(self) -> EmbeddedView:
         """Return a view of now, with every index brought up to it. The lock is held."""
@@ -189,19 +195,22 @@ class EmbeddedShelf:
             raise DamagedIndexError(f"{self._index}: it is ahead of the store")
         return view
 
-    def _find_view(self) -> EmbeddedView | None:
-        """Return a view of the indexes as they are, or None where they are not of the store's last change."""
+    def _find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
+        """Return a view of what the indexes have reached, or None where that is not the store's last change.
+
+        An edit is acknowledged once they have reached it, so a view that is behind has all edits that were.
+        """
         text = self._open_text()
         text.reload()
         with self.store.snapshot():
-            change_no = self.store.change_no()
+            change_no, last = text.change_no(), self.store.change_no()
             base = self._find_base()
-            if base is None or base.change_no > change_no or text.change_no() != change_no:
+            if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
                 return None
             model = self.store.model()
-            changed = self.store.changed_since(base.change_no) if base.change_no < change_no else []
+            changed = self.store.changed_since(base.change_no, until=change_no)
             tail = build_segment(
-                self.store.iter_rows(changed) if changed else (),
+                self.store.iter_rows_as_of(changed, change_no),
                 self.spec,
                 change_no=change_no,
                 dimension=model.dimension if model else None,
@@ -216,6 +225,7 @@ class EmbeddedShelf:
             base_alive=_alive(base, changed),
             model=model,
             change_no=change_no,
+            stale=BEHIND if change_no < last else None,
         )
 
     def _catch_up(self) -> None:

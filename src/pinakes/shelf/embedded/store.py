@@ -200,10 +200,10 @@ class Store:
         removed = self.versions([record_id for record_id in wanted if record_id not in found])
         return {**found, **dict.fromkeys(removed)}
 
-    def changed_since(self, change_no: int) -> list[Key]:
-        """Return the keys touched after a change, in key order."""
-        rows = self._db().execute("SELECT DISTINCT key FROM changes WHERE change_no > ? ORDER BY key", (change_no,))
-        return [Key(key) for (key,) in rows]
+    def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
+        """Return the keys touched after a change, and no later than another, in key order."""
+        query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
+        return [Key(key) for (key,) in self._db().execute(query, (change_no, until))]
 
     def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
         """Yield the records of these keys (all of them if None) with their vectors, in key order."""
@@ -220,6 +220,21 @@ class Store:
                 record=decode_record(RecordId(record_id), body, self.spec),
                 vector=None if vector is None else np.frombuffer(vector, dtype=np.float32),
             )
+
+    def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
+        """Yield the records of these keys as they were after a change, in key order.
+
+        What was changed since comes without its vector: that of before is not known any more.
+        """
+        if not keys:
+            return
+        moved = set(self.changed_since(change_no)).intersection(keys)
+        was = [
+            SegmentRow(key=key, record=record, vector=None)
+            for key, record in self.fetch(sorted(moved), as_of=change_no).items()
+        ]
+        unmoved = self.iter_rows([key for key in keys if key not in moved])
+        yield from sorted((*was, *unmoved), key=lambda row: row.key) if was else unmoved
 
     def check(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""

@@ -140,14 +140,22 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
 
 def _moment(name: str, text: str, *, is_end: bool) -> datetime:
     """Return the moment that a text names; a day as an end is the end of that day."""
+    day = _find_day(text)
+    if day is not None:
+        first_after = day + timedelta(days=1) if is_end and day < date.max else day
+        return datetime.combine(first_after, datetime.min.time(), UTC)
     try:
-        if len(text) == len("2026-11-15"):
-            midnight = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
-            return midnight + timedelta(days=1) if is_end else midnight
         moment = datetime.fromisoformat(text)
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InputError(f"'{name}': {text[:40]!r} is not a day or a moment; write {DAY_FORM}") from error
+
+
+def _find_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:

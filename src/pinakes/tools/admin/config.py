@@ -8,16 +8,14 @@ from typing import Any
 import orjson
 
 from pinakes.model.principal import Action, Principal
+from pinakes.net.shown import REDACTED, shown_address
 from pinakes.settings import Settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 
-REDACTED = "[redacted]"
 CONFIG_ADDRESS = "config://server"
 _SECRET_NAME = re.compile(
     r"(?<!public_)key(?!_file)|secret|password|passwd|token|credential|authorization", re.IGNORECASE
 )
-_USERINFO = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]*(?=@)")
-_PARAMETER = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)")
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -51,8 +49,4 @@ def _plain(name: str, value: Any) -> Any:
     text = str(value)
     if _SECRET_NAME.search(name):
         return REDACTED if text else ""
-    return _PARAMETER.sub(_without_secret, _USERINFO.sub(REDACTED, text))
-
-
-def _without_secret(parameter: re.Match[str]) -> str:
-    return f"{parameter[1]}={REDACTED}" if _SECRET_NAME.search(parameter[1]) else parameter[0]
+    return shown_address(text)

@@ -1,16 +1,17 @@
 """`debug.inspect`: the state of the indexes, the last errors, integrity, and why a record is or is not found."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import apsw
 import numpy as np
 from pydantic import Field
 
-from pinakes.errors import InputError, NotFoundError
+from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE, Scope
@@ -33,6 +34,7 @@ CHECK_S = 3.0
 """How long the file of a catalogue is checked."""
 STEPS_BETWEEN_LOOKS = 10_000
 LISTED_IN_TEXT = 20
+LONGEST_DETAIL = 500
 MARKERS = 1
 """Documents of the text index that are no records: the one that says how far it has come."""
 
@@ -64,6 +66,14 @@ class InspectResult(GenericResult):
     rows: Annotated[list[dict[str, Any]], BARE_LIST]
     total: int
     has_more: bool
+
+
+class _Finding(NamedTuple):
+    """What a check found."""
+
+    ok: bool | None
+    """None: it could not be told."""
+    detail: str = ""
 
 
 class Inspector:
@@ -103,35 +113,40 @@ class Inspector:
         return [choose_catalogue(self._catalogues(), principal, params.catalogue)]
 
     def _integrity(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
-        rows = []
-        for catalogue in self._chosen(principal, params):
-            for check, problems in self._checks(catalogue).items():
-                detail = "; ".join(problems)[:500]
-                rows.append({"catalogue": catalogue.name, "check": check, "ok": not problems, "detail": detail})
-        return rows
+        return [
+            {"catalogue": catalogue.name, "check": check, "ok": finding.ok, "detail": finding.detail[:LONGEST_DETAIL]}
+            for catalogue in self._chosen(principal, params)
+            for check, finding in self._findings(catalogue)
+        ]
 
-    def _checks(self, catalogue: OpenCatalogue) -> dict[str, list[str]]:
+    def _findings(self, catalogue: OpenCatalogue) -> Iterator[tuple[str, _Finding]]:
+        """Yield what each check of a catalogue finds; one that storage fails has found something."""
         reader = catalogue.shelf.reader()
-        checks = {"records can be read": _unreadable(reader), "index is up to date": _outdated(reader)}
+        checks: dict[str, Callable[[], _Finding]] = {
+            "records can be read": lambda: _found(_unreadable(reader)),
+            "index is up to date": lambda: _found(_outdated(reader)),
+        }
         if isinstance(reader, EmbeddedView):
-            checks["counts agree"] = _disagreeing(reader)
-            checks["file is whole"] = self._damage(reader.store.path)
-        return checks
+            checks["counts agree"] = lambda: _found(_disagreeing(reader))
+            checks["file is whole"] = lambda: self._damage(reader.store.path)
+        for check, look in checks.items():
+            try:
+                yield check, look()
+            except StorageError as error:
+                yield check, _Finding(ok=False, detail=error.message)
 
-    def _damage(self, path: Path) -> list[str]:
+    def _damage(self, path: Path) -> _Finding:
         """Return what SQLite finds wrong with a file, as far as it comes in a few seconds."""
         ends_at = self._monotonic() + CHECK_S
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        db.set_progress_handler(lambda: self._monotonic() > ends_at, STEPS_BETWEEN_LOOKS)
         try:
-            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(5)")]
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+                db.set_progress_handler(lambda: self._monotonic() > ends_at, STEPS_BETWEEN_LOOKS)
+                problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(5)")]
         except apsw.InterruptError:
-            return [f"not finished in {CHECK_S:g} s; no problem so far"]
+            return _Finding(ok=None, detail=f"not finished in {CHECK_S:g} s; no problem so far")
         except apsw.Error as error:
-            return [f"cannot be read: {error}"]
-        finally:
-            db.close()
-        return [] if found == ["ok"] else found
+            return _Finding(ok=False, detail=f"cannot be read: {error}")
+        return _found([] if problems == ["ok"] else problems)
 
     def _why(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if not params.id or not params.query:
@@ -212,6 +227,10 @@ def _vectors(reader: ShelfReader) -> tuple[int, int]:
     for start in range(0, len(keys), VECTORS_AT_ONCE):
         found += int(np.count_nonzero(reader.vectors(keys[start : start + VECTORS_AT_ONCE]).any(axis=1)))
     return len(keys), found
+
+
+def _found(problems: Sequence[str]) -> _Finding:
+    return _Finding(ok=not problems, detail="; ".join(problems))
 
 
 def _unreadable(reader: ShelfReader) -> list[str]:

@@ -6,21 +6,20 @@ from enum import StrEnum
 from typing import Annotated
 from urllib.parse import unquote
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from pinakes.errors import InputError
 from pinakes.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
 from pinakes.jobs.runs import JobRun
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.choice import one_of
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import ToolSpec
 
 SCHEME = "jobs://"
 OUTPUT = "/output"
 PLAIN_TEXT = "text/plain"
-BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""A list whose items the tool list does not spell out: their shape is plain from any answer."""
 
 
 class JobsQuery(StrEnum):
@@ -41,10 +40,8 @@ class JobsAction(StrEnum):
     SCHEDULE = "schedule"
 
 
-class JobsQueryParams(ToolParams):
+class JobsQueryParams(GenericParams):
     """The arguments of `jobs.query`."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     query_type: Annotated[JobsQuery, one_of(JobsQuery)]
     job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
@@ -52,10 +49,8 @@ class JobsQueryParams(ToolParams):
     offset: int = Field(default=0, ge=0, le=1_000_000)
 
 
-class JobsActionParams(ToolParams):
+class JobsActionParams(GenericParams):
     """The arguments of `jobs.action`."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     action: Annotated[JobsAction, one_of(JobsAction)]
     job_id: str = Field(max_length=200)
@@ -64,11 +59,7 @@ class JobsActionParams(ToolParams):
     )
 
 
-class _Result(ToolResult):
-    model_config = ConfigDict(alias_generator=None)
-
-
-class RunShape(_Result):
+class RunShape(GenericResult):
     """A run."""
 
     run_id: int
@@ -83,7 +74,7 @@ class RunShape(_Result):
     error: str | None
 
 
-class JobShape(_Result):
+class JobShape(GenericResult):
     """A job."""
 
     job_id: str
@@ -94,7 +85,7 @@ class JobShape(_Result):
     last_run: RunShape | None
 
 
-class JobsQueryResult(_Result):
+class JobsQueryResult(GenericResult):
     """The answer of `jobs.query`: jobs, or runs, of which there are `total`."""
 
     jobs: Annotated[list[JobShape], BARE_LIST]
@@ -103,7 +94,7 @@ class JobsQueryResult(_Result):
     has_more: bool
 
 
-class JobsActionResult(_Result):
+class JobsActionResult(GenericResult):
     """The answer of `jobs.action`: the job as it is then."""
 
     done: str

@@ -4,7 +4,6 @@ A line has what the log has: never what was found. Secrets are taken out by what
 """
 
 import logging
-import logging.handlers
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -27,8 +26,6 @@ SHOWN_LINES = 200
 LONGEST_MESSAGE = 500
 FIELDS = "pinakes"
 """Where a log record has its fields (`serve.logs`)."""
-FILE_BYTES = 5 * 2**20
-FILES_KEPT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +53,15 @@ class LogLine:
 
 
 class LogRing(logging.Handler):
-    """A log handler that keeps the last lines, and the last errors for longer; also in a file, where one is given."""
+    """A log handler that keeps the last lines, and the last errors for longer."""
 
-    def __init__(self, *, redact: Callable[[Any], Any] = lambda value: value, file: Path | None = None) -> None:
+    def __init__(self, *, redact: Callable[[Any], Any] = lambda value: value) -> None:
         """`redact` takes secrets out of JSON values."""
         super().__init__()
         self._redact = redact
         self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
         self._errors: deque[LogLine] = deque(maxlen=KEPT_ERRORS)
         self._ring_guard = threading.Lock()
-        self._file = None if file is None else _file_handler(file)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a line; what cannot be made one must not fail whoever logged it."""
@@ -75,16 +71,8 @@ class LogRing(logging.Handler):
                 self._lines.append(line)
                 if record.levelno >= logging.ERROR:
                     self._errors.append(line)
-            if self._file is not None:
-                self._file.emit(_in_file(record, line))
         except Exception:
             self.handleError(record)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.close()
-        super().close()
 
     def recent(self, limit: int = SHOWN_LINES) -> list[LogLine]:
         """Return the last lines, the latest first."""
@@ -133,16 +121,3 @@ def _problem(record: logging.LogRecord) -> str:
         trace = trace.tb_next
     place = "" if trace is None else f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
     return f"{kind}{place}"
-
-
-def _file_handler(file: Path) -> logging.handlers.RotatingFileHandler:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return logging.handlers.RotatingFileHandler(
-        file, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True
-    )
-
-
-def _in_file(record: logging.LogRecord, line: LogLine) -> logging.LogRecord:
-    """Return what the file gets: the line as it is kept, as a JSON object."""
-    text = orjson.dumps(line.plain(), default=str).decode()
-    return logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, "%s", (text,), None)

@@ -20,7 +20,7 @@ COMMAND = (sys.executable, "-P", "-s", "-m", "pinakes.tools.admin.sql_child")
 """Without the folder that the server was started in, and without the user's own packages."""
 PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
 """What the interpreter itself may need of the environment; everything else stays here."""
-ANSWER_S = 1.25
+ANSWER_S = 1.15
 """How long a statement may take in all, from the question to the killing."""
 PATIENCE_S = 0.1
 """How long a statement waits for its turn before it is refused."""

@@ -314,6 +314,8 @@ class _Run:
         if self._columns is not None:
             raise _Refused(Verdict.MULTI, "there is more than one statement; give one")
         self._columns = [str(column[0]) for column in cursor.get_description()]
+        if len(json.dumps(self._columns)) > MOST_BYTES:
+            raise _Refused(Verdict.LIMIT, f"the columns' names have more than {MOST_BYTES:,} bytes; give shorter ones")
         if not cursor.is_readonly:
             raise _Refused(Verdict.DENIED, self._denial("what changes something"))
         return True

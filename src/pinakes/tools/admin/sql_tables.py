@@ -1,15 +1,21 @@
 """What `debug.sql` reads of a catalogue: its records as the table `items`, and what was changed as `changes`.
 
 A catalogue on the embedded shelf is read where it is, in `records.sqlite`. Of any other a copy is made, once for each
-version of it, in a folder that goes when the server ends. Accounts and tokens are in another file altogether.
+version of it, in a folder that goes when the server ends, or when the next one starts if it was killed. Accounts and
+tokens are in another file altogether.
 """
 
 import shutil
 import tempfile
 import threading
+import time
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
+import filelock
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec
@@ -45,6 +51,10 @@ MOST_FIELDS = 190
 COPIED_RECORDS = 100_000
 COPIED_CHANGES = 10_000
 BATCH = 1_000
+FOLDER_PREFIX = "pinakes-sql-"
+LOCK_FILE = "lock"
+ABANDONED_S = 60.0
+"""How old a folder must be that nobody holds before it is taken for one that a killed server left."""
 COPY_SCHEMA = """
 CREATE TABLE records (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL);
 CREATE TABLE changes (
@@ -80,13 +90,27 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+class _Version(NamedTuple):
+    """What a copy was made of: another shelf under the same name may have come as far."""
+
+    shelf: Shelf
+    change_no: int
+
+
+class _CopyOf(NamedTuple):
+    version: _Version
+    path: Path
+
+
 class SqlFiles:
     """The SQLite files of catalogues. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._folder: Path | None = None
-        self._copies: dict[str, tuple[int, Path]] = {}
+        self._held: filelock.BaseFileLock | None = None
+        self._copies: dict[str, _CopyOf] = {}
+        self._numbers = count(1)
 
     def path_of(self, catalogue: OpenCatalogue) -> Path:
         """Return the file that has a catalogue's records as they are now."""
@@ -100,30 +124,53 @@ class SqlFiles:
     def close(self) -> None:
         """Remove the copies."""
         with self._guard:
+            if self._held is not None:
+                self._held.release()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+            self._folder = self._held = None
             self._copies.clear()
+
+    def _own_folder(self) -> Path:
+        """Return the folder of the copies, which is held while this process lives; those that nobody holds go."""
+        if self._folder is None or not self._folder.is_dir():
+            _remove_abandoned(Path(tempfile.gettempdir()))
+            self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
+            self._held = filelock.FileLock(self._folder / LOCK_FILE, timeout=0, thread_local=False)
+            self._held.acquire()
+        return self._folder
 
     def _copy_of(self, catalogue: OpenCatalogue) -> Path:
         reader = catalogue.shelf.reader()
         known = self._copies.get(catalogue.name)
-        if known is not None and known[0] == reader.change_no:
-            return known[1]
-        count = reader.count(WHOLE)
-        if count > COPIED_RECORDS:
+        version = _Version(catalogue.shelf, reader.change_no)
+        if known is not None and known.version == version and known.path.is_file():
+            return known.path
+        records = reader.count(WHOLE)
+        if records > COPIED_RECORDS:
             raise InputError(
-                f"catalogue '{catalogue.name}' is not kept in SQLite, and {count:,} records are too many to copy "
+                f"catalogue '{catalogue.name}' is not kept in SQLite, and {records:,} records are too many to copy "
                 f"(at most {COPIED_RECORDS:,})"
             )
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="pinakes-sql-"))
-        path = self._folder / f"{catalogue.name}-{reader.change_no}.sqlite"
-        _copy(catalogue.shelf, path)
+        path = self._own_folder() / f"{catalogue.name}-{next(self._numbers)}.sqlite"
+        try:
+            _copy(catalogue.shelf, path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
         if known is not None:
-            known[1].unlink(missing_ok=True)
-        self._copies[catalogue.name] = reader.change_no, path
+            known.path.unlink(missing_ok=True)
+        self._copies[catalogue.name] = _CopyOf(version, path)
         return path
+
+
+def _remove_abandoned(place: Path) -> None:
+    """Remove the folders of servers that were killed; one that is just being made is left alone."""
+    for folder in place.glob(f"{FOLDER_PREFIX}*"):
+        with suppress(OSError, filelock.Timeout):
+            if time.time() - folder.stat().st_mtime > ABANDONED_S:
+                with filelock.FileLock(folder / LOCK_FILE, timeout=0):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy(shelf: Shelf, path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema
 
 from pinakes.control.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.names import fold_name
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.choice import one_of
@@ -128,7 +129,7 @@ class UserTools:
 
     def _delete(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
         self._accounts.delete_user(actor, params.name)
-        return UserChanged(action=params.action, name=params.name.lower(), user=None, one_time_password=None)
+        return UserChanged(action=params.action, name=fold_name(params.name), user=None, one_time_password=None)
 
     def _set_role(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
         role = _needed("role", params.role, params.action)

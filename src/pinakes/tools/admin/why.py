@@ -9,7 +9,7 @@ import numpy as np
 from pinakes.catalogue.spec import texts_of
 from pinakes.model.hits import Ranking
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import Scope, Sight
+from pinakes.model.scope import PUBLIC, Scope, Sight
 from pinakes.search.searcher import QueryVector
 from pinakes.shelf.memory import meets
 from pinakes.shelf.port import ShelfReader
@@ -51,6 +51,7 @@ def explain(
     words = _place(reader.lexical(asked, scope=searched, limit=RANKED), key)
     nearest = _nearest(reader, key, meaning, searched)
     reasons = [
+        *_kept_from(record),
         *_kept_out(catalogue, record, filters),
         *_about_words(terms, here, words),
         *_about_meaning(reader, key, meaning, nearest, catalogue),
@@ -92,6 +93,13 @@ def _place(ranking: Ranking, key: Key) -> _Arm:
     return _Arm(rank=at + 1, score=round(float(ranking.scores[at]), 4), of=ranking.total)
 
 
+def _kept_from(record: Record) -> list[str]:
+    """Say for whom a record is, where it is not for everybody."""
+    if not record.audiences or PUBLIC in record.audiences:
+        return []
+    return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
+
+
 def _kept_out(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, Any]) -> list[str]:
     """Say which filters leave a record out, and whether its kind is found only when it is asked for."""
     spec = catalogue.spec
@@ -112,8 +120,14 @@ def _about_words(terms: list[str], here: set[str], words: _Arm) -> list[str]:
         return ["the query has no words to look for"]
     if len(missing) == len(terms):
         return [f"it has none of the words: {', '.join(missing)}"]
-    rank = f"by words it is number {words.rank} of {words.of}" if words.rank else "by words it is not found"
+    rank = f"by words it is {_rank_by_words(words)}"
     return [f"{rank}; it lacks: {', '.join(missing)}" if missing else f"{rank}, and has every word"]
+
+
+def _rank_by_words(words: _Arm) -> str:
+    if words.rank:
+        return f"number {words.rank} of {words.of}"
+    return f"not among the first {RANKED} of {words.of}" if words.of > RANKED else "not found"
 
 
 def _about_meaning(

@@ -37,7 +37,7 @@ class Place:
     passed_s: float = 0.0
     albums: list[Path] = field(default_factory=list)
     finished: list[Download] = field(default_factory=list)
-    on_album: Callable[[Path], None] = lambda _folder: None
+    on_album: Callable[[Path], str | None] = lambda _folder: None
     desks: list[DownloadDesk] = field(default_factory=list)
 
     @property
@@ -100,9 +100,9 @@ class Place:
     def state(self, download: Download) -> DownloadState:
         return self.desks[-1].queue.get(download.id).state
 
-    def _land(self, folder: Path) -> None:
+    def _land(self, folder: Path) -> str | None:
         self.albums.append(folder)
-        self.on_album(folder)
+        return self.on_album(folder)
 
     def _resolve(self, host: str, _port: int) -> list[str]:
         if host not in self.names:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import threading
 import time
@@ -53,6 +54,18 @@ def test_an_album_lands_whole_and_is_taken_up_and_nothing_is_left_over(place, tr
     assert done.received_bytes == done.total_bytes == sum(map(len, tracks.values()))
     assert [path.name for path in (place.music / ".downloads").iterdir()] == ["install.lock"]
     assert not desk.worker.work_once()
+
+
+def test_what_could_not_be_taken_up_of_an_album_is_said_of_it(place, tracks):
+    place.on_album = lambda _folder: "not in the catalogue: 01.mp3"
+    desk = place.desk()
+    download = request(desk)
+    desk.worker.work_once()
+
+    done = desk.queue.get(download.id)
+    assert (done.state, done.attempts) == (DownloadState.DONE, 0)
+    assert (done.error_code, done.error) == (None, "not in the catalogue: 01.mp3")
+    assert place.landed() == tracks
 
 
 def test_the_providers_key_goes_to_its_own_server_only(place):
@@ -412,6 +425,27 @@ def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=50000-"
 
 
+def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def take_up(_folder: Any) -> None:
+        begun.set()
+        goes_on.wait(30)
+
+    place.on_album = take_up
+    desk = place.desk()
+    download = request(desk)
+    desk.start()
+    assert begun.wait(10)
+    started = time.monotonic()
+    desk.stop()
+    stopped_s = time.monotonic() - started
+    goes_on.set()
+
+    assert stopped_s < 4
+    wait_until(lambda: place.state(download) is DownloadState.DONE)
+
+
 def test_several_workers_bring_each_album_once(place, tracks):
     for number in range(5):
         place.serve_album(f"/Handel/Album%20{number}.json", album=f"Album {number}")
@@ -466,6 +500,22 @@ def test_what_is_over_is_swept_and_what_is_open_or_unknown_stays(place):
 
     folders = {path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()}
     assert folders == {kept.key, "unknown"}
+
+
+def test_what_came_of_a_download_that_failed_is_kept_for_a_month(place):
+    place.server.replies["/Handel/02.flac"] = [status(404)]
+    desk = place.desk()
+    failed = request(desk)
+    desk.worker.work_once()
+    assert place.state(failed) is DownloadState.FAILED
+    folder = place.music / ".downloads" / failed.key
+
+    desk.worker.sweep()
+    assert folder.is_dir()
+    for path in (folder, folder / "album"):
+        os.utime(path, (0, time.time() - 31 * 24 * 3600))
+    desk.worker.sweep()
+    assert not folder.exists()
 
 
 def test_a_name_in_a_manifest_never_leads_out_of_its_folder(place, tracks):
@@ -530,6 +580,18 @@ def test_without_providers_or_addresses_the_desk_says_so(place):
         place.desk(providers={}).request("ann", album="a")
     with pytest.raises(InputError, match="addresses are not taken"):
         place.desk(url_rules=None).request("ann", url="http://93.184.215.14/a.mp3")
+
+
+def test_offline_not_even_a_name_is_asked_for(place, monkeypatch):
+    desk = place.desk(offline=True)
+    asked: list[str] = []
+    monkeypatch.setattr(type(place), "_resolve", lambda _place, host, _port: asked.append(host) or ["93.184.215.14"])
+
+    with pytest.raises(UnavailableError, match="offline"):
+        place.desk(offline=True).request("ann", url="https://music.example.org/a.mp3")
+    with pytest.raises(InvalidUrlError):
+        desk.request("ann", url="http://169.254.169.254/a.mp3")
+    assert asked == []
 
 
 def test_offline_nothing_is_queued_and_no_worker_runs(place):

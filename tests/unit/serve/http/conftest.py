@@ -121,6 +121,7 @@ def _songs(folder: Path) -> MediaSpec:
         return find_file((folder,), SONG[kind]) if record_id == "song" else None
 
     return MediaSpec(
+        catalogue="songs",
         action=Action.ACCESS_CATALOG,
         find=find,
         kind_of=lambda _principal, record_id: "track" if record_id == "song" else None,

@@ -171,7 +171,7 @@ def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, ac
         for path, operations in document["paths"].items()
         for method in operations
     }
-    there = {(route.path, method) for route in site.routes for method in route.methods if method != "HEAD"}
+    there = {(route.path_format, method) for route in site.routes for method in route.methods if method != "HEAD"}
     absent = {(path, method) for path, method in there if _status(site, path, method) == 404}
     assert told == there - absent
 
@@ -181,3 +181,11 @@ def _status(site: Any, path: str, method: str) -> int:
     if site.service.control is not None or "{name}" in path:
         return 200
     return int(site.client.request(method, path.replace("{id}", "song")).status_code)
+
+
+def test_whatever_a_tool_or_a_file_may_be_answered_with_is_told_of(site: Any) -> None:
+    paths = document_of(site, site.token())["paths"]
+    tools = [operations["post"]["responses"] for path, operations in paths.items() if path.startswith("/v1/tools/")]
+    assert all({"400", "403", "404", "409", "503"} <= set(responses) for responses in tools)
+    for path in ("/v1/tracks/{id}/audio", "/v1/records/{id}/cover"):
+        assert {"200", "206", "304", "404", "412", "416"} <= set(paths[path]["get"]["responses"])

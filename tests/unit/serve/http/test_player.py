@@ -2,16 +2,24 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from urllib.parse import quote
 
 import orjson
 import pytest
 
 from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.control.event_reports import EventReports, Popular, Span
+from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.serve.http import player
+from pinakes.serve.http.player import MediaResponse
+from pinakes.serve.http.ranges import Part
 from pinakes.settings import Settings
+from pinakes.tools.media import MediaFile
 from pinakes.tools.toolbox import SightedToolboxes, Toolbox
 from pinakes_catalogues.music.media import media
 
@@ -35,6 +43,7 @@ TRACKS = [
     track("empty", "media/empty.mp3"),
     track("linked", "media/linked.wav"),
     track("silent", None),
+    track("cd 1/09 più", "media/song.wav", album_id="album"),
 ]
 OUTSIDE = {
     "missing": "media/missing.wav",
@@ -120,6 +129,12 @@ def play(site: Any, headers: dict[str, str], wanted: str | None = None, name: st
     return site.client.get(f"{ROOT}/{name}/audio", headers={**headers, **ranged, **more})
 
 
+def song_of(app: App) -> Path:
+    folder = app.open_catalogue("music").folder
+    assert folder is not None
+    return folder / "media" / "song.wav"
+
+
 def error_of(reply: Any) -> tuple[int, str]:
     return reply.status_code, reply.json()["error"]["code"]
 
@@ -201,6 +216,117 @@ def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(music: Any
         assert (reply.status_code, reply.content) == (200, SOUND)
 
 
+CACHED = [
+    ({"If-None-Match": "{etag}"}, 304),
+    ({"If-None-Match": 'W/{etag}, "x"'}, 304),
+    ({"If-None-Match": "*"}, 304),
+    ({"If-None-Match": "{etag}", "Range": "bytes=0-9"}, 304),
+    ({"If-None-Match": '"x"', "If-Modified-Since": "{changed}"}, 200),
+    ({"If-Modified-Since": "{changed}"}, 304),
+    ({"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
+    ({"If-Modified-Since": "yesterday"}, 200),
+    ({"If-Match": "{etag}"}, 200),
+    ({"If-Match": "*"}, 200),
+    ({"If-Match": "W/{etag}"}, 412),
+    ({"If-Match": '"x"'}, 412),
+    ({"If-Unmodified-Since": "{changed}"}, 200),
+    ({"If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 412),
+    ({"If-Match": "{etag}", "If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
+]
+"""Conditions of a request, and the status that RFC 9110, section 13, has for them."""
+
+
+@pytest.mark.parametrize(("conditions", "status"), CACHED)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_whoever_has_a_file_already_is_not_sent_it_again(
+    music: Any, ada: dict[str, str], conditions: dict[str, str], status: int, method: str
+) -> None:
+    whole = play(music, ada)
+    etag, changed = whole.headers["etag"], whole.headers["last-modified"]
+    asked = {name: value.format(etag=etag, changed=changed) for name, value in conditions.items()}
+    reply = music.client.request(method, f"{ROOT}/song/audio", headers={**ada, **asked})
+    assert reply.status_code == status
+    if status == 304:
+        assert (reply.content, reply.headers["etag"]) == (b"", etag)
+        assert "private" in reply.headers["cache-control"]
+    assert music.last_note().result_bytes == (SIZE if (method, status) == ("GET", 200) else 0)
+
+
+@pytest.mark.parametrize("wanted", ["bytes=0-9", f"bytes={SIZE}-"])
+def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted: str) -> None:
+    head = music.client.head(f"{ROOT}/song/audio", headers={**ada, "Range": wanted})
+    assert (head.status_code, head.headers["content-length"], head.content) == (200, str(SIZE), b"")
+    assert head.headers["content-type"] == "audio/wav"
+
+
+def changing(path: Path, change: Callable[[Path], None]) -> Callable[[BinaryIO, MediaFile, Part | None], MediaResponse]:
+    """Return an answer whose file is changed when it is open, before anything is sent."""
+
+    def make(content: BinaryIO, file: MediaFile, part: Part | None) -> MediaResponse:
+        change(path)
+        return MediaResponse(content, file, part)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(path.read_bytes() + b"more"),
+        lambda path: path.unlink(),
+        lambda path: (path.unlink(), path.write_bytes(b"another")),
+    ],
+    ids=["grown", "gone", "replaced"],
+)
+@pytest.mark.parametrize(("wanted", "sent"), [(None, SOUND), ("bytes=1000-", SOUND[1000:])])
+def test_a_file_that_changes_while_it_is_sent_is_sent_as_it_was_opened(
+    music: Any,
+    ada: dict[str, str],
+    app: App,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    wanted: str | None,
+    sent: bytes,
+) -> None:
+    path = song_of(app)
+    monkeypatch.setattr(player, "MediaResponse", changing(path, change))
+    try:
+        assert play(music, ada, wanted).content == sent
+    finally:
+        path.write_bytes(SOUND)
+
+
+def test_a_file_that_becomes_shorter_ends_the_connection_and_is_no_bug(
+    music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = song_of(app)
+    monkeypatch.setattr(player, "MediaResponse", changing(path, lambda one: os.truncate(one, 100)))
+    try:
+        with suppress(Exception):  # the client's own way to say that the answer was cut off
+            assert play(music, ada).content == SOUND[:100]
+    finally:
+        path.write_bytes(SOUND)
+    assert "song.wav became shorter while it was sent" in caplog.text
+    assert "a request failed" not in caplog.text
+
+
+def test_a_file_that_goes_before_it_is_opened_is_as_unknown_as_none(
+    music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, find = song_of(app), Gate.open_media
+
+    def found_and_gone(*args: Any, **more: Any) -> MediaFile:
+        found = find(*args, **more)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(Gate, "open_media", found_and_gone)
+    try:
+        assert error_of(play(music, ada)) == (404, "unknown_resource")
+    finally:
+        path.write_bytes(SOUND)
+
+
 def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
     reply = play(music, ada, name="empty")
     assert (reply.status_code, reply.content, reply.headers["content-type"]) == (200, b"", "audio/mpeg")
@@ -215,6 +341,16 @@ def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(music: Any, ad
     reply = play(music, ada, name=name)
     assert error_of(reply) == (404, "unknown_resource")
     assert b"secret" not in reply.content
+
+
+def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada: dict[str, str]) -> None:
+    name = quote("cd 1/09 più", safe="")
+    assert play(music, ada, name=name).content == SOUND
+    assert music.client.get(f"/v1/records/{name}/cover", headers=ada).content == PICTURE
+    assert music.client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
+    assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == ["cd 1/09 più"]
+    assert music.client.delete(f"/v1/likes/{name}", headers=ada).status_code == 204
+    assert music.client.get("/v1/likes", headers=ada).json()["total"] == 0
 
 
 def test_a_cover_is_of_the_album_or_of_a_track_s_album(music: Any, ada: dict[str, str]) -> None:
@@ -355,10 +491,13 @@ def test_what_is_wrong_with_a_play_is_told_by_its_field(
     assert field in reply.json()["error"]["message"]
 
 
-def test_a_play_is_noted_under_who_heard_it(music: Any, ada: dict[str, str]) -> None:
+def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, ada: dict[str, str]) -> None:
     assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
+    log = music.service.events._log
+    rows, _ = EventReports(music.control.database, log).popular(Span())
+    assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
 
 
 def test_who_is_deleted_leaves_nothing_to_whoever_has_the_name_next(music: Any, ada: dict[str, str]) -> None:

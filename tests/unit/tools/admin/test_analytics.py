@@ -109,6 +109,19 @@ def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(served:
     assert [(row["period"], row["plays"]) for row in by_day] == [("2026-11-14", 2), ("2026-11-13", 2)]
 
 
+@pytest.mark.parametrize("day", ["2026-11-14", "20261114", "2026-W46-6", "2026W466"])
+def test_a_last_day_is_whole_however_it_is_written(served: Any, log: EventLog, day: str) -> None:
+    for days in range(3):
+        played(log, "t", days=days)
+    answer = served.ask("analytics.query", query_type="listening", period="day", to=day)
+    assert [row["period"] for row in answer["rows"]] == ["2026-11-14", "2026-11-13"]
+
+
+def test_a_span_may_end_with_the_last_day_there_is(served: Any, log: EventLog) -> None:
+    played(log, "t")
+    assert served.ask("analytics.query", query_type="popular", to="9999-12-31")["total"] == 1
+
+
 def test_pages_have_a_total_and_say_whether_there_is_more(served: Any, log: EventLog) -> None:
     for number in range(5):
         played(log, f"t{number}")

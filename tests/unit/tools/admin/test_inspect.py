@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,26 @@ def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[...,
     inspector = {"monotonic": lambda: next(times)}
     found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
     assert "not finished in 3 s" in found["file is whole"]["detail"]
+    assert found["file is whole"]["ok"] is None
+
+
+def test_a_damaged_record_fails_its_check_and_not_the_others(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    with closing(apsw.Connection(str(on_disk.shelf.store.path))) as db:
+        db.execute("UPDATE records SET body = x'7b22ff' WHERE id = 'Song 7'")
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    assert not found["records can be read"]["ok"]
+    assert "Song 7" in found["records can be read"]["detail"]
+    assert found["file is whole"]["ok"]
+
+
+def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    path = on_disk.shelf.store.path
+    on_disk.shelf.reader()
+    path.rename(path.with_name("elsewhere"))
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    path.with_name("elsewhere").rename(path)
+    assert found["file is whole"]["ok"] is False
+    assert "cannot be read" in found["file is whole"]["detail"]
 
 
 def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
@@ -150,6 +171,23 @@ def test_a_filter_that_leaves_a_record_out_is_named_with_what_it_has(why: Callab
     assert not found["found"]
     assert "the filter 'year' leaves it out: it has 1998" in found["because"]
     assert not any("'moods'" in one for one in found["because"])
+
+
+def test_a_record_that_is_not_for_everybody_is_said_to_be_kept_from_some(
+    songs: Any, why: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
+) -> None:
+    songs.put(replace(new_song("Payroll", "snow and money"), audiences=("staff", "user:ann")))
+    assert "only these see it, and ServerAdmin: staff, user:ann" in why("Payroll", "money")["because"]
+    assert not [one for one in why("Winter Road", "snow")["because"] if "see it" in one]
+
+
+def test_a_record_far_down_is_not_said_to_be_missed_by_words(
+    why: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinakes.tools.admin.why.RANKED", 1)
+    said = [why(name, "road")["because"] for name in ("Winter Road", "Quiet Morning")]
+    assert sum(any("not among the first 1 of 2" in one for one in because) for because in said) == 1
+    assert not [one for because in said for one in because if "not found" in one]
 
 
 def test_a_kind_that_is_found_only_when_asked_for_is_said_to_be(why: Callable[..., dict[str, Any]]) -> None:

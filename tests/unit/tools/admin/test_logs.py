@@ -4,7 +4,6 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,16 +87,6 @@ def test_of_an_exception_its_kind_and_place_are_kept_and_not_what_it_says(
     (line,) = read("logs://errors")
     assert line["problem"].startswith("ValueError at test_logs.py:")
     assert "the text of a record" not in json.dumps(line)
-
-
-def test_lines_are_kept_in_a_file_where_one_is_given(tmp_path: Path, log: logging.Logger) -> None:
-    file = tmp_path / "logs" / "server.log"
-    ring = LogRing(redact=redacted, file=file)
-    log.addHandler(ring)
-    log.warning("look at %s", SECRET)
-    ring.close()
-    (line,) = file.read_text().splitlines()
-    assert json.loads(line)["message"] == f"look at {REDACTED}"
 
 
 def test_a_line_that_cannot_be_made_fails_nobody(

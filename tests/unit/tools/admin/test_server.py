@@ -112,6 +112,20 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
 
 
 @pytest.mark.row("Z11")
+@pytest.mark.parametrize(
+    "address", ["https://{}@h/x", "postgresql://u:pa/{}@h/x", "https://h/x?sig={}&n=5", "https://h/x#access_token={}"]
+)
+def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(tmp_path: Path, address: str) -> None:
+    secret = address.format("hunter22")
+    shown = plain_settings(
+        Settings(home=tmp_path, control=ControlSettings(url=secret), download_providers={"label": secret})
+    )
+    assert "hunter22" not in json.dumps(shown)
+    assert "h/x" in shown["control"]["url"]
+    assert shown["control"]["url"] == shown["download_providers"]["label"]
+
+
+@pytest.mark.row("Z11")
 def test_a_secret_that_is_not_set_is_shown_as_such() -> None:
     assert plain_settings(load_settings({"PINAKES_HOME": "/x"}))["embedding"]["api_key"] == ""
 
