@@ -78,6 +78,9 @@ class WordEmbedder:
         """Return why the embedder cannot be used now."""
         return self.problem
 
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row a text."""
         self._require_well()

@@ -102,10 +102,13 @@ class App:
         return _shelf_type(place.shelf).create(place.folder, spec, model=model)
 
     def close(self) -> None:
-        """Let go of every catalogue."""
+        """Let go of every catalogue, and of the connections of an embedder and a reranker that were used."""
         for catalogue in self._open.values():
             catalogue.shelf.close()
         self._open.clear()
+        for part in ("embedder", "reranker"):
+            if (used := self.__dict__.get(part)) is not None:
+                used.close()
 
     def build_gate(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.row("T6"), pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.row("T6"), pytest.mark.timeout(90), pytest.mark.alone]
 
 LONGEST_S = 30.0
 EVERY_S = 3.0

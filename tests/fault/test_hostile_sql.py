@@ -21,7 +21,7 @@ from pinakes.tools.admin.sql import SqlParams, SqlTool
 from pinakes.tools.admin.sql_children import SqlChildren
 from pinakes.tools.admin.sql_guard import MOST_ROWS, Question, Reply, Verdict
 
-pytestmark = pytest.mark.row("Z10")
+pytestmark = [pytest.mark.row("Z10"), pytest.mark.alone]
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "sql.json").read_text(encoding="utf-8"))
 OURS = [

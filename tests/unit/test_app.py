@@ -1,6 +1,8 @@
 """The app: one damaged catalogue does not keep the others from being served."""
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 
+REQUESTS_THREAD = "embedder requests"
 SPEC = """
 name = "films"
 title = "Films"
@@ -61,3 +64,15 @@ def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None
         add_sample(app, "handbook", progress=lambda _report: None)
     assert list((tmp_path / "home").rglob("*.json")) == []
     app.close()
+
+
+def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) -> None:
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
+    app.query_embedder.embed_query("robots")
+    names = {thread.name for thread in threading.enumerate()}
+    assert REQUESTS_THREAD in names
+    app.close()
+    for thread in threading.enumerate():
+        if thread.name == REQUESTS_THREAD:
+            thread.join(5)
+    assert REQUESTS_THREAD not in {thread.name for thread in threading.enumerate()}

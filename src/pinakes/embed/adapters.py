@@ -55,6 +55,9 @@ class RefusedEmbedder:
         """Return why it is not asked."""
         return self._problem
 
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
     def embed_query(self, _text: str) -> Vector:
         """Refuse."""
         self._refuse()
@@ -80,6 +83,9 @@ class LocalEmbedder:
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
         return "; ".join(check_model(self._folder)) or None
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query."""

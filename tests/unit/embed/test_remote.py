@@ -15,6 +15,8 @@ from pinakes.embed.remote import RemoteEmbedder
 from pinakes.errors import UnavailableError
 from pinakes.settings import EmbeddingSettings
 
+pytestmark = pytest.mark.alone
+
 TIMEOUT_S = 0.3
 MARGIN_S = 0.1
 PATIENT_TIMEOUT_S = 10.0

@@ -218,6 +218,7 @@ def test_two_folders_can_be_in_one_catalogue_and_share_an_artist(
     assert names == {"Ann", "One", "Cid", "Three"}
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 def test_a_search_is_quick(audio: Any, home: Any, fill: Callable[..., None]) -> None:
     fill(audio, FILES)
