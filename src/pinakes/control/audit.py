@@ -18,7 +18,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pinakes.control.audit_chain import (
@@ -31,6 +31,7 @@ from pinakes.control.audit_chain import (
     hash_of,
     parse_head,
 )
+from pinakes.control.bulk import insert_rows
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import from_microseconds, to_microseconds, utc_now
 from pinakes.control.tables import audit, audit_anchor, audit_head
@@ -52,6 +53,7 @@ CHECKED_AT_ONCE = 1000
 PRUNED_AT_ONCE = 5_000
 MOST_PARAMETERS = 65_536
 """How many characters of parameters a row holds."""
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 COLUMNS = tuple(audit.c[name] for name in (*HASHED_COLUMNS, "hash"))
 
 
@@ -305,9 +307,9 @@ def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -
     for entry in entries:
         values = _values(last.number + 1, entry)
         last = Head(last.number + 1, hash_of(last.hash, values))
-        rows.append(dict(zip(HASHED_COLUMNS, values, strict=True)) | {"hash": last.hash})
+        rows.append((*values, last.hash))
     try:
-        connection.execute(insert(audit), rows)
+        insert_rows(connection, COLUMNS, rows)
     except IntegrityError as error:
         raise StorageError("the audit has rows past its end, which Pinakes did not write: check it") from error
     connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
@@ -373,7 +375,7 @@ def _text(text: str) -> str:
 def _json(parameters: Any) -> str:
     """Return parameters as JSON; what is not JSON as text, what is too long as its beginning."""
     try:
-        text = json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), default=str)
+        text = _ENCODER.encode(dict(parameters))
     except (TypeError, ValueError, RecursionError) as error:
         return json.dumps({"unreadable": type(error).__name__})
     if len(text) <= MOST_PARAMETERS:

@@ -33,6 +33,7 @@ HASHED_COLUMNS = (
 )
 """Every column but the hash itself, in the order in which they are hashed."""
 OPERATION, TARGET = HASHED_COLUMNS.index("operation"), HASHED_COLUMNS.index("target")
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 PRUNING = "audit/prune"
 """The operation of the row that says up to which row the audit was pruned; its target is that row's head."""
 
@@ -65,7 +66,7 @@ class AuditReport:
 
 def hash_of(previous: str, values: Sequence[Any]) -> str:
     """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with that hash."""
-    canonical = json.dumps(list(values), ensure_ascii=True, separators=(",", ":"), default=repr)
+    canonical = _CANONICAL.encode(list(values))
     return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
 
 

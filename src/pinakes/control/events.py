@@ -15,8 +15,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
+from pinakes.control.bulk import insert_rows
 from pinakes.control.database import ControlDatabase
 from pinakes.control.event_tables import events
 from pinakes.control.moments import to_microseconds, utc_now
@@ -34,6 +35,7 @@ COUNTED_EVERY = 10_000
 """After how many written events it is looked whether there are too many."""
 LONGEST_SUBJECT = 200
 LONGEST_NAME = 100
+COLUMNS = tuple(column for column in events.c if column is not events.c.number)
 QUERY = "query"
 CATALOGUE = "catalogue"
 NOT_SEARCHES = ("debug.", "analytics.", "users.")
@@ -198,7 +200,7 @@ class EventLog:
     def _append(self, group: Sequence[Event]) -> None:
         """Write events, in one transaction; now and then, see that there are not too many."""
         with self._database.begin() as connection:
-            connection.execute(insert(events), [_row(event) for event in group])
+            insert_rows(connection, COLUMNS, [_row(event) for event in group])
         self._written += len(group)
         if self._written >= COUNTED_EVERY:
             self._written = 0
@@ -285,19 +287,20 @@ def normalise_query(query: str) -> str:
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
 
 
-def _row(event: Event) -> dict[str, Any]:
-    return {
-        "at": to_microseconds(event.at),
-        "kind": str(event.kind),
-        "user_name": _text(event.user, LONGEST_NAME),
-        "catalogue": _text(event.catalogue, LONGEST_NAME),
-        "tool": _text(event.tool, LONGEST_NAME),
-        "subject": _text(event.subject, LONGEST_SUBJECT),
-        "results": event.results,
-        "seconds": round(max(event.seconds, 0)),
-        "bytes": max(event.bytes, 0),
-        "duration_us": round(max(event.duration_ms, 0) * 1000),
-    }
+def _row(event: Event) -> tuple[Any, ...]:
+    """Return the values of a row, in the order of `COLUMNS`."""
+    return (
+        to_microseconds(event.at),
+        str(event.kind),
+        _text(event.user, LONGEST_NAME),
+        _text(event.catalogue, LONGEST_NAME),
+        _text(event.tool, LONGEST_NAME),
+        _text(event.subject, LONGEST_SUBJECT),
+        event.results,
+        round(max(event.seconds, 0)),
+        max(event.bytes, 0),
+        round(max(event.duration_ms, 0) * 1000),
+    )
 
 
 def _text(text: str, longest: int) -> str:

@@ -196,6 +196,10 @@ class MemoryShelf:
             vectors = {key: self._embeddings[digest] for key, digest in self._digests.items()}
             return MemoryView(self.spec, self._records, vectors, model=self.model, change_no=len(self._changes))
 
+    def find_reader(self) -> MemoryView:
+        """Return a view of the records as they are now: there is nothing to wait for."""
+        return self.reader()
+
     def writer(self) -> "MemoryShelf":
         """Return the way to change records: the shelf itself."""
         return self

@@ -212,6 +212,9 @@ class Shelf(Protocol):
     def reader(self) -> ShelfReader:
         """Return a view that is fresh at this moment."""
 
+    def find_reader(self) -> ShelfReader | None:
+        """Return what `reader` would, where that is here and known to be fresh at once; never wait for anything."""
+
     def writer(self) -> ShelfWriter:
         """Return the way to change records."""
 

@@ -59,6 +59,13 @@ class Toolbox:
         readers = [(catalogue.name, catalogue.shelf.reader()) for catalogue in self.catalogues]
         return tuple((name, reader.change_no, reader.stale) for name, reader in readers)
 
+    def find_versions(self) -> Versions | None:
+        """Return the same, where that is known at once, and also whose records matter at these versions."""
+        readers = [(catalogue.name, catalogue.shelf.find_reader()) for catalogue in self.catalogues]
+        found = tuple((name, reader.change_no, reader.stale) for name, reader in readers if reader is not None)
+        is_known = len(found) == len(readers) and self._looked_at is not None and self._looked_at[0] == found
+        return found if is_known else None
+
     def audiences_that_matter(self, sight: Sight, versions: Versions) -> frozenset[str] | None:
         """Return a caller's audiences; None where every record at these versions is for everybody."""
         looked_at = self._looked_at

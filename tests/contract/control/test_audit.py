@@ -15,6 +15,7 @@ import pytest
 from pinakes.control import audit as audit_module
 from pinakes.control.audit import AuditLog
 from pinakes.control.audit_chain import HASHED_COLUMNS, hash_of
+from pinakes.control.bulk import ROWS_A_STATEMENT
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
@@ -558,3 +559,11 @@ def test_pruning_while_others_write_leaves_one_chain(
     assert report.first_problem is None
     notes = sum(row.operation == "audit/prune" for row in log.tail(limit=1000))
     assert (report.pruned, report.rows) == (pruned, 90 + notes - pruned)
+
+
+def test_a_group_of_more_rows_than_a_statement_takes_is_written_whole(log: AuditLog) -> None:
+    for number in range(ROWS_A_STATEMENT * 2 + 7):
+        log.write(replace(ENTRY, call_id=f"call-{number}"), durable=False)
+    report = log.verify()
+    assert (report.rows, report.first_problem) == (ROWS_A_STATEMENT * 2 + 7, None)
+    assert [row.call_id for row in log.tail(limit=1000)] == [f"call-{number}" for number in range(report.rows)]

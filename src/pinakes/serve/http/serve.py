@@ -15,6 +15,7 @@ from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
 from pinakes.serve.async_gate import AsyncGate
+from pinakes.serve.brake import Brake
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
@@ -25,7 +26,7 @@ from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.run import listen, run
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
-from pinakes.serve.mcp_server import build_server
+from pinakes.serve.mcp_server import Handlers
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
 
@@ -59,13 +60,16 @@ def serve_http(
     """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address."""
     server = settings.server
     require_may_listen(server)
+    brake = Brake()
     listener = listen(server.host, server.port)
     service = Service(
         settings=settings,
-        gate=AsyncGate(gate.result, workers, is_loaded=gate.done),
+        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, brake=brake),
         loaded_gate=gate.result,
         control=control,
-        authenticator=Authenticator(control.directory if control else None, base_url=partial(base_url, settings)),
+        authenticator=Authenticator(
+            control.directory if control else None, base_url=partial(base_url, settings), brake=brake
+        ),
         workers=workers,
         streams=streams,
         metrics=metrics,
@@ -103,7 +107,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
     if not service.settings.mcp.enabled:
         return build_rest_app(hosts, routes, tasks)
     return build_app(
-        build_server(gate.result, caller_of, service.workers),
+        Handlers(service.gate, caller_of).build_server(),
         hosts=hosts,
         authenticator=service.authenticator,
         streams=service.streams,

@@ -53,6 +53,9 @@ class Store:
         self._local = threading.local()
         self._open: list[apsw.Connection] = []
         self._guard = threading.Lock()
+        self._watch: apsw.Connection | None = None
+        """What `find_change_no` reads through, which waits for nobody."""
+        self._watch_guard = threading.Lock()
 
     def create(self, model: ModelId | None) -> bool:
         """Create the tables, if they are not there; remember the embedding model, and tell if it was another."""
@@ -78,12 +81,25 @@ class Store:
             for db in self._open:
                 db.close()
             self._open.clear()
+            self._watch = None
         self._local = threading.local()
 
     def change_no(self) -> int:
         """Return the number of the last change."""
-        rows = self._db().execute("SELECT max(change_no) FROM changes").get
-        return int(rows or 0)
+        return _last_change(self._db())
+
+    def find_change_no(self) -> int | None:
+        """Return the number of the last change; None where that is not to be known without waiting."""
+        if not self._watch_guard.acquire(blocking=False):
+            return None
+        try:
+            if self._watch is None:
+                self._watch = self._connect(busy_timeout_ms=0)
+            return _last_change(self._watch)
+        except (apsw.Error, StorageError):
+            return None
+        finally:
+            self._watch_guard.release()
 
     def model(self) -> ModelId | None:
         """Return the model the vectors were made with, or None."""
@@ -294,10 +310,10 @@ class Store:
             self._local.db = db
         return db
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
         try:
             db = apsw.Connection(str(self.path))
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.set_busy_timeout(busy_timeout_ms)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")
             version = db.pragma("user_version")
@@ -343,6 +359,10 @@ def _logged(row: tuple[Any, ...]) -> LoggedChange:
         author=Author(principal=principal, call_id=call_id),
         at=datetime.fromisoformat(at).replace(tzinfo=UTC),
     )
+
+
+def _last_change(db: apsw.Connection) -> int:
+    return int(db.execute("SELECT max(change_no) FROM changes").get or 0)
 
 
 def _digest_of(put: Put) -> bytes | None:
