@@ -68,11 +68,9 @@ def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None
 
 def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
+    before = set(threading.enumerate())
     app.query_embedder.embed_query("robots")
-    names = {thread.name for thread in threading.enumerate()}
-    assert REQUESTS_THREAD in names
+    (asking,) = (one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD)
     app.close()
-    for thread in threading.enumerate():
-        if thread.name == REQUESTS_THREAD:
-            thread.join(5)
-    assert REQUESTS_THREAD not in {thread.name for thread in threading.enumerate()}
+    asking.join(5)
+    assert not asking.is_alive()
