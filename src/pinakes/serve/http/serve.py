@@ -124,6 +124,9 @@ async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
     except ExpectedError as error:
         logger.error("the catalogues could not be loaded: %s", error.message)
         phase.load_problem = error.message
+    except Exception:
+        logger.exception("the catalogues could not be loaded")
+        phase.load_problem = "internal error; the server's log has the details"
     else:
         phase.is_loaded = True
 
@@ -138,6 +141,10 @@ async def _watch_rights(control: Control, streams: Streams) -> None:
         return {identity for identity, holds in zip(open_now, still, strict=True) if not holds}
 
     while True:
-        ended = await anyio.to_thread.run_sync(over)
-        streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
+        try:
+            ended = await anyio.to_thread.run_sync(over)
+        except Exception:  # whose rights are looked at anew with each message
+            logger.exception("it could not be looked whether rights have changed")
+        else:
+            streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
         await anyio.sleep(LOOK_AGAIN_S)
