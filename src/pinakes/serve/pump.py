@@ -32,7 +32,7 @@ Send = Callable[[str], Awaitable[None]]
 
 async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]) -> None:
     """Serve until there are no more messages. `caller` says anew for each message whom it is from."""
-    unanswered = _Unanswered()
+    unanswered = Unanswered()
     outgoing = _Outgoing(send, unanswered)
     incoming = _Incoming(receive, caller, unanswered, refuse=outgoing.send_text)
     with outgoing.scope:
@@ -58,7 +58,7 @@ class _Incoming(_Stream):
     """The messages of the other side, strictly read, each with whom it is from."""
 
     def __init__(
-        self, receive: Receive, caller: Callable[[], Awaitable[Caller]], unanswered: "_Unanswered", *, refuse: Send
+        self, receive: Receive, caller: Callable[[], Awaitable[Caller]], unanswered: "Unanswered", *, refuse: Send
     ) -> None:
         self._receive = receive
         self._caller = caller
@@ -93,7 +93,7 @@ class _Incoming(_Stream):
 class _Outgoing(_Stream):
     """Carries answers to the other side, one after the other. When one cannot be carried, serving ends."""
 
-    def __init__(self, send: Send, unanswered: "_Unanswered") -> None:
+    def __init__(self, send: Send, unanswered: "Unanswered") -> None:
         self.scope = anyio.CancelScope()
         self.failure: OSError | None = None
         self._send = send
@@ -130,7 +130,7 @@ def _encoded(message: types.JSONRPCMessage) -> str:
     return message.model_dump_json(by_alias=True, exclude_unset=True)
 
 
-class _Unanswered:
+class Unanswered:
     """The requests of a connection that wait for their answers."""
 
     def __init__(self) -> None:
