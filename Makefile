@@ -13,7 +13,8 @@ serve: $(STAMP)  ## set up, install the sample library and the model, show it at
 	$(BIN)/pinakes serve --http
 
 test: $(STAMP)  ## set up and run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
+	$(BIN)/python -m pytest -m alone
 
 conformance: $(STAMP)  ## the protocol's official suite and Inspector against our server (gets two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance

@@ -32,10 +32,12 @@ STOP_S = 60
 SETTLED_SHARE = 0.002
 QUERY_WORDS = 5
 GROUPS = {"user": 50, "neighbour": 10, "greedy": 3}
-"""How many users there are of each kind, beside one whom nothing limits."""
+"""How many users there are of each kind, beside those whom nothing limits."""
 ENDLESS = 1_000_000
+UNLIMITED = {"fast": [Action.ACCESS_CATALOG], "debugger": [Action.ACCESS_CATALOG, Action.SERVER_ADMIN]}
+"""What those may do whom nothing limits."""
 TOKEN_LASTS = timedelta(days=1)
-USERS = ("fast", *(f"{kind}-{number}" for kind, count in GROUPS.items() for number in range(count)))
+USERS = (*UNLIMITED, *(f"{kind}-{number}" for kind, count in GROUPS.items() for number in range(count)))
 
 
 class Process:
@@ -202,17 +204,19 @@ async def prepare_library(work: Path, source: Path | None, calls: Iterable[Mappi
 
 
 def _prepare_tokens(home: Path) -> dict[str, str]:
-    """Return a new token of each user: `fast` has no limits to speak of, the others the usual ones."""
+    """Return a new token of each user: a few have no limits to speak of, the others the usual ones."""
     control = Control.open(load_settings({"PINAKES_HOME": str(home)}))
     known = {user.name for user in control.accounts.list_users(limit=1000)[0]}
-    if not known:
-        control.accounts.create_first_admin()
-        quotas = Quotas(read=ENDLESS, write=ENDLESS, sql=ENDLESS)
-        control.accounts.create_role(LOCAL_USER, "fast", [Action.ACCESS_CATALOG], quotas)
+    control.accounts.create_first_admin()
+    roles = {role.name for role in control.accounts.list_roles()}
+    for name, actions in UNLIMITED.items():
+        if name not in roles:
+            quotas = Quotas(read=ENDLESS, write=ENDLESS, sql=ENDLESS)
+            control.accounts.create_role(LOCAL_USER, name, actions, quotas)
     for name in USERS:
         if name not in known:
-            roles = ["fast"] if name == "fast" else ["user"]
-            control.accounts.create_user(LOCAL_USER, name, password=None, roles=roles)
+            role = name if name in UNLIMITED else "user"
+            control.accounts.create_user(LOCAL_USER, name, password=None, roles=[role])
         for old in control.credentials.list_of(name):
             control.credentials.revoke(LOCAL_USER, old.id)
     tokens = {

@@ -1,7 +1,7 @@
 """The server under load. `benchmarks/README.md` says what is controlled for.
 
 1 speed of each transport beside a bare SDK server · 2 thousands of streams · 3 fifty busy users · 4 rate limits ·
-5 shutdown · 6 clients that do not read. Each part starts a server of its own.
+5 shutdown · 6 clients that do not read · 7 hostile SQL beside searches. Each part starts a server of its own.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import uvloop
 from load_report import Part
 from load_server import Library, Machine, Process, draw_arguments, prepare_library, start_bare, start_ours
 from server_speed import measure_speed
+from server_sql import measure_sql
 from server_streams import measure_connections, measure_shutdown, measure_slow_readers
 from server_users import NEIGHBOURS, measure_limits, measure_users, users_of
 
@@ -86,6 +87,12 @@ async def slow_readers(bench: Bench) -> Part:
         return await measure_slow_readers(bench.library, ours, arguments, neighbours)
 
 
+async def hostile_sql(bench: Bench) -> Part:
+    arguments = bench.arguments(2000)
+    with bench.ours() as ours:
+        return await measure_sql(bench.library, ours, arguments)
+
+
 PARTS: Mapping[int, Callable[[Bench], Awaitable[Part]]] = {
     1: speed,
     2: connections,
@@ -93,6 +100,7 @@ PARTS: Mapping[int, Callable[[Bench], Awaitable[Part]]] = {
     4: limits,
     5: shutdown,
     6: slow_readers,
+    7: hostile_sql,
 }
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from load_client import TRANSPORTS, Caller, Target, WebSocketCaller
@@ -21,6 +22,9 @@ FLOOD_CALLS = 2000
 FLOODS = 3
 MIXED = ("http 2026-07-28", "http 2025-11-25", "sse", "websocket", "rest")
 NEIGHBOURS = 10
+ALONE_S, BESIDE_S = 10, 30
+"""How long others are measured alone, and while the floods come one after the other; no question is asked twice."""
+ALONE_CALLS = NEIGHBOURS * ALONE_S
 
 
 def users_of(library: Library, names: Sequence[str]) -> list[User]:
@@ -72,9 +76,10 @@ async def measure_users(
 async def measure_limits(library: Library, server: Process, arguments: Sequence[Mapping[str, Any]]) -> Part:
     """Flood the server as one user after another, and measure others meanwhile."""
     neighbours = users_of(library, [f"neighbour-{number}" for number in range(NEIGHBOURS)])
-    plan = Plan(port=server.port, users=neighbours, rate=RATE, seconds=10, tool="search_anime", arguments=arguments)
+    first, rest = arguments[:ALONE_CALLS], arguments[ALONE_CALLS:]
+    plan = Plan(port=server.port, users=neighbours, rate=RATE, seconds=ALONE_S, tool="search_anime", arguments=first)
     alone = percentiles((await run_elsewhere(plan)).all_ms)
-    beside_task = asyncio.create_task(run_elsewhere(plan))
+    beside_task = asyncio.create_task(run_elsewhere(replace(plan, seconds=BESIDE_S, arguments=rest)))
     await asyncio.sleep(1)
     rows, checks = [], []
     for number in range(FLOODS):

@@ -4,15 +4,18 @@ Test modules do not import each other; everything shared is a fixture, or a clas
 """
 
 import hashlib
+import io
 import json
 import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+import wave
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +28,8 @@ import filelock
 import httpx
 import numpy as np
 import pytest
+from mutagen import id3
+from mutagen.wave import WAVE
 
 from pinakes.app import App
 from pinakes.build import SAMPLES, add_sample
@@ -45,7 +50,8 @@ from pinakes.shelf.port import Embedding, Put
 REPO = Path(__file__).resolve().parent.parent
 MODEL_CACHE = REPO / ".cache" / "models"
 SHARED_DATA = REPO.parent / "shared" / "data"
-PINAKES = str(Path(sys.executable).with_name("pinakes"))
+PINAKES = (sys.executable, "-m", "pinakes")
+"""The command of this tree, whichever is installed."""
 WORD = re.compile(r"\w+")
 WORD_MODEL = ModelId(name="word-hash", dimension=64)
 
@@ -71,6 +77,9 @@ class WordEmbedder:
     def check(self) -> str | None:
         """Return why the embedder cannot be used now."""
         return self.problem
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Return one row a text."""
@@ -193,6 +202,91 @@ class _Listener(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Stay silent: clients that are killed mid-request are what some tests are about."""
+
+
+class FileServer(LoopbackServer):
+    """Serves files as a good server does, ranges and all; `replies` has what it does instead, request by request."""
+
+    BLOCK_BYTES = 16 << 10
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.replies: dict[str, list[Callable[[Any], None]]] = {}
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.sent_bytes = 0
+        self.on_block: Callable[[int], None] = lambda _sent: None
+        super().__init__()
+
+    def asked(self, path: str) -> list[dict[str, str]]:
+        """Return the headers of the requests for a path."""
+        return [headers for asked, headers in self.requests if asked == path]
+
+    def use_tls(self, certificates: ssl.SSLContext) -> None:
+        """Speak TLS from now on."""
+        assert self._server is not None
+        self._server.socket = certificates.wrap_socket(self._server.socket, server_side=True)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            released = owner._released
+
+            def do_GET(self) -> None:
+                owner.requests.append((self.path, {key.lower(): value for key, value in self.headers.items()}))
+                replies = owner.replies.get(self.path)
+                try:
+                    if replies:
+                        replies.pop(0)(self)
+                    else:
+                        self.serve()
+                except OSError:
+                    self.close_connection = True  # the client did not wait
+
+            def serve(self, body: bytes | None = None) -> None:
+                """Answer with the file, or the part of it that is asked for."""
+                body = owner.files.get(self.path) if body is None else body
+                if body is None:
+                    self.send(404, b"no such file")
+                    return
+                etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+                asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+                is_same = self.headers.get("If-Range", etag) == etag
+                if asked is None or not is_same:
+                    self.send(200, body, {"ETag": etag})
+                elif int(asked[1]) >= len(body):
+                    self.send(416, b"", {"Content-Range": f"bytes */{len(body)}"})
+                else:
+                    first = int(asked[1])
+                    place = f"bytes {first}-{len(body) - 1}/{len(body)}"
+                    self.send(206, body[first:], {"ETag": etag, "Content-Range": place})
+
+            def send(
+                self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, length: int | None = None
+            ) -> None:
+                """Answer, with any length, true or not."""
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body) if length is None else length))
+                for name, value in (headers or {}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.send_blocks(body)
+                if length is not None and length != len(body):
+                    self.close_connection = True
+
+            def send_blocks(self, body: bytes) -> None:
+                for at in range(0, len(body), owner.BLOCK_BYTES):
+                    block = body[at : at + owner.BLOCK_BYTES]
+                    self.wfile.write(block)
+                    owner.sent_bytes += len(block)
+                    owner.on_block(owner.sent_bytes)
+
+            def log_message(self, *_arguments: object) -> None:
+                """Stay silent."""
+
+        return Handler
 
 
 class EmbeddingServer(LoopbackServer):
@@ -361,7 +455,7 @@ class ServerProcess:
         self.environment = {**os.environ, "PINAKES_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
         self.log: list[str] = []
         self._heard = threading.Event()
-        command = [PINAKES, "serve", "--http", "--port", "0", *arguments]
+        command = [*PINAKES, "serve", "--http", "--port", "0", *arguments]
         self.process = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -385,7 +479,7 @@ class ServerProcess:
     def run(self, *arguments: str) -> str:
         """Run a `pinakes` command on the same library, and return what it wrote to standard output."""
         done = subprocess.run(
-            [PINAKES, *arguments], env=self.environment, capture_output=True, text=True, timeout=60, check=False
+            [*PINAKES, *arguments], env=self.environment, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -424,6 +518,28 @@ class ServerProcess:
             return httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200
         except httpx.TransportError:
             return False
+
+
+@pytest.fixture(scope="session")
+def tagged_wav() -> Callable[..., bytes]:
+    """Make a second of silence, with tags."""
+
+    def make(*, title: str, album: str, artist: str) -> bytes:
+        sound = io.BytesIO()
+        with wave.open(sound, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(8_000)
+            file.writeframes(bytes(16_000))
+        tagged = WAVE(sound)
+        tagged.add_tags()
+        for frame, text in ((id3.TIT2, title), (id3.TALB, album), (id3.TPE1, artist)):
+            tagged.tags.add(frame(text=text))
+        sound.seek(0)
+        tagged.save(sound)
+        return sound.getvalue()
+
+    return make
 
 
 def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> None:
@@ -564,6 +680,14 @@ def new_embedder() -> Callable[[ModelId], WordEmbedder]:
 def embedding_server() -> Iterator[EmbeddingServer]:
     """A real embeddings endpoint on loopback."""
     server = EmbeddingServer()
+    yield server
+    server.die()
+
+
+@pytest.fixture
+def file_server() -> Iterator[FileServer]:
+    """A real server of files on loopback."""
+    server = FileServer()
     yield server
     server.die()
 

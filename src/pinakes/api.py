@@ -7,20 +7,28 @@ from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Target
 from pinakes.model.hits import FacetCount, Hit, SearchPage
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.model.record import Record, RecordId, Tag
+from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
-from pinakes.search.searcher import embed_query
+from pinakes.recommend.vocabulary import wish_vocabulary
+from pinakes.search.searcher import Searcher, embed_query
+from pinakes.shelf.port import ShelfReader
+from pinakes.sources.audio_rows import AudioRows, extract_picture
+from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import FolderRows
-from pinakes.sources.port import RowSource, SourceRow
+from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.port import Readings, RecallingSource, RowSource, SourceRow
+from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import open_unpacked
 from pinakes.text.analyser import query_tokens
 from pinakes.text.chunks import Passage, first_heading, split_passages
 from pinakes.text.likeness import like_words
-from pinakes.text.normalise import clean
+from pinakes.text.normalise import clean, fold_name
 from pinakes.text.query import TextQuery, analyse_query
+from pinakes.text.wishes import Wishes, understand
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 
@@ -30,22 +38,31 @@ __all__ = [
     "Action",
     "AllOf",
     "AnyOf",
+    "AudioRows",
     "Condition",
     "Cost",
+    "CsvRows",
     "ExpectedError",
     "FacetCount",
     "FolderRows",
     "Hit",
     "IngestCounts",
     "InputError",
+    "JsonRows",
+    "Key",
     "Ledger",
     "ListRows",
+    "MediaFile",
+    "MediaKind",
+    "MediaSpec",
     "NoneOf",
     "NotFoundError",
     "OpenCatalogue",
     "Passage",
     "Principal",
     "Range",
+    "Readings",
+    "RecallingSource",
     "Recommendation",
     "Recommendations",
     "Record",
@@ -58,7 +75,10 @@ __all__ = [
     "RowSource",
     "Scope",
     "SearchPage",
+    "Searcher",
+    "ShelfReader",
     "SourceRow",
+    "SqliteRows",
     "Tag",
     "Target",
     "TextQuery",
@@ -66,10 +86,14 @@ __all__ = [
     "ToolParams",
     "ToolResult",
     "ToolSpec",
+    "Wishes",
     "analyse_query",
     "clean",
     "embed_query",
+    "extract_picture",
+    "find_file",
     "first_heading",
+    "fold_name",
     "ingest_batch",
     "ingest_from_provider",
     "like_words",
@@ -77,4 +101,6 @@ __all__ = [
     "query_tokens",
     "resolve_title",
     "split_passages",
+    "understand",
+    "wish_vocabulary",
 ]

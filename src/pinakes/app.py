@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
@@ -29,9 +30,10 @@ from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits import edit_resources, edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.record_resources import generic_resources
-from pinakes.tools.toolbox import SightedToolboxes, Toolbox
+from pinakes.tools.toolbox import NO_HOUSE, HouseTools, SightedToolboxes, Toolbox
 
 logger = logging.getLogger(__name__)
 
@@ -100,10 +102,13 @@ class App:
         return _shelf_type(place.shelf).create(place.folder, spec, model=model)
 
     def close(self) -> None:
-        """Let go of every catalogue."""
+        """Let go of every catalogue, and of the connections of an embedder and a reranker that were used."""
         for catalogue in self._open.values():
             catalogue.shelf.close()
         self._open.clear()
+        for part in ("embedder", "reranker"):
+            if (used := self.__dict__.get(part)) is not None:
+                used.close()
 
     def build_gate(
         self,
@@ -112,15 +117,17 @@ class App:
         tools: ToolChoice = ToolChoice.AUTO,
         limiter: Limiter | None = None,
         observers: Sequence[Observer] = (),
+        house: HouseTools = NO_HOUSE,
     ) -> Gate:
         """Return the gate over these catalogues, or over every installed one.
 
-        A limiter bounds the calls; observers are told of each.
+        A limiter bounds the calls; observers are told of each. The house's tools run the server itself: they are in
+        everybody's toolbox, whatever catalogues they see.
         """
         wanted = self._openable([self.library.get_installed(name) for name in names] or self.library.list_installed())
         by_name = {one.name: one for one in wanted}
         toolboxes = SightedToolboxes(
-            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools)
+            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools, house)
         )
         toolboxes.of(SEES_ALL)  # the one that nearly everybody uses, before the first call
         size = self.settings.server.cache_size
@@ -132,22 +139,31 @@ class App:
             failures=self._count_failures,
         )
 
-    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice) -> Toolbox:
-        """Return the tools and resources over these catalogues."""
+    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice, house: HouseTools = NO_HOUSE) -> Toolbox:
+        """Return the tools and resources over these catalogues, and the house's."""
         opened = [self.open_catalogue(one.name) for one in wanted]
         if not opened:
-            return Toolbox([])
-        parts = self._tool_parts(wanted)
+            return Toolbox(house.tools, house.resources)
+        parts = self._parts(wanted, "tools")
         own = [tool for part, some in parts for tool in part.tools(some)]
         resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
         has_more = len(opened) > 1 or not own
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and has_more)
         shown = [] if choice is ToolChoice.GENERIC else own
+        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, self.query_embedder)]
+        if len(opened) > 1:
+            tools = [replace(tool, is_brief=True) for tool in tools]
+        media = [one for part, some in self._parts(wanted, "media") for one in part.media(some)]
         return Toolbox(
-            [*shown, *generic_tools(opened)] if with_generic else shown,
-            [*resources, *generic_resources(opened)],
-            opened,
+            [*tools, *house.tools],
+            [*resources, *generic_resources(opened), *edit_resources(opened), *house.resources],
+            catalogues=opened,
+            media=media,
         )
+
+    def list_open(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are open."""
+        return list(self._open.values())
 
     def problems(self) -> dict[str, str]:
         """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened."""
@@ -166,7 +182,7 @@ class App:
         wanted = [one for one in asked if self.find_problem(one.name) is None]
         return {
             some[0].spec.name: [catalogue.name for catalogue in some]
-            for part, some in self._tool_parts(wanted)
+            for part, some in self._parts(wanted, "tools")
             if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
         }
 
@@ -191,13 +207,13 @@ class App:
             return error.message
         return None
 
-    def _tool_parts(self, wanted: Sequence[Installed]) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
-        """Return the built-in tools modules that these catalogues call for, each with its catalogues."""
+    def _parts(self, wanted: Sequence[Installed], name: str) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
+        """Return the modules of this name of the built-in catalogues that are wanted, each with its catalogues."""
         by_spec: dict[str, list[OpenCatalogue]] = {}
         for one in wanted:
             if one.own_declaration is None:
                 by_spec.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
-        found = [(find_catalogue_part(spec_name, "tools"), some) for spec_name, some in by_spec.items()]
+        found = [(find_catalogue_part(spec_name, name), some) for spec_name, some in by_spec.items()]
         return [(part, some) for part, some in found if part is not None]
 
     def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
@@ -209,6 +225,7 @@ class App:
             recommender=Recommender(shelf=shelf, embedder=self.query_embedder, this_year=_this_year),
             calibration=self._calibration(installed, shelf),
             folder=installed.folder,
+            list_sources=lambda: self.library.get_installed(installed.name).sources,
         )
 
     def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:

@@ -14,6 +14,7 @@ from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
 from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
+from pinakes.ingest.edits import embed_missing
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.paths import flattened
@@ -48,6 +49,7 @@ SAMPLES = (
     Sample(name="anime", spec_name="anime", path="sample.jsonl"),
     Sample(name="papers", spec_name="papers", path="sample.jsonl"),
     Sample(name="judoka", spec_name="judoka", path="sample"),
+    Sample(name="music", spec_name="music", path="sample/library.jsonl"),
     Sample(name="handbook", spec_name="documents", path="sample/handbook"),
     Sample(name="dnd", spec_name="documents", path="sample/dnd"),
     Sample(name="personal", spec_name="documents", path="sample/personal"),
@@ -100,6 +102,8 @@ def add_catalogue(
 ) -> IngestReport:
     """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
     loaded = recipe.loaded
+    embedder = app.embedder if embed and loaded.spec.embed else None
+    model = embedder.model if embedder else None  # before anything is made: it may be missing
     place = app.library.reserve(
         name,
         recipe.spec_name,
@@ -107,14 +111,15 @@ def add_catalogue(
         usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
     )
-    embedder = app.embedder if embed and loaded.spec.embed else None
-    shelf = app.create_shelf(place, loaded.spec, model=embedder.model if embedder else None)
+    shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
         with shelf.exclusive(), _open_ledger(place.folder / LEDGER_FILE) as ledger:
             target = Target(
                 spec=loaded.spec, mapping=recipe.mapping, writer=shelf.writer(), ledger=ledger, embedder=embedder
             )
             report = ingest(source, target, progress=progress)
+            if loaded.spec.editable and embedder:
+                embed_missing(shelf, embedder)  # of edits that were made while the embedder was away
             if shelf.is_empty():
                 reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
                 raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")

@@ -2,8 +2,9 @@
 
     ExpectedError
     ├── InputError          the caller's arguments or file are wrong; the message says what would be right
-    │   └── SpecError       a catalogue.toml is wrong
-    │   └── TooLargeError   a message is larger than is taken
+    │   ├── SpecError       a catalogue.toml is wrong
+    │   ├── TooLargeError   a message is larger than is taken
+    │   └── InvalidUrlError an address that must not be fetched from
     ├── NotFoundError       a named catalogue, record, tool or model does not exist here
     │   ├── UnknownToolError        there is no such tool, or not for this caller
     │   └── UnknownResourceError    there is no such resource, or not for this caller
@@ -65,6 +66,12 @@ class TooLargeError(InputError):
 
     code = "too_large"
     http_status = 413
+
+
+class InvalidUrlError(InputError):
+    """An address is none, or leads to where nothing must be fetched from."""
+
+    code = "invalid_url"
 
 
 class UnknownToolError(NotFoundError):

@@ -20,6 +20,7 @@ SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true", "semantic_scholar_key":
 """The keys that stand outside any section, with an example of each."""
 FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 SHELF_KINDS = ("embedded", "lance")
+PROVIDERS = "downloads.providers"
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 LOG_FORMATS = ("text", "json")
 SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -160,6 +161,20 @@ class AuthSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadsSettings:
+    """Where albums come from and go; providers are in `[downloads.providers]`."""
+
+    folder: str = ""
+    """The music folder that finished albums land in; empty: `music` in the library."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts that may be asked although they are not public."""
+    allowed_networks: tuple[str, ...] = ()
+    """Networks that may be asked although they are not public, such as `10.0.0.0/8`."""
+    allowed_ports: tuple[str, ...] = ()
+    """Ports that may be asked beside 80 and 443."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that is configured."""
 
@@ -179,6 +194,10 @@ class Settings:
     """The section `[mcp.rate_limit]`."""
     auth: AuthSettings = AuthSettings()
     """The section `[auth]`."""
+    downloads: DownloadsSettings = DownloadsSettings()
+    """The section `[downloads]`."""
+    download_providers: Mapping[str, str] = field(default_factory=dict)
+    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
     shelves: Mapping[str, str] = field(default_factory=dict)
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
     semantic_scholar_key: str = ""
@@ -212,6 +231,7 @@ SectionT = TypeVar(
     McpSettings,
     RateLimitSettings,
     AuthSettings,
+    DownloadsSettings,
 )
 
 SECTIONS = {
@@ -222,6 +242,7 @@ SECTIONS = {
     "mcp": McpSettings,
     "mcp.rate_limit": RateLimitSettings,
     "auth": AuthSettings,
+    "downloads": DownloadsSettings,
 }
 """The sections of the file, each with its keys."""
 
@@ -268,6 +289,10 @@ ENVIRONMENT = {
     "PINAKES_AUTH_ALGORITHMS": ("auth", "algorithms"),
     "PINAKES_AUTH_USER_CLAIM": ("auth", "user_claim"),
     "PINAKES_AUTH_DEFAULT_ROLE": ("auth", "default_role"),
+    "PINAKES_MUSIC_FOLDER": ("downloads", "folder"),
+    "PINAKES_DOWNLOAD_HOSTS": ("downloads", "allowed_hosts"),
+    "PINAKES_DOWNLOAD_NETWORKS": ("downloads", "allowed_networks"),
+    "PINAKES_DOWNLOAD_PORTS": ("downloads", "allowed_ports"),
     "LOG_LEVEL": ("", "log_level"),
     "RAG_STRICT_OFFLINE": ("", "offline"),
     "SEMANTIC_SCHOLAR_API_KEY": ("", "semantic_scholar_key"),
@@ -296,6 +321,8 @@ def load_settings(
         mcp=_section(McpSettings(), "mcp", values),
         rate_limit=_rate_limit(_section(RateLimitSettings(), "mcp.rate_limit", values)),
         auth=_auth(_section(AuthSettings(), "auth", values)),
+        downloads=_section(DownloadsSettings(), "downloads", values),
+        download_providers=_providers(values.get(PROVIDERS, {})),
         shelves=_shelves(values.get("shelves", {})),
         semantic_scholar_key=str(values.get("", {}).get("semantic_scholar_key", "")),
         offline=_flag("offline", values.get("", {}).get("offline", False)),
@@ -319,7 +346,7 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
             form = f"{key} = {SINGLE_KEYS[key]}" if key in SINGLE_KEYS else f"[{key}]"
             raise InputError(f"{path}: '{key}' is written {form}")
     sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
-    for inner in [name for name in SECTIONS if "." in name]:  # a section within a section: [mcp.rate_limit]
+    for inner in [PROVIDERS, *(name for name in SECTIONS if "." in name)]:  # such as [mcp.rate_limit]
         outer, key = inner.split(".")
         if isinstance(sections.get(outer, {}).get(key), dict):
             sections[inner] = sections[outer].pop(key)
@@ -344,9 +371,9 @@ def _value(name: str, value: Any, wanted: type) -> Any:
         return _flag(name, value)
     if wanted is tuple:
         parts = value.split(",") if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
+        if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
             raise InputError(f"setting '{name}': {value!r} is not a list of texts")
-        return tuple(part.strip() for part in parts if part.strip())
+        return tuple(str(part).strip() for part in parts if str(part).strip())
     try:
         return wanted(value)
     except (TypeError, ValueError) as error:
@@ -387,6 +414,13 @@ def _auth(settings: AuthSettings) -> AuthSettings:
     if unknown:
         raise InputError(f"setting 'auth.algorithms': no '{unknown[0]}'; known: {', '.join(SIGNATURES)}")
     return settings
+
+
+def _providers(values: Mapping[str, Any]) -> dict[str, str]:
+    for name, manifest in values.items():
+        if not isinstance(manifest, str) or not manifest.startswith(("http://", "https://")):
+            raise InputError(f"setting '{PROVIDERS}.{name}': {manifest!r} is not an address of http:// or https://")
+    return dict(values)
 
 
 def _shelves(values: Mapping[str, Any]) -> dict[str, str]:

@@ -214,6 +214,32 @@ def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Pat
     shelf.close()
 
 
+@pytest.fixture(
+    params=[pytest.param(name, marks=WITHOUT_LANCEDB if name == "lance" else ()) for name in SHELVES],
+)
+def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[Shelf]:
+    """An empty shelf of every implementation, for a catalogue that may be edited."""
+    shelf = SHELVES[request.param](shelf_folder, get_builtin("music").spec)
+    yield shelf
+    shelf.close()
+
+
+@pytest.fixture
+def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
+    """Make further empty shelves of the same implementation."""
+    made: list[Shelf] = []
+    (kind,) = [name for name in SHELVES if name in type(music_shelf).__name__.lower()]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def make() -> Shelf:
+            made.append(SHELVES[kind](Path(folder) / str(len(made)), get_builtin("music").spec))
+            return made[-1]
+
+        yield make
+        for shelf in made:
+            shelf.close()
+
+
 @pytest.fixture
 def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""

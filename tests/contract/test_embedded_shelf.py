@@ -316,3 +316,47 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "records.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(StorageError, match=r"records\.sqlite"):
         EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
+
+
+# What is known at once
+
+
+def test_the_view_that_is_here_is_found_until_anybody_changes_a_record(embedded_stock: Any) -> None:
+    shelf = embedded_stock.shelf
+    fill(embedded_stock)
+    assert shelf.find_reader() is None, "there is no view yet"
+    assert shelf.find_reader() is not shelf.reader()
+    assert shelf.find_reader() is shelf.reader()
+    other = EmbeddedShelf.open(shelf.folder, embedded_stock.spec)
+    other.apply([Put(record=embedded_stock.record("new"))])
+    assert shelf.find_reader() is None
+    assert shelf.reader().count(WHOLE) == 7
+    assert shelf.find_reader() is shelf.reader()
+    other.apply([Delete(RecordId("new"))])
+    assert shelf.find_reader() is None
+    other.close()
+
+
+def test_a_view_is_found_or_not_without_waiting_for_whoever_catches_up(embedded_stock: Any) -> None:
+    shelf = embedded_stock.shelf
+    fill(embedded_stock)
+    view = shelf.reader()
+    found: list[Any] = []
+    with shelf._guard, shelf.store._watch_guard:
+        thread = threading.Thread(target=lambda: found.append(shelf.find_reader()))
+        thread.start()
+        thread.join(timeout=5)
+        assert found == [None]
+    with shelf._guard:
+        thread = threading.Thread(target=lambda: found.append(shelf.find_reader()))
+        thread.start()
+        thread.join(timeout=5)
+    assert found == [None, view]
+
+
+def test_a_shelf_that_was_closed_finds_no_view(embedded_stock: Any) -> None:
+    fill(embedded_stock)
+    embedded_stock.shelf.reader()
+    embedded_stock.shelf.find_reader()
+    embedded_stock.shelf.close()
+    assert embedded_stock.shelf.find_reader() is None

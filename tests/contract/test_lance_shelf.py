@@ -182,6 +182,40 @@ def test_what_a_killed_writer_left_is_not_made_current_by_compaction(
     assert shelf.reader().count(WHOLE) == 2
 
 
+def test_changes_logged_by_a_stopped_writer_were_never_made_and_the_next_ones_take_their_numbers(
+    lance_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lance_stock, 2)
+    shelf = lance_stock.shelf
+    with monkeypatch.context() as patch:
+        patch.setattr(tables_module.Tables, "commit", _stop)
+        with pytest.raises(StoppedError):
+            shelf.apply([Put(record=lance_stock.record("lost")), Delete(RecordId("r0"))])
+    reopened = LanceShelf.open(shelf.folder, lance_stock.spec)
+    for one in (shelf, reopened):
+        assert [change.id for change in one.list_changes(limit=9)] == ["r1", "r0"]
+        assert one.versions([RecordId("lost"), RecordId("r0")]) == {"r0": 1}
+    for writer, name in ((shelf, "new"), (reopened, "newer"), (shelf, "newest")):
+        writer.apply([Put(record=lance_stock.record(name))])
+    found = [(change.change_no, change.id) for change in reopened.list_changes(limit=9)]
+    assert found == [(5, "newest"), (4, "newer"), (3, "new"), (2, "r1"), (1, "r0")]
+
+
+def test_a_catalogue_of_before_changes_were_kept_has_no_past_and_begins_one(lance_stock: Any) -> None:
+    fill(lance_stock, 2)
+    shutil.rmtree(lance_stock.shelf.folder / "lance" / "shelf_changes.lance")
+    shelf = LanceShelf.open(lance_stock.shelf.folder, lance_stock.spec)
+    assert shelf.list_changes(limit=9) == []
+    assert shelf.versions([RecordId("r0"), RecordId("r1")]) == {"r0": 1, "r1": 2}
+    shelf.apply([Delete(RecordId("r0"))], expected={RecordId("r0"): 1})
+    (change,) = shelf.list_changes(limit=9)
+    assert (change.change_no, change.before, change.after) == (
+        3,
+        lance_stock.record("r0", body="a robot story", group=["Mecha"], number=2000),
+        None,
+    )
+
+
 def test_a_shelf_whose_making_was_interrupted_is_none_and_can_be_made_again(
     shelf_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

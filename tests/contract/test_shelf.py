@@ -1,16 +1,18 @@
 """What every shelf owes its callers, over every implementation of the port and every built-in catalogue."""
 
+import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pinakes.errors import InputError
+from pinakes.errors import ConflictError, InputError
 from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, RecordId
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, NoneOf, Range, Scope, Sight
-from pinakes.shelf.port import Embedding, Put
+from pinakes.shelf.port import Author, Delete, Embedding, Op, Put
 from pinakes.text.analyser import index_tokens
 from pinakes.text.query import analyse_query
 
@@ -503,3 +505,160 @@ def test_hostile_text_is_kept_or_searched_without_harm(stock: Any) -> None:
     assert stock.lexical(hostile) == ["one"]
     assert stock.lexical("\ud800 table", scope=where(AnyOf(stock.group_field, (hostile,)))) == ["one"]
     assert stock.titles_like(hostile) == ["one"]
+
+
+# What was changed
+
+
+ADA, BOB = Author(principal="ada", call_id="call-1"), Author(principal="bob", call_id="call-2")
+
+
+@pytest.fixture
+def changed(stock: Any) -> Any:
+    """A shelf with five changes by two people, the last of them a removal."""
+    writer = stock.shelf.writer()
+    writer.apply([stock.embedded(stock.record("one", body="first")), stock.embedded(stock.record("two"))], author=ADA)
+    writer.apply([stock.embedded(stock.record("one", body="second"))], author=BOB)
+    writer.apply([stock.embedded(stock.record("one", body="third")), Delete(RecordId("two"))], author=ADA)
+    return stock
+
+
+@pytest.mark.row("Z11")
+def test_past_changes_are_listed_newest_first_with_who_made_them_and_what_was_before_and_after(changed: Any) -> None:
+    started = datetime.now(UTC)
+    found = changed.shelf.history().list_changes(limit=10)
+    one = [changed.record("one", body=body) for body in ("first", "second", "third")]
+    two = changed.record("two")
+    assert [(change.change_no, change.id, change.op, change.author) for change in found] == [
+        (5, "two", Op.DELETE, ADA),
+        (4, "one", Op.UPDATE, ADA),
+        (3, "one", Op.UPDATE, BOB),
+        (2, "two", Op.INSERT, ADA),
+        (1, "one", Op.INSERT, ADA),
+    ]
+    assert [(change.before, change.after) for change in found] == [
+        (two, None),
+        (one[1], one[2]),
+        (one[0], one[1]),
+        (None, two),
+        (None, one[0]),
+    ]
+    assert all(abs(started - change.at) < timedelta(minutes=5) for change in found)
+
+
+def test_past_changes_come_in_pages_that_fit_together(changed: Any) -> None:
+    history = changed.shelf.history()
+    whole = history.list_changes(limit=10)
+    first = history.list_changes(limit=2)
+    second = history.list_changes(limit=2, before=first[-1].change_no)
+    third = history.list_changes(limit=2, before=second[-1].change_no)
+    assert [*first, *second, *third] == whole
+    assert history.list_changes(limit=2, before=1) == []
+
+
+def test_past_changes_can_be_had_of_one_call_and_of_one_record(changed: Any) -> None:
+    history = changed.shelf.history()
+    whole = history.list_changes(limit=10)
+    assert history.list_changes(limit=10, call_id="call-1") == [one for one in whole if one.author == ADA]
+    assert history.list_changes(limit=10, call_id="call-9") == []
+    assert history.list_changes(limit=10, ids=[RecordId("two")]) == [one for one in whole if one.id == "two"]
+    assert history.list_changes(limit=1, ids=[RecordId("one")], call_id="call-2") == [whole[2]]
+    assert history.list_changes(limit=10, ids=[]) == history.list_changes(limit=10, ids=[RecordId("\ud800")]) == []
+
+
+def test_an_empty_shelf_has_no_past(stock: Any) -> None:
+    assert stock.shelf.history().list_changes(limit=10) == []
+    assert stock.shelf.history().versions([RecordId("one")]) == stock.shelf.writer().standing([RecordId("one")]) == {}
+
+
+def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earlier_one(changed: Any) -> None:
+    history = changed.shelf.history()
+    ids = [RecordId(name) for name in ("one", "two", "three")]
+    assert history.versions(ids) == {"one": 4, "two": 5}
+    assert history.versions(ids, as_of=3) == {"one": 3, "two": 2}
+    assert history.versions(ids, as_of=1) == {"one": 1}
+    assert history.versions(ids, as_of=0) == history.versions([]) == {}
+
+
+def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_were(changed: Any) -> None:
+    ids = [RecordId(name) for name in ("one", "two", "three")]
+    assert changed.shelf.writer().standing(ids) == {"one": changed.record("one", body="third"), "two": None}
+
+
+@pytest.mark.row("N5")
+@pytest.mark.parametrize(
+    "expected",
+    [{"one": 3}, {"one": 0}, {"one": 4, "two": 2}, {"three": 1}, {"one": 4, "three": 9}],
+)
+def test_changes_that_expect_other_versions_are_refused_whole(changed: Any, expected: dict[RecordId, int]) -> None:
+    before = changed.answers(changed.shelf.reader())
+    changes = [changed.embedded(changed.record("one", body="fourth")), changed.embedded(changed.record("new"))]
+    with pytest.raises(ConflictError, match="changed since it was read"):
+        changed.shelf.writer().apply(changes, expected=expected)
+    assert changed.answers(changed.shelf.reader()) == before
+    assert len(changed.shelf.history().list_changes(limit=10)) == 5
+
+
+@pytest.mark.row("N5")
+def test_changes_that_expect_what_is_there_are_made(changed: Any) -> None:
+    put = changed.embedded(changed.record("one", body="fourth"))
+    last = changed.shelf.writer().apply([put], author=BOB, expected={RecordId("one"): 4, RecordId("two"): 5})
+    assert last == 6
+    again = changed.embedded(changed.record("three"))
+    assert changed.shelf.writer().apply([again], expected={RecordId("three"): 0}) == 7
+
+
+@pytest.mark.row("N5")
+def test_of_writers_that_expect_the_same_version_at_once_exactly_one_succeeds(stock: Any) -> None:
+    stock.put(stock.record("one"))
+    start = threading.Barrier(4)
+    refused: list[int] = []
+
+    def write(number: int) -> None:
+        start.wait()
+        try:
+            put = stock.embedded(stock.record("one", body=f"by {number}"))
+            stock.shelf.writer().apply([put], expected={RecordId("one"): 1})
+        except ConflictError:
+            refused.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 3
+    assert stock.shelf.history().versions([RecordId("one")]) == {"one": 2}
+
+
+def test_a_writer_can_keep_others_out_for_several_steps(stock: Any) -> None:
+    writer = stock.shelf.writer()
+    seen: list[int] = []
+    other = threading.Thread(target=lambda: seen.append(writer.apply([stock.embedded(stock.record("other"))])))
+    with writer.exclusive():
+        other.start()
+        writer.apply([stock.embedded(stock.record("one"))])
+        assert stock.shelf.reader().change_no == 1
+        writer.apply([stock.embedded(stock.record("two"))])
+        writer.publish()
+        assert seen == []
+    other.join()
+    assert seen == [3]
+
+
+def test_a_vector_that_comes_later_is_a_change_of_the_record_that_changes_nothing_in_it(stock: Any) -> None:
+    record = stock.record("one")
+    stock.apply(Put(record=record))
+    stock.put(record)
+    newest = stock.shelf.history().list_changes(limit=1)[0]
+    assert (newest.op, newest.before, newest.after) == (Op.UPDATE, record, record)
+
+
+def test_a_view_that_is_found_at_once_is_as_fresh_as_any(stock: Any) -> None:
+    for number in range(5):
+        last = stock.shelf.writer().apply([stock.embedded(stock.record(f"r{number}"))])
+        found = stock.shelf.find_reader()
+        assert found is None or (found.change_no, found.stale) == (last, None)
+        stock.shelf.reader()
+        found = stock.shelf.find_reader()
+        assert found is None or (found.change_no, found.count(WHOLE)) == (last, number + 1)

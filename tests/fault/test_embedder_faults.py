@@ -14,7 +14,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.recommend.recommender import Recommender, Request
 from pinakes.search.searcher import Searcher
 
-pytestmark = pytest.mark.row("A12")
+pytestmark = [pytest.mark.row("A12"), pytest.mark.alone]
 
 TIMEOUT_S = 0.3
 GRACE_S = 0.1

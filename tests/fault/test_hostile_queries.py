@@ -11,7 +11,7 @@ import pytest
 from pinakes.model.scope import WHOLE
 from pinakes.search.searcher import Searcher
 
-pytestmark = [pytest.mark.model, pytest.mark.row("A3")]
+pytestmark = [pytest.mark.model, pytest.mark.row("A3"), pytest.mark.alone]
 
 CASES: list[dict[str, str]] = json.loads((Path(__file__).parent / "fts_queries.json").read_text(encoding="utf-8"))
 LONGEST_S = 0.1

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.row("T6"), pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.row("T6"), pytest.mark.timeout(90), pytest.mark.alone]
 
 LONGEST_S = 30.0
 EVERY_S = 3.0
+MORE_MEMORY_MIB = 40
 SOME_FILES = 2
 """What the server itself may have opened meanwhile."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "slow", "version": "1"}}
@@ -151,6 +152,16 @@ def siege(alone: Any) -> Iterator[Siege]:
         note_open(found, alone)
         note_gone(found, began)
         yield found
+
+
+def test_answers_that_nobody_reads_do_not_fill_the_memory(besieged: Any) -> None:
+    before = besieged.memory_mib()
+    with closing(besieged.channel("sse", receive_buffer=4096)) as channel:
+        for _ in range(2_000):
+            channel.send(ASKED)
+        time.sleep(1)
+        assert besieged.memory_mib() - before < MORE_MEMORY_MIB
+    besieged.require_well()
 
 
 def has_company(siege: Siege, alone: Any) -> bool:

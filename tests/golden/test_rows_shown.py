@@ -10,8 +10,8 @@ NUMBERS = {
     "T": {1, 2, 3, 4, 5, 6, 8, 9, 10, 11},
     "J": set(range(1, 11)),
     "P": set(range(1, 9)),
-    "Z": {1, 2, 3, 12, 13, 14},
-    "N": {1, 9},
+    "Z": set(range(1, 18)) - {16},
+    "N": {1, 5, 9},
 }
 ROWS = {f"{letter}{number}" for letter, numbers in NUMBERS.items() for number in numbers}
 """The rows of `MISSION.md` that are built."""

@@ -5,6 +5,7 @@ the same words, and its answer is brought into the same form, so that answers ca
 """
 
 import base64
+import importlib.resources
 import itertools
 import json
 import os
@@ -35,13 +36,15 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import connect as open_websocket
 
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.catalogue.loader import get_builtin
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.settings import Settings
 
-PINAKES = str(Path(sys.executable).with_name("pinakes"))
 FIXTURE_SERVER = Path(__file__).with_name("fixture_server.py")
 ERAS = ("legacy", "2026-07-28")
 MCP_WAYS = [f"{transport} {era}" for transport in ("http", "sse", "websocket", "stdio") for era in ERAS]
@@ -439,8 +442,10 @@ def connect(portal: anyio.from_thread.BlockingPortal, tmp_path_factory: pytest.T
                 streams = websocket_streams(hosted.websocket_url, headers)
             else:
                 log = stack.enter_context((tmp_path_factory.mktemp("log") / "stderr").open("w"))
-                environment = {"PINAKES_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
-                started = StdioServerParameters(command=PINAKES, args=["serve"], env=environment)
+                environment = {**os.environ, "PINAKES_HOME": str(hosted.server.home), "LOG_LEVEL": "WARNING"}
+                started = StdioServerParameters(
+                    command=sys.executable, args=["-m", "pinakes", "serve"], env=environment
+                )
                 streams = stdio_client(started, errlog=log)
             client = stack.enter_context(portal.wrap_async_context_manager(Client(streams, mode=era)))
             assert client.protocol_version == {"legacy": "2025-11-25"}.get(era, era)
@@ -458,6 +463,23 @@ def hosted(whole_home: Path, tmp_path_factory: Any, start_server: Any) -> Iterat
     environment = {"LOG_LEVEL": "DEBUG"}
     yield Hosted(server=start_server(home, environment=environment), accounts=accounts, environment=environment)
     accounts.close()
+
+
+@pytest.fixture(scope="module")
+def music_hosted(tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
+    """`pinakes serve --http` over the music sample alone, where nobody has an account yet."""
+    home = tmp_path_factory.mktemp("music")
+    app = App(Settings(home=home))
+    with importlib.resources.as_file(get_builtin("music").folder.joinpath("sample/library.jsonl")) as path:
+        recipe, rows = builtin_recipe("music"), open_rows("music", str(path))
+        add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    app.close()
+    environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "PINAKES_EMBED_API_KEY": "sk-very-secret"}
+    server = start_server(home, environment=environment)
+    accounts = Accounts(home)
+    yield Hosted(server=server, accounts=accounts, environment=environment)
+    accounts.close()
+    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -486,11 +508,11 @@ def fixture_hosted(start_fixture_server: Any, tmp_path_factory: Any) -> Hosted:
 def soon() -> Callable[..., float]:
     """Wait until something is so, and return how long that took; fail where it is not so in time."""
 
-    def wait(is_so: Callable[[], bool], *, timeout_s: float) -> float:
+    def wait(is_so: Callable[[], bool], *, timeout_s: float, every_s: float = 0.01) -> float:
         began = time.monotonic()
         while not is_so():
             assert time.monotonic() - began < timeout_s, "it did not become so in time"
-            time.sleep(0.01)
+            time.sleep(every_s)
         return time.monotonic() - began
 
     return wait

@@ -18,7 +18,9 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.serve import serve_http
+from pinakes.serve.http.streams import Streams
 from pinakes.serve.logs import CallLog, set_up_logging
+from pinakes.serve.workers import Workers
 from pinakes.settings import load_settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
@@ -142,6 +144,9 @@ def main() -> None:
             settings=settings,
             control=control,
             metrics=metrics,
+            workers=Workers(threads=settings.server.threads, queue=settings.server.queue),
+            streams=Streams(settings.server.streams),
+            events=None,
             find_problems=dict,
             on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True),
         )

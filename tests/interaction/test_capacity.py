@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+pytestmark = pytest.mark.alone
+
 REPO = Path(__file__).resolve().parents[2]
 STREAMS = 50
 COLD_START_S = 10

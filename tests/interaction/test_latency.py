@@ -17,7 +17,7 @@ from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Embedding, Put
 
-pytestmark = pytest.mark.row("A14")
+pytestmark = [pytest.mark.row("A14"), pytest.mark.alone]
 
 RECORDS = 30_000
 

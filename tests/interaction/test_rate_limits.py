@@ -22,6 +22,8 @@ from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 
+pytestmark = pytest.mark.alone
+
 CALLS_A_CONNECTION = 40
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 ACCEPTED = {"Accept": "application/json, text/event-stream"}

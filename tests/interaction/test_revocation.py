@@ -18,7 +18,7 @@ from websockets.sync.client import connect as open_websocket
 
 from pinakes.model.principal import LOCAL_USER, Action
 
-pytestmark = pytest.mark.row("Z2")
+pytestmark = [pytest.mark.row("Z2"), pytest.mark.alone]
 
 WITHIN_S = 1.0
 TIMEOUT = httpx.Timeout(10, read=60)

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import Action
 
-pytestmark = [pytest.mark.row("Z1"), pytest.mark.row("T6")]
+pytestmark = [pytest.mark.row("Z1"), pytest.mark.row("T6"), pytest.mark.alone]
 
 ENDS_WITHIN_S = 10.0
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}

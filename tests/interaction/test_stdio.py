@@ -18,7 +18,7 @@ from mcp import Client, types
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.alone]
 
 PINAKES = str(Path(sys.executable).with_name("pinakes"))
 TOOLS = ["browse_taxonomy", "get_anime_details", "recommend_similar", "search_anime"]

@@ -77,8 +77,11 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def user(hosted: Any, way: str) -> str:
-    """Somebody who may do everything, and so sees what the user of this machine does; one for each way."""
-    return str(hosted.accounts.user(*Action, name=way.replace(" ", "-")))
+    """Somebody who may do everything with catalogues, and so sees what the user of this machine does, over each way.
+
+    Who may run the server sees its tools too, which there are none of where there is no server.
+    """
+    return str(hosted.accounts.user(Action.ACCESS_CATALOG, Action.EDIT_CATALOG, name=way.replace(" ", "-")))
 
 
 @pytest.fixture(scope="module")

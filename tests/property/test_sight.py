@@ -157,7 +157,7 @@ def opened(name: str, records: Sequence[Record]) -> OpenCatalogue:
 def toolbox(catalogues: Sequence[OpenCatalogue]) -> Toolbox:
     if not catalogues:
         return Toolbox([])
-    return Toolbox(generic_tools(catalogues), generic_resources(catalogues), catalogues)
+    return Toolbox(generic_tools(catalogues), generic_resources(catalogues), catalogues=catalogues)
 
 
 def shared_gate(library: Mapping[str, Sequence[Record]]) -> Gate:

@@ -1,17 +1,20 @@
 """The app: one damaged catalogue does not keep the others from being served."""
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pinakes.app import App
 from pinakes.build import add_catalogue, add_sample, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.errors import ExpectedError
+from pinakes.errors import ExpectedError, ModelError
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 
+REQUESTS_THREAD = "embedder requests"
 SPEC = """
 name = "films"
 title = "Films"
@@ -53,3 +56,21 @@ def test_where_no_catalogue_can_be_opened_the_reason_is_said(app: App) -> None:
     damage(app)
     with pytest.raises(ExpectedError, match=r"no catalogue can be opened; .*not valid TOML"):
         app.build_gate()
+
+
+def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    with pytest.raises(ModelError):
+        add_sample(app, "handbook", progress=lambda _report: None)
+    assert list((tmp_path / "home").rglob("*.json")) == []
+    app.close()
+
+
+def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) -> None:
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
+    before = set(threading.enumerate())
+    app.query_embedder.embed_query("robots")
+    (asking,) = (one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD)
+    app.close()
+    asking.join(5)
+    assert not asking.is_alive()

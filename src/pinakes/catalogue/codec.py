@@ -34,8 +34,10 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
 
 
 def _typed(value: Value, spec: CatalogueSpec, name: str) -> Value:
+    if not isinstance(value, list):  # most are not, and every record that is fetched comes through here
+        return value
     field = spec.fields.get(name)
-    if field is None or not isinstance(value, list) or field.type is FieldType.JSON:
+    if field is None or field.type is FieldType.JSON:
         return value
     if field.type is FieldType.TAGS:
         return tuple(_tag(item) for item in value)

@@ -37,6 +37,8 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
+TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
+
 ROLE_TYPES = {
     Role.TITLE: {FieldType.TEXT},
     Role.ALTERNATIVES: {FieldType.TEXT, FieldType.TEXTS},
@@ -53,6 +55,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     fields = {name: _field(name, declared, problems) for name, declared in declaration.fields.items()}
     problems += _role_problems(fields.values())
     problems += _kind_problems(fields.values(), kinds, declaration)
+    problems += _relation_problems(declaration, fields)
     problems += _template_problems(declaration)
     problems += _unknown_field_problems(declaration, fields)
     problems += _signal_problems(declaration, fields)
@@ -169,6 +172,18 @@ def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declarat
                 yield f"'relations.{name}': no kind '{kind}'{did_you_mean(kind, list(kinds))}"
 
 
+def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield the relations that an edit could not keep whole."""
+    for name, relation in declaration.relations.items():
+        place, naming, copying = f"'relations.{name}", fields.get(relation.field), fields.get(relation.copies)
+        if naming is not None and naming.type not in TEXT_TYPES:
+            yield f"{place}.field': ids are text or text[], not {naming.type}"
+        if naming is not None and declaration.editable and naming.filter is None:
+            yield f"{place}.field': '{naming.name}' must have a filter, so that an edit finds the records that name one"
+        if copying is not None and (copying.type not in TEXT_TYPES or copying.role is Role.TITLE):
+            yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
+
+
 def _template_problems(declaration: Declaration) -> Iterable[str]:
     if declaration.embed and not parse_template(declaration.embed.template):
         yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has a brace without its pair"
@@ -197,7 +212,10 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     """Yield every place where the declaration names a field, with that name."""
     if declaration.embed:
         yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
-    yield from ((f"relations.{name}.field", relation.field) for name, relation in declaration.relations.items())
+    for name, relation in declaration.relations.items():
+        yield f"relations.{name}.field", relation.field
+        if relation.copies:
+            yield f"relations.{name}.copies", relation.copies
     yield from (("wishes.units", name) for name in declaration.wishes.units)
     yield from (("wishes.choices", name) for name in declaration.wishes.choices)
     if declaration.wishes.length:

@@ -79,6 +79,8 @@ class DeclaredRelation(Declared):
     """The kind of record that is named."""
     inverse: str = ""
     """What the relation is called from the other side."""
+    copies: str = ""
+    """The field that repeats their titles, in the order of the ids; an edit keeps it up with them."""
 
 
 class DeclaredEmbed(Declared):

@@ -80,6 +80,10 @@ class FieldSpec:
         """Tell whether the field is filtered by number (dates count as day numbers)."""
         return self.type in NUMERIC_TYPES
 
+    def is_of(self, kind: str) -> bool:
+        """Tell whether records of this kind have the field."""
+        return not self.kinds or kind in self.kinds
+
     @property
     def needs_column(self) -> bool:
         """Tell whether shelves keep this field where filters, facets and signals can read it."""
@@ -95,6 +99,8 @@ class RelationSpec:
     field: str
     to: str
     inverse: str = ""
+    copies: str = ""
+    """The field that repeats the titles of the records that are named; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

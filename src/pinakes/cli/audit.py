@@ -164,6 +164,7 @@ def _print_report(report: AuditReport) -> None:
         click.echo(f"{report.rows} rows are as they were written")
         click.echo(f"pinakes: the audit is not whole: {report.first_problem}", err=True)
         return
-    click.echo(f"{report.rows} rows, all as they were written")
+    pruned = f"; {report.pruned} older ones were pruned" if report.pruned else ""
+    click.echo(f"{report.rows} rows, all as they were written{pruned}")
     click.echo(f"head: {report.head}")
     click.echo("keep the head elsewhere, to check against it later: pinakes audit verify --expect HEAD", err=True)

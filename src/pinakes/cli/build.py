@@ -247,6 +247,7 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.duplicates} duplicates", f"{report.rejected} rejected"]
     parts += [f"{report.metadata} metadata"] if report.metadata else []
     parts += [f"{report.removed} removed"] if report.removed else []
+    parts += [f"{report.edited} left as edited by hand"] if report.edited else []
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 

@@ -17,6 +17,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.settings import Settings, load_settings
+from pinakes.tools.toolbox import NO_HOUSE, HouseTools
 
 STDIO_MODULE = "pinakes.serve.stdio"
 HTTP_MODULE = "pinakes.cli.host"
@@ -84,7 +85,7 @@ def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> Non
     observers = [control.audit] if control else []
     close = control.close if control else lambda: None
     with ThreadPoolExecutor(max_workers=1) as loader:
-        gate = loader.submit(load, None, observers)
+        gate = loader.submit(load, None, observers, NO_HOUSE)
         stdio = importlib.import_module(STDIO_MODULE)
         stdio.serve_stdio(gate.result, log_level=settings.log_level, at_end=close)
     close()
@@ -120,10 +121,15 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
 
 
 def _load(
-    app: App, names: tuple[str, ...], tools: ToolChoice, limiter: Limiter | None, observers: Sequence[Observer]
+    app: App,
+    names: tuple[str, ...],
+    tools: ToolChoice,
+    limiter: Limiter | None,
+    observers: Sequence[Observer],
+    house: HouseTools,
 ) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
-    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers)
+    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, house=house)
     for spec_name, shared in app.sharing_tools(names).items():
         others = ", ".join(shared[1:])
         click.echo(f"pinakes: the {spec_name} tools ask '{shared[0]}' only; ask {others} by search and fetch", err=True)

@@ -66,7 +66,13 @@ def open_control() -> Iterator[Control]:
 
 
 def perform(
-    control: Control, operation: str, target: str, parameters: Mapping[str, Any], work: Callable[[], ResultT]
+    control: Control,
+    operation: str,
+    target: str,
+    parameters: Mapping[str, Any],
+    work: Callable[[], ResultT],
+    *,
+    area: str = "account",
 ) -> ResultT:
     """Change something, and note in the audit that it was done, or why it was not.
 
@@ -75,7 +81,7 @@ def perform(
     ask = Ask(
         principal=LOCAL_USER,
         via="cli",
-        operation=f"account/{operation}",
+        operation=f"{area}/{operation}",
         target=target,
         parameters=parameters,
         cost=Cost.WRITE,

@@ -9,40 +9,61 @@ import click
 from pinakes.app import App
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate, Limiter, Observer
+from pinakes.house import House, Surroundings
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.serve import require_may_listen, serve_http
+from pinakes.serve.http.streams import Streams
 from pinakes.serve.logs import CallLog, set_up_logging
+from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
+from pinakes.tools.toolbox import NO_HOUSE, HouseTools
 
-Load = Callable[[Limiter | None, list[Observer]], Gate]
+Load = Callable[[Limiter | None, list[Observer], HouseTools], Gate]
 
 
 def host(app: App, settings: Settings, load: Load) -> None:
     """Serve over the network; `load` makes the gate while the server listens already."""
     require_may_listen(settings.server)
     set_up_logging(level=settings.log_level, form=settings.server.log_format)
-    control = Control.open(settings) if settings.server.accounts else None
+    workers = Workers(threads=settings.server.threads, queue=settings.server.queue)
+    streams = Streams(settings.server.streams)
     metrics = Metrics()
     observers: list[Observer] = [metrics, CallLog()]
+    control = Control.open(settings) if settings.server.accounts else None
+    house = None
     if control:
-        observers.insert(0, control.audit)
         _tell_first_admin(control)
+        house = House(app, control, _surroundings(workers, streams))
+        observers = [control.audit, house.recorder, *observers]
+    limiter, tools = control.limiter if control else None, house.tools if house else NO_HOUSE
     loader = ThreadPoolExecutor(1, "loader")
     try:
-        gate: Future[Gate] = loader.submit(load, control.limiter if control else None, observers)
+        gate = loader.submit(load, limiter, observers, tools)
+        gate.add_done_callback(lambda _gate: house.start() if house else None)
         serve_http(
             gate,
             settings=settings,
             control=control,
             metrics=metrics,
+            workers=workers,
+            streams=streams,
+            events=house.recorder if house else None,
             find_problems=lambda: _problems(app, gate),
             on_listening=lambda address: _tell_address(address, settings),
         )
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
+        if house:
+            house.stop()
         if control:
             control.close()
         app.close()
+
+
+def _surroundings(workers: Workers, streams: Streams) -> Surroundings:
+    return Surroundings(
+        identities=streams.identities, counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)}
+    )
 
 
 def _tell_first_admin(control: Control) -> None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "token": ("pinakes.cli.token", "Make, list and revoke tokens, by which programs come in as a user."),
     "role": ("pinakes.cli.role", "Add, list and delete roles: permissions with a name, which users have."),
     "access": ("pinakes.cli.access", "Say which catalogues are kept for whom."),
+    "job": ("pinakes.cli.job", "See, run and schedule the work that is done beside calls."),
     "audit": ("pinakes.cli.audit", "Show and check the audit: every call and every change of an account."),
     "tour": ("pinakes.cli.tour", "Set up, and see it at work: a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),

@@ -2,26 +2,39 @@
 
 Rows are queued and written by one thread, in groups. A durable row is there when `write` returns; the others are there
 within 200 ms. Whoever is asked to note something while nothing can be written is refused in the end, rather than let
-through unnoted. Commit point: the end of `_append`'s transaction.
+through unnoted. Old rows can be pruned, in a way that the chain shows. Commit point: the end of a transaction in which
+`_extend` is called.
 """
 
 import json
 import logging
+import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from pinakes.control.audit_chain import HASHED_COLUMNS, AuditReport, ChainCheck, Head, hash_of, parse_head
+from pinakes.control.audit_chain import (
+    BEGINNING,
+    HASHED_COLUMNS,
+    PRUNING,
+    AuditReport,
+    ChainCheck,
+    Head,
+    hash_of,
+    parse_head,
+)
+from pinakes.control.bulk import insert_rows
 from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import from_microseconds, to_microseconds
-from pinakes.control.tables import audit, audit_head
+from pinakes.control.moments import from_microseconds, to_microseconds, utc_now
+from pinakes.control.tables import audit, audit_anchor, audit_head
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
@@ -37,8 +50,10 @@ PATIENCE_S = 5.0
 """How long `write` waits for room in the queue."""
 MOST_LISTED = 10_000
 CHECKED_AT_ONCE = 1000
+PRUNED_AT_ONCE = 5_000
 MOST_PARAMETERS = 65_536
 """How many characters of parameters a row holds."""
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 COLUMNS = tuple(audit.c[name] for name in (*HASHED_COLUMNS, "hash"))
 
 
@@ -151,13 +166,58 @@ class AuditLog:
 
     def verify(self, *, expect: str | None = None) -> AuditReport:
         """Check every row; with `expect` also that the row that was noted then (`NUMBER:HASH`) is still there."""
-        check = ChainCheck(expect=None if expect is None else parse_head(expect))
+        noted = None if expect is None else parse_head(expect)
         self.flush()
         with self._database.read() as connection:
-            head = _find_head(connection)
+            head, anchor = _find_head(connection), _find_anchor(connection)
+            check = ChainCheck(expect=noted, anchor=anchor)
             _follow(connection, check)
         problem = check.end(head)
-        return AuditReport(rows=check.last.number, first_problem=problem, head=str(head or check.last))
+        return AuditReport(rows=check.rows, first_problem=problem, head=str(head or check.last), pruned=anchor.number)
+
+    def prune(self, before: datetime, *, principal: str = "local", via: str = "job") -> int:
+        """Remove the oldest rows, up to the first that is not older than this, and return how many they were.
+
+        The chain then begins after the last row that was removed, and a row of it says so. Rows that are not as they
+        were written are not removed, and neither is what follows them.
+        """
+        self.flush()
+        with self._database.read() as connection:
+            newer = select(func.min(audit.c.number)).where(audit.c.at >= to_microseconds(before))
+            kept_from = connection.execute(newer).scalar_one()
+            head = _find_head(connection)
+        last = kept_from - 1 if kept_from is not None else 0 if head is None else head.number
+        entry = AuditEntry(
+            at=utc_now(),
+            call_id=secrets.token_hex(8),
+            principal=principal,
+            via=via,
+            operation=PRUNING,
+            target="",
+            parameters={"before": before.isoformat()},
+            outcome=Outcome.OK,
+        )
+        removed = 0
+        while some := self._prune_some(last, entry):
+            removed += some
+        return removed
+
+    def _prune_some(self, last: int, entry: AuditEntry) -> int:
+        """Remove rows up to this one, but no more at once than keeps others waiting for a moment; note it so."""
+        with self._database.begin() as connection:
+            head = _lock_head(connection)
+            anchor = _find_anchor(connection)
+            check = ChainCheck(expect=None, anchor=anchor)
+            _follow(connection, check, last=min(last, anchor.number + PRUNED_AT_ONCE))
+            if check.problem is not None:
+                raise StorageError(f"nothing is pruned, since the audit is not whole: {check.problem}")
+            if not check.rows:
+                return 0
+            connection.execute(delete(audit).where(audit.c.number <= check.last.number))
+            connection.execute(update(audit_anchor).values(number=check.last.number, hash=check.last.hash))
+            parameters = {**entry.parameters, "rows": check.rows}
+            _extend(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
+        return check.rows
 
     def _require_thread(self) -> None:
         """Start the thread where it does not run; called with the lock held."""
@@ -237,18 +297,22 @@ class AuditLog:
 
     def _append(self, entries: Sequence[AuditEntry]) -> None:
         """Write rows to the end of the chain, in one transaction."""
-        try:
-            with self._database.begin() as connection:
-                last = _lock_head(connection)
-                rows = []
-                for entry in entries:
-                    values = _values(last.number + 1, entry)
-                    last = Head(last.number + 1, hash_of(last.hash, values))
-                    rows.append(dict(zip(HASHED_COLUMNS, values, strict=True)) | {"hash": last.hash})
-                connection.execute(insert(audit), rows)
-                connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
-        except IntegrityError as error:
-            raise StorageError("the audit has rows past its end, which Pinakes did not write: check it") from error
+        with self._database.begin() as connection:
+            _extend(connection, _lock_head(connection), entries)
+
+
+def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
+    """Write rows after the last one, which is locked."""
+    rows = []
+    for entry in entries:
+        values = _values(last.number + 1, entry)
+        last = Head(last.number + 1, hash_of(last.hash, values))
+        rows.append((*values, last.hash))
+    try:
+        insert_rows(connection, COLUMNS, rows)
+    except IntegrityError as error:
+        raise StorageError("the audit has rows past its end, which Pinakes did not write: check it") from error
+    connection.execute(update(audit_head).values(number=last.number, hash=last.hash))
 
 
 def _lock_head(connection: Connection) -> Head:
@@ -265,13 +329,21 @@ def _find_head(connection: Connection, *, lock: bool = False) -> Head | None:
     return None if row is None else Head(row.number, row.hash)
 
 
-def _follow(connection: Connection, check: ChainCheck) -> None:
-    """Give the check all rows, a page at a time, in the order of their numbers."""
-    page = connection.execute(select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)).all()
+def _find_anchor(connection: Connection) -> Head:
+    """Return the last row that was pruned; where nobody knows of it any more, the beginning."""
+    row = connection.execute(select(audit_anchor.c.number, audit_anchor.c.hash)).one_or_none()
+    return BEGINNING if row is None else Head(row.number, row.hash)
+
+
+def _follow(connection: Connection, check: ChainCheck, *, last: int | None = None) -> None:
+    """Give the check all rows, or those up to the last, a page at a time, in the order of their numbers."""
+    wanted = select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)
+    if last is not None:
+        wanted = wanted.where(audit.c.number <= last)
+    page = connection.execute(wanted).all()
     while page and check.problem is None:
         check.follow(page)
-        further = select(*COLUMNS).where(audit.c.number > page[-1].number)
-        page = connection.execute(further.order_by(audit.c.number).limit(CHECKED_AT_ONCE)).all()
+        page = connection.execute(wanted.where(audit.c.number > page[-1].number)).all()
 
 
 def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
@@ -303,7 +375,7 @@ def _text(text: str) -> str:
 def _json(parameters: Any) -> str:
     """Return parameters as JSON; what is not JSON as text, what is too long as its beginning."""
     try:
-        text = json.dumps(dict(parameters), sort_keys=True, separators=(",", ":"), default=str)
+        text = _ENCODER.encode(dict(parameters))
     except (TypeError, ValueError, RecursionError) as error:
         return json.dumps({"unreadable": type(error).__name__})
     if len(text) <= MOST_PARAMETERS:

@@ -2,6 +2,9 @@
 
 Nothing here writes. Whoever can write the database could make a whole new chain; that shows when the head, noted
 somewhere else before, is looked for (`expect`).
+
+Rows may be pruned from the beginning. The chain then begins at its anchor, the last row that was pruned, and a later
+row of the chain says so: rows that were taken away without such a row show.
 """
 
 import hashlib
@@ -29,8 +32,12 @@ HASHED_COLUMNS = (
     "result_digest",
 )
 """Every column but the hash itself, in the order in which they are hashed."""
+OPERATION, TARGET = HASHED_COLUMNS.index("operation"), HASHED_COLUMNS.index("target")
+_CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
+PRUNING = "audit/prune"
+"""The operation of the row that says up to which row the audit was pruned; its target is that row's head."""
 
-__all__ = ["FIRST_HASH", "HASHED_COLUMNS", "AuditReport", "ChainCheck", "Head", "hash_of", "parse_head"]
+__all__ = ["FIRST_HASH", "HASHED_COLUMNS", "PRUNING", "AuditReport", "ChainCheck", "Head", "hash_of", "parse_head"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,13 @@ class AuditReport:
     """Which row is the first that is not as it was written, and why; None: all are."""
     head: str
     """`NUMBER:HASH` of the last row; noted elsewhere, it shows later that nothing before it was rewritten."""
+    pruned: int = 0
+    """How many older rows were pruned, which are not among `rows`."""
 
 
 def hash_of(previous: str, values: Sequence[Any]) -> str:
     """Return the hash of a row with these values in the order of `HASHED_COLUMNS`, after a row with that hash."""
-    canonical = json.dumps(list(values), ensure_ascii=True, separators=(",", ":"), default=repr)
+    canonical = _CANONICAL.encode(list(values))
     return hashlib.sha256(f"{previous}{canonical}".encode("ascii")).hexdigest()
 
 
@@ -69,13 +78,23 @@ def parse_head(text: str) -> Head:
     return Head(int(number), digest.lower())
 
 
-class ChainCheck:
-    """Follows the chain from its first row, as rows are given to it."""
+BEGINNING = Head(0, FIRST_HASH)
 
-    def __init__(self, *, expect: Head | None) -> None:
+
+class ChainCheck:
+    """Follows the chain from its first row, or from the row after its anchor, as rows are given to it."""
+
+    def __init__(self, *, expect: Head | None, anchor: Head = BEGINNING) -> None:
         self.problem: str | None = None
-        self.last = Head(0, FIRST_HASH)
+        self.last = anchor
+        self._anchor = anchor
+        self._is_anchor_noted = anchor == BEGINNING
         self._expect = expect
+
+    @property
+    def rows(self) -> int:
+        """How many rows are as they were written."""
+        return self.last.number - self._anchor.number
 
     def follow(self, rows: Iterable[Sequence[Any]]) -> None:
         """Look at further rows, each the values of `HASHED_COLUMNS` and then the hash; stop at the first problem."""
@@ -84,10 +103,12 @@ class ChainCheck:
             if self.problem is not None:
                 return
             self.last = Head(values[0], digest)
+            if values[OPERATION] == PRUNING and values[TARGET] == str(self._anchor):
+                self._is_anchor_noted = True
 
     def end(self, head: Head | None) -> str | None:
         """Return the first problem, having compared the last row with the head, and with what was expected."""
-        return self.problem or self._problem_with_end(head)
+        return self.problem or self._problem_with_end(head) or self._problem_with_beginning()
 
     def _problem_with_end(self, head: Head | None) -> str | None:
         last = self.last.number
@@ -101,6 +122,16 @@ class ChainCheck:
         if self.last.hash != head.hash:
             return f"row {last} is not the one that was written last"
         return None
+
+    def _problem_with_beginning(self) -> str | None:
+        pruned = self._anchor.number
+        if not self._is_anchor_noted:
+            return f"rows up to {pruned} are missing, and no row says that they were pruned"
+        if self._expect is None or self._expect.number > pruned or self._expect == self._anchor:
+            return None
+        if self._expect.number == pruned:
+            return f"row {pruned} is not the one that was noted: rows up to it were rewritten"
+        return f"row {self._expect.number}, which was noted, was pruned since: rows up to {pruned} were"
 
     def _problem_with(self, values: Sequence[Any], digest: str) -> str | None:
         number, wanted = values[0], self.last.number + 1

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from pinakes.errors import InputError
 from pinakes.net.deadline import DeadlineClient
+from pinakes.net.shown import shown_address
 
 LOG = logging.getLogger(__name__)
 FETCH_TIMEOUT_S = 3.0
@@ -128,9 +129,10 @@ class PublishedKeys:
             published = json.loads(self._client.request("GET", self._url, timeout_s=FETCH_TIMEOUT_S))["keys"]
             keys = self._usable(published)
         except httpx.HTTPError as error:
-            LOG.warning("the issuer's keys at %s could not be fetched: %s", self._url, error or type(error).__name__)
+            problem = shown_address(str(error)) or type(error).__name__
+            LOG.warning("the issuer's keys at %s could not be fetched: %s", shown_address(self._url), problem)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            LOG.warning("what is at %s is not a set of keys: %s", self._url, type(error).__name__)
+            LOG.warning("what is at %s is not a set of keys: %s", shown_address(self._url), type(error).__name__)
         else:
             self._keys = keys
             self._fetched_at = self._monotonic()

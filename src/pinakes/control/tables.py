@@ -1,7 +1,8 @@
 """The tables of the control database as they are now; `migrations` make them, step by step.
 
 `control_version` has one row, whose number grows with every change of somebody's rights, in the same transaction; who
-keeps rights in memory compares it. `audit_head` has one row: the number and the hash of the last row of `audit`.
+keeps rights in memory compares it. `audit_head` has one row: the number and the hash of the last row of `audit`; so has
+`audit_anchor`: those of the last row that was pruned from its beginning.
 """
 
 from typing import Any
@@ -152,6 +153,14 @@ audit = Table(
 
 audit_head = Table(
     "audit_head",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", BigInteger, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+audit_anchor = Table(
+    "audit_anchor",
     METADATA,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, nullable=False),

@@ -13,6 +13,7 @@ from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
 LOCAL_MODULE = "pinakes.embed.minilm"
@@ -46,13 +47,16 @@ class RefusedEmbedder:
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.model = ModelId(name=settings.model, dimension=settings.dimension)
         self._problem = (
-            f"{settings.kind} at {settings.url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
+            f"{settings.kind} at {shown_address(settings.url)} is not asked: 'offline' is set (RAG_STRICT_OFFLINE); "
             "an embedder on this machine, or the local model, is right"
         )
 
     def check(self) -> str | None:
         """Return why it is not asked."""
         return self._problem
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
 
     def embed_query(self, _text: str) -> Vector:
         """Refuse."""
@@ -79,6 +83,9 @@ class LocalEmbedder:
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
         return "; ".join(check_model(self._folder)) or None
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query."""

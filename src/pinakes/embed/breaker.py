@@ -32,6 +32,10 @@ class GuardedEmbedder:
         """Return why the embedder cannot be used now, or None when it can."""
         return self._inner.check()
 
+    def close(self) -> None:
+        """Close the embedder within."""
+        self._inner.close()
+
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Embed documents; a build waits or fails by itself, so the breaker has no say."""
         return self._inner.embed_documents(texts)

@@ -25,3 +25,6 @@ class Embedder(Protocol):
 
     def check(self) -> str | None:
         """Return why the embedder cannot be used now, or None when it can."""
+
+    def close(self) -> None:
+        """Let go of connections; it is not used any more."""

@@ -14,6 +14,7 @@ import orjson
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.net.deadline import DeadlineClient
+from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
 DOCUMENT_TIMEOUT_FACTOR = 30
@@ -28,6 +29,7 @@ class RemoteEmbedder:
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.model = ModelId(name=settings.model, dimension=settings.dimension)
         self._settings = settings
+        self._place = f"{settings.kind} at {shown_address(settings.url)}"
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         self._client = DeadlineClient(settings.url, headers=headers)
 
@@ -40,7 +42,7 @@ class RemoteEmbedder:
             else:
                 self._client.request("GET", path, timeout_s=self._settings.timeout_s)
         except httpx.HTTPError as error:
-            return f"{self._settings.kind} at {self._settings.url}: {_reason(error)}"
+            return f"{self._place}: {_reason(error)}"
         except UnavailableError as error:
             return error.message
         return None
@@ -74,7 +76,7 @@ class RemoteEmbedder:
         try:
             answer = orjson.loads(self._client.request("POST", self._settings.path, body=body, timeout_s=timeout_s))
         except (httpx.HTTPError, ValueError) as error:
-            raise UnavailableError(f"{self._settings.kind} at {self._settings.url}: {_reason(error)}") from error
+            raise UnavailableError(f"{self._place}: {_reason(error)}") from error
         return _checked_rows(answer, count=len(texts), dimension=self.model.dimension)
 
 

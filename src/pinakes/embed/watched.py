@@ -26,6 +26,10 @@ class WatchedEmbedder:
         """Return why the embedder cannot be used now, or None when it can."""
         return self._inner.check()
 
+    def close(self) -> None:
+        """Close the embedder within."""
+        self._inner.close()
+
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """Embed documents."""
         return self._inner.embed_documents(texts)

@@ -4,12 +4,12 @@ Permission, limit, validation, cache, run, audit happen here, once. A foreseen f
 `is_error` and the error's code; anything else is a bug and propagates.
 """
 
-import os
+import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -30,9 +30,10 @@ from pinakes.gate.cache import AnswerCache
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordPlace
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolSpec
-from pinakes.tools.toolbox import Toolbox, Toolboxes
+from pinakes.tools.spec import ToolResult, ToolSpec
+from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 
 COMPLETIONS = 20
 MOST_ARGUMENTS = 200
@@ -42,7 +43,25 @@ PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
+TOTALS = ("total", "totalMatches", "total_matches")
+RESULTS = "results"
+"""What answers call how many records there are, and the list of them."""
+
+_DICE = random.Random()
+"""Names calls apart; seeded by the system, and asked without letting another thread in, as the system is not."""
+
 ResultT = TypeVar("ResultT")
+
+
+class Trace(NamedTuple):
+    """What is noted of a result: its size, its digest, and how many records it tells of."""
+
+    size_bytes: int
+    digest: str
+    records: int | None = None
+
+
+NO_TRACE = Trace(0, "")
 
 
 class Limiter(Protocol):
@@ -69,6 +88,8 @@ class Ask:
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
+    call_id: str = field(default_factory=lambda: f"{_DICE.getrandbits(64):016x}")
+    """What it is noted under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +109,26 @@ class Completions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BegunCall:
-    """A call that is answered already, or the rest of its work."""
+class Begun(Generic[ResultT]):
+    """What somebody asked for and may have: there already, or the rest of its work."""
 
-    finish: Callable[[], Answer]
+    ask: Ask
+    finish: Callable[[], ResultT]
     """Does the work, which may take a while, and answers."""
-    answer: Answer | None = None
+    answer: ResultT | None = None
     """The answer, where there is nothing more to do."""
     is_instant: bool = False
     """Whether `finish` takes no time either."""
+    waits: bool = False
+    """Whether `finish` only waits for another process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What an answer is kept under, and what must be the same when it is there: then nothing changed meanwhile."""
+
+    key: Hashable
+    seen: tuple[Versions, int]
 
 
 class Gate:
@@ -132,8 +164,11 @@ class Gate:
 
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
-    ) -> "BegunCall":
-        """Begin a call: permission, limit and validation, which take no time. What is refused is answered already."""
+    ) -> Begun[Answer]:
+        """Begin a call: permission, limit, validation and a look into the cache, which take no time.
+
+        What is refused, or was asked before, is answered already.
+        """
         toolbox = self._toolboxes.of(principal.sight)
         tool = _find_tool(toolbox, principal, name)
         cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
@@ -147,11 +182,17 @@ class Gate:
             self._note(ask, started, error)
             if isinstance(error, UnknownToolError):
                 raise
-            refusal = Answer.of_error(error)
-            return BegunCall(answer=refusal, finish=lambda: refusal)
-        return BegunCall(
-            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, principal, params)),
+            return _given(ask, Answer.of_error(error))
+        question = self._find_question(toolbox, tool, ask, params)
+        kept = self.cache.find(question.key) if self.cache and question else None
+        if kept is not None:
+            self._note(ask, started, None, trace=lambda: _answer_trace(kept))
+            return _given(ask, kept)
+        return Begun(
+            ask=ask,
+            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, ask, params, question)),
             is_instant=tool.is_instant,
+            waits=tool.cost is Cost.SQL,
         )
 
     def _finish(self, ask: Ask, work: Callable[[], Answer]) -> Answer:
@@ -173,13 +214,17 @@ class Gate:
 
     def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
         """Return what stands at an address; what may not be seen is as unknown as what does not exist."""
+        return self.begin_read(principal, uri, via=via).finish()
+
+    def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> Begun[ResourceContent]:
+        """Begin to read: count it, or refuse it where it is one too many."""
         ask = Ask(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+        self._admit(ask)
 
         def work() -> ResourceContent:
-            self._require_within_limit(ask)
             return _again_when_storage_fails(lambda: self._read(principal, uri))
 
-        return self._noted(ask, work, _content_trace)
+        return Begun(ask=ask, finish=lambda: self._noted(ask, work, _content_trace))
 
     def complete(
         self,
@@ -192,6 +237,19 @@ class Gate:
         via: str = "",
     ) -> Completions:
         """Return values for a variable of a template that begin like what was typed."""
+        return self.begin_completion(principal, template, variable, typed, others, via=via).finish()
+
+    def begin_completion(
+        self,
+        principal: Principal,
+        template: str,
+        variable: str,
+        typed: str,
+        others: Mapping[str, str],
+        *,
+        via: str = "",
+    ) -> Begun[Completions]:
+        """Begin a completion: count it, or refuse it where it is one too many."""
         parameters = {**others, "variable": variable, "typed": typed}
         ask = Ask(
             principal=principal,
@@ -201,11 +259,33 @@ class Gate:
             parameters=parameters,
         )
 
+        self._admit(ask)
+
         def work() -> Completions:
-            self._require_within_limit(ask)
             return self._complete(principal, template, variable, typed, others)
 
-        return self._noted(ask, work, _no_trace)
+        return Begun(ask=ask, finish=lambda: self._noted(ask, work, _no_trace))
+
+    def open_media(
+        self, principal: Principal, record_id: str, kind: MediaKind, *, served: Callable[[MediaFile], int], via: str
+    ) -> MediaFile:
+        """Return a file of a record; `served` says how much of it will be. Players ask often, and are not limited."""
+        ask = Ask(principal=principal, via=via, operation=f"media/{kind}", target=record_id[:200], parameters={})
+
+        def work() -> MediaFile:
+            for spec in self._playable(principal):
+                if (found := spec.find(principal, record_id, kind)) is not None:
+                    return found
+            raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
+
+        return self._noted(ask, work, lambda found: Trace(served(found), ""))
+
+    def get_place(self, principal: Principal, record_id: str) -> RecordPlace:
+        """Return where a record is that has files, or whose like has: the first such catalogue, and its kind there."""
+        for spec in self._playable(principal):
+            if (kind := spec.kind_of(principal, record_id)) is not None:
+                return RecordPlace(catalogue=spec.catalogue, kind=kind)
+        raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
 
     def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
         """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
@@ -220,26 +300,32 @@ class Gate:
         """Note what had to be refused before it came here."""
         self._note(ask, time.perf_counter(), error)
 
-    def _run(self, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
+    def _run(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel, question: _Question | None) -> Answer:
+        """Run a tool. `question` is one that the cache was asked in vain, where it could be asked already."""
         if self.cache is None or not tool.cacheable:
-            return _answered(tool, principal, params)
-        return self._answered_once(self.cache, toolbox, tool, principal, params)
-
-    def _answered_once(
-        self, cache: AnswerCache, toolbox: Toolbox, tool: ToolSpec, principal: Principal, params: BaseModel
-    ) -> Answer:
-        """Answer from the cache, or keep the answer, unless it was made while something changed or failed."""
-        before = (toolbox.versions(), self._failures())
-        audiences = toolbox.audiences_that_matter(principal.sight, before[0])
-        sight = principal.sight
-        key = (tool.name, params.model_dump_json(), before[0], audiences, sight.only, sight.hidden)
-        kept = cache.find(key)
-        if kept is not None:
-            return kept
-        answer = _answered(tool, principal, params)
-        if (toolbox.versions(), self._failures()) == before:
-            cache.keep(key, answer)
+            return _answered(tool, ask, params)
+        if question is None:
+            question = self._question(toolbox, tool, ask, params, toolbox.versions())
+            kept = self.cache.find(question.key)
+            if kept is not None:
+                return kept
+        answer = _answered(tool, ask, params)
+        if (toolbox.versions(), self._failures()) == question.seen:
+            self.cache.keep(question.key, answer)
         return answer
+
+    def _find_question(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel) -> _Question | None:
+        """Return what to ask the cache, where that is known at once, and an answer from it is noted at once."""
+        if self.cache is None or not tool.cacheable or ask.cost is not Cost.READ:
+            return None
+        versions = toolbox.find_versions()
+        return None if versions is None else self._question(toolbox, tool, ask, params, versions)
+
+    def _question(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel, versions: Versions) -> _Question:
+        sight = ask.principal.sight
+        audiences = toolbox.audiences_that_matter(sight, versions)
+        key = (tool.name, params.model_dump_json(), versions, audiences, sight.only, sight.hidden)
+        return _Question(key=key, seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         for resource in self._readable(principal):
@@ -262,11 +348,23 @@ class Gate:
         resources = self._toolboxes.of(principal.sight).resources
         return [resource for resource in resources if resource.action in principal.actions]
 
+    def _playable(self, principal: Principal) -> list[MediaSpec]:
+        return [spec for spec in self._toolboxes.of(principal.sight).media if spec.action in principal.actions]
+
     def _require_within_limit(self, ask: Ask) -> None:
         if self._limiter:
             self._limiter.require(ask.principal, ask.cost)
 
-    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], tuple[int, str]]) -> ResultT:
+    def _admit(self, ask: Ask) -> None:
+        """Count what is asked for; note that it was refused where it is one too many."""
+        started = time.perf_counter()
+        try:
+            self._require_within_limit(ask)
+        except ExpectedError as error:
+            self._note(ask, started, error)
+            raise
+
+    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], Trace]) -> ResultT:
         """Do the work, and note what became of it before anybody hears of it."""
         started = time.perf_counter()
         try:
@@ -283,14 +381,14 @@ class Gate:
         started: float,
         error: Exception | None,
         *,
-        trace: Callable[[], tuple[int, str]] = lambda: (0, ""),
+        trace: Callable[[], Trace] = lambda: NO_TRACE,
     ) -> None:
         if not self._observers:
             return
-        size, digest = trace()
+        left = trace()
         entry = AuditEntry(
             at=datetime.now(UTC),
-            call_id=os.urandom(8).hex(),
+            call_id=ask.call_id,
             principal=ask.principal.name,
             via=ask.via,
             operation=ask.operation,
@@ -299,11 +397,16 @@ class Gate:
             outcome=_outcome(error),
             error_code=error.code if isinstance(error, ExpectedError) else None,
             duration_ms=(time.perf_counter() - started) * 1000,
-            result_bytes=size,
-            result_digest=digest,
+            result_bytes=left.size_bytes,
+            result_digest=left.digest,
+            result_count=left.records,
         )
         for observer in self._observers:
             observer.write(entry, durable=ask.cost is not Cost.READ)
+
+
+def _given(ask: Ask, answer: Answer) -> Begun[Answer]:
+    return Begun(ask=ask, answer=answer, finish=lambda: answer)
 
 
 def _callable(toolbox: Toolbox, principal: Principal) -> list[ToolSpec]:
@@ -323,11 +426,13 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
-def _answered(tool: ToolSpec, principal: Principal, params: BaseModel) -> Answer:
-    if tool.read_only:
-        result = _again_when_storage_fails(lambda: tool.run(principal, params))
-    else:
-        result = tool.run(principal, params)
+def _answered(tool: ToolSpec, ask: Ask, params: BaseModel) -> Answer:
+    arguments = (ask.principal, params, ask.call_id) if tool.wants_call_id else (ask.principal, params)
+
+    def run() -> ToolResult:
+        return tool.run(*arguments)
+
+    result = _again_when_storage_fails(run) if tool.read_only else run()
     return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
 
 
@@ -353,16 +458,29 @@ def _outcome(error: Exception | None) -> Outcome:
     return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
 
 
-def _answer_trace(answer: Answer) -> tuple[int, str]:
-    return len(answer.encoded), answer.digest
+def _answer_trace(answer: Answer) -> Trace:
+    return Trace(len(answer.encoded), answer.digest, _count(answer.structured or {}))
 
 
-def _content_trace(content: ResourceContent) -> tuple[int, str]:
-    return content.size_bytes, content.digest
+def _count(structured: Mapping[str, Any]) -> int | None:
+    """Return how many records an answer says there are, by itself or of each kind, else how many it lists; or None."""
+    for name in TOTALS:
+        if isinstance(total := structured.get(name), int):
+            return total
+    results = structured.get(RESULTS)
+    if isinstance(results, list):
+        return len(results)
+    totals = [group["total"] for group in structured.values() if isinstance(group, dict) and "total" in group]
+    counted = [total for total in totals if isinstance(total, int)]
+    return sum(counted) if counted else None
 
 
-def _no_trace(_result: object) -> tuple[int, str]:
-    return 0, ""
+def _content_trace(content: ResourceContent) -> Trace:
+    return Trace(content.size_bytes, content.digest)
+
+
+def _no_trace(_result: object) -> Trace:
+    return NO_TRACE
 
 
 def _position(cursor: str | None) -> int:

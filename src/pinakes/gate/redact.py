@@ -22,7 +22,9 @@ _SECRET_TEXT = re.compile(
     r"|(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"  # a JWT
     r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"
-    r"|(?<=://)[^\s/@:]+:[^\s/@]+(?=@)"  # a name and a password in an address
+    r"|(?<=://)[^\s/?#]+(?=@)"  # a name and a password, or a token, in an address
+    r"|(?i:(?<=[?&;])[\w.-]{0,40}(?:key|secret|pass|pwd|token|credential|auth|signature)[\w.-]{0,40}=)[^\s&;#]+"
+    r"|(?i:(?<=[?&;])(?:sig|code)=)[^\s&;#]+"  # a secret among the parameters of an address
 )
 
 

@@ -1,5 +1,8 @@
 """The ledger: what is known of a catalogue's sources: the row that each record came from, refusals, positions.
 
+It also keeps what a source got out of its files, so that those that did not change need not be read again, and what it
+said of each record of an editable catalogue, so that edits by hand are told from what is new (`hand_edits`).
+
 It is kept beside the records and never in their transaction: a note is made after the records are written, so that a
 kill between the two only means that a row is looked at again.
 """
@@ -12,6 +15,7 @@ import apsw
 
 from pinakes.errors import StorageError
 from pinakes.model.record import RecordId
+from pinakes.sources.port import Reading
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS origins (
@@ -23,6 +27,11 @@ CREATE TABLE IF NOT EXISTS rejects (
 CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS said (
+    source TEXT NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (source, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS readings (
+    source TEXT NOT NULL, place TEXT NOT NULL, stamp TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (source, place)
+) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000
 
@@ -63,6 +72,23 @@ class Ledger:
                 ((source, record_id, *origin) for record_id, origin in origins.items()),
             )
 
+    def held(self, ids: Iterable[RecordId]) -> set[RecordId]:
+        """Return those records that came from any source."""
+        return {one for one in ids if self._db.execute("SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,)).get}
+
+    def said(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
+        """Return what a source said of these records, encoded, where that is known."""
+        query = "SELECT record FROM said WHERE source = ? AND id = ?"
+        found = {one: self._db.execute(query, (source, one)).get for one in ids}
+        return {one: bytes(record) for one, record in found.items() if record is not None}
+
+    def note_said(self, source: str, records: Mapping[RecordId, bytes]) -> None:
+        """Remember what a source says of these records."""
+        with self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *said) for said in records.items())
+            )
+
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return a record that has one of these identities, which no two records share."""
         for identity in identities:
@@ -82,8 +108,10 @@ class Ledger:
 
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
         """Forget that these records came from a source."""
+        pairs = [(source, one) for one in ids]
         with self._db:
-            self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", ((source, one) for one in ids))
+            self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
+            self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
 
     def forget_identities(self, ids: Iterable[RecordId]) -> None:
         """Forget what records that are gone were known by."""
@@ -121,3 +149,40 @@ class Ledger:
             self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
             if rows:
                 self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))
+
+    def readings(self, source: str) -> "SourceReadings":
+        """Return what a source remembers of its files."""
+        return SourceReadings(self._db, source)
+
+    def list_readings(self) -> list[tuple[str, str, bytes]]:
+        """Return what every source remembers: source, place, content."""
+        rows = self._db.execute("SELECT source, place, content FROM readings ORDER BY 1, 2")
+        return [(str(source), str(place), bytes(content)) for source, place, content in rows]
+
+
+class SourceReadings:
+    """Implements `Readings` for one source. They follow from the files alone, so they may be ahead of the records."""
+
+    def __init__(self, db: apsw.Connection, source: str) -> None:
+        self._db = db
+        self._source = source
+
+    def load(self) -> dict[str, Reading]:
+        """Return what is remembered, by place."""
+        rows = self._db.execute("SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
+        return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
+
+    def save(self, readings: Mapping[str, Reading]) -> None:
+        """Remember these, in place of what was remembered of the same places."""
+        with self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
+                ((self._source, place, *reading) for place, reading in readings.items()),
+            )
+
+    def forget(self, places: Iterable[str]) -> None:
+        """Forget these places."""
+        with self._db:
+            self._db.executemany(
+                "DELETE FROM readings WHERE source = ? AND place = ?", ((self._source, place) for place in places)
+            )

@@ -46,7 +46,7 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
     for field in spec.fields.values():
         value = record.get(field.name)
         if value is None:
-            if field.required:
+            if field.required and field.is_of(record.kind):
                 raise InputError(f"'{field.name}' is missing")
         elif problem := _problem(value, field):
             raise InputError(f"'{field.name}' {problem}")

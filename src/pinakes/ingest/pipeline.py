@@ -1,7 +1,8 @@
 """The build: rows in, shelf out, in batches that are each whole.
 
 A batch is mapped, checked, embedded where its text is new, and written in one transaction. An interrupted build is
-resumed by running it again: what is there already is recognised and costs nothing.
+resumed by running it again: what is there already is recognised and costs nothing. What was edited by hand since is
+kept as `hand_edits` says.
 """
 
 import hashlib
@@ -11,12 +12,13 @@ from dataclasses import dataclass, field
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
+from pinakes.ingest.hand_edits import HandEdits
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, Put, ShelfWriter
-from pinakes.sources.port import RowSource, SourceRow
+from pinakes.sources.port import RecallingSource, RowSource, SourceRow
 
 BATCH_RECORDS = 256
 
@@ -37,6 +39,8 @@ class IngestReport:
     metadata: int = 0
     removed: int = 0
     embedded: int = 0
+    edited: int = 0
+    """How many of the records stay, wholly or in part, as they were edited by hand."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
 
     def reject(self, place: str, reason: str) -> None:
@@ -82,6 +86,7 @@ class _Run:
         self._progress = progress
         self._report = IngestReport()
         self._batches = _Batches(target)
+        self._hand_edits = HandEdits(source=source.name, spec=target.spec, writer=target.writer, ledger=target.ledger)
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
@@ -89,11 +94,14 @@ class _Run:
 
     def run(self) -> IngestReport:
         ledger, name = self._target.ledger, self._source.name
+        if isinstance(self._source, RecallingSource):
+            self._source.recall(ledger.readings(name))
         start = 0 if self._source.is_whole else ledger.position(name)
         self._report.rows = start
         try:
             for batch in self._iter_batches(start):
-                self._batches.write([record for record, _ in batch], self._report)
+                written = self._batches.write(self._reconciled([record for record, _ in batch]), self._report)
+                self._restore_named_by(written)
                 self._note(batch)
                 if not self._source.is_whole:
                     ledger.note_position(name, self._report.rows)
@@ -107,6 +115,18 @@ class _Run:
         self._progress(self._report)
         return self._report
 
+    def _reconciled(self, records: Sequence[Record]) -> list[Record]:
+        """Return what is to be written of the source's records, and count what was edited by hand and stays so."""
+        kept = self._hand_edits.reconciled(records)
+        self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
+        self._report.unchanged += kept.count(None)
+        return [record for record in kept if record is not None]
+
+    def _restore_named_by(self, written: Sequence[Record]) -> None:
+        """Bring back what was deleted by hand and is named by what is written now, and what that names in turn."""
+        while written:
+            written = self._batches.write(self._hand_edits.deleted_but_named(written), self._report)
+
     def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
         """Remember of records that are written now where they came from, and what they are known by."""
         ledger, mapping = self._target.ledger, self._target.mapping
@@ -114,6 +134,7 @@ class _Run:
         ledger.note_origins(self._source.name, {record.id: origin for record, origin in moved})
         known_by = {record.id: mapping.identities_of(record) for record, _ in moved}
         ledger.note_identities({one: some for one, some in known_by.items() if some != (one,)})
+        self._hand_edits.note([record for record, _ in batch])
 
     def _remove_gone(self) -> None:
         """Delete the records whose rows the source no longer has."""
@@ -212,8 +233,8 @@ class _Batches:
     def __init__(self, target: Target) -> None:
         self._target = target
 
-    def write(self, batch: Sequence[Record], report: IngestReport) -> None:
-        """Write what is new or changed, with the vectors of texts not seen before."""
+    def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
+        """Write what is new or changed, with the vectors of texts not seen before, and return it."""
         texts = {record.id: self._text(record) for record in batch}
         puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
         unchanged = self._target.writer.unchanged(puts)
@@ -225,6 +246,7 @@ class _Batches:
         report.written += len(changes)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
+        return [put.record for put in fresh]
 
     def _text(self, record: Record) -> str:
         """Return what is embedded of a record; nothing where there is no embedder."""

@@ -42,3 +42,5 @@ class AuditEntry:
     result_bytes: int = 0
     result_digest: str = ""
     """SHA-256 of the result, empty where there is none."""
+    result_count: int | None = None
+    """How many records the result tells of, where it does; for analytics, and not in the audit itself."""

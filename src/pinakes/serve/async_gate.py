@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from pinakes.errors import OverloadedError
+from pinakes.errors import OverloadedError, RateLimitedError
 from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import Ask, Begun, Completions, Gate
 from pinakes.model.principal import Principal
+from pinakes.serve.brake import Brake
 from pinakes.serve.caller import Caller
 from pinakes.serve.workers import Workers
+from pinakes.tools.resource import ResourceContent
 
 LOADING = "loading"
 """In whose name the gate is waited for."""
@@ -21,13 +23,22 @@ class AsyncGate:
     """Asks the gate. What there is no room for is noted like everything."""
 
     def __init__(
-        self, gate: Callable[[], Gate], workers: Workers, *, is_loaded: Callable[[], bool] = lambda: False
+        self,
+        gate: Callable[[], Gate],
+        workers: Workers,
+        *,
+        is_loaded: Callable[[], bool] = lambda: False,
+        brake: Brake | None = None,
     ) -> None:
-        """`gate` gives the gate, and blocks while that is loading; where it `is_loaded` it is known not to."""
+        """`gate` gives the gate, and blocks while that is loading; where it `is_loaded` it is known not to.
+
+        `brake` is told who asks too often.
+        """
         self._gate = gate
         self._is_loaded = is_loaded
         self._loaded: Gate | None = None
         self._workers = workers
+        self._brake = brake or Brake()
 
     async def run(self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None) -> ResultT:
         """Have the gate do something for somebody."""
@@ -40,19 +51,47 @@ class AsyncGate:
             raise
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool. A refusal needs no work, and so no thread."""
-        principal, via = caller.principal, caller.via
-        noted = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments)
+        """Call a tool. What is refused, or was asked before, needs no work, and so no thread."""
         try:
-            gate = await self._load()
-            begun = gate.begin_call(principal, name, arguments, via=via)
-            if begun.answer is not None:
-                return begun.answer
-            if begun.is_instant:
-                return begun.finish()
-            return await self.run(principal, lambda _gate: begun.finish(), noted)
+            return await self._ask(
+                caller, lambda gate: gate.begin_call(caller.principal, name, arguments, via=caller.via)
+            )
         except OverloadedError as error:
             return Answer.of_error(error)
+
+    async def read(self, caller: Caller, uri: str) -> ResourceContent:
+        """Return what stands at an address."""
+        return await self._ask(caller, lambda gate: gate.begin_read(caller.principal, uri, via=caller.via))
+
+    async def complete(
+        self, caller: Caller, template: str, variable: str, typed: str, others: Mapping[str, str]
+    ) -> Completions:
+        """Return values for a variable of a template that begin like what was typed."""
+        return await self._ask(
+            caller,
+            lambda gate: gate.begin_completion(caller.principal, template, variable, typed, others, via=caller.via),
+        )
+
+    async def _ask(self, caller: Caller, begin: Callable[[Gate], Begun[ResultT]]) -> ResultT:
+        """Begin something, and finish it."""
+        gate, name = await self._load(), caller.principal.name
+        try:
+            begun = begin(gate)
+        except RateLimitedError:
+            self._brake.note(name, is_refused=True)
+            raise
+        self._brake.note(name, is_refused=_is_refusal(begun.answer))
+        if begun.answer is not None:
+            return begun.answer
+        return begun.finish() if begun.is_instant else await self._finish(gate, begun)
+
+    async def _finish(self, gate: Gate, begun: Begun[ResultT]) -> ResultT:
+        """Do the rest in a thread; where there is no room for it, note that."""
+        try:
+            return await self._workers.run(begun.finish, of=begun.ask.principal.name, waits=begun.waits)
+        except OverloadedError as error:
+            await self._workers.run_aside(partial(gate.refuse, begun.ask, error))
+            raise
 
     async def _load(self) -> Gate:
         """Return the gate; where it is still loading, wait for it in a thread."""
@@ -60,3 +99,7 @@ class AsyncGate:
             is_there = self._is_loaded()
             self._loaded = self._gate() if is_there else await self._workers.run(self._gate, of=LOADING)
         return self._loaded
+
+
+def _is_refusal(answer: object) -> bool:
+    return isinstance(answer, Answer) and isinstance(answer.error, RateLimitedError)

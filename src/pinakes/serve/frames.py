@@ -53,9 +53,16 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
     """Return the message for the SDK, or raise BadFrameError."""
     decoded = decode_frame(raw)
     try:
-        return types.jsonrpc_message_adapter.validate_python(decoded, by_name=False)
+        return _kind_of(decoded).model_validate(decoded, by_name=False)
     except ValueError as error:
         raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
+
+
+def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
+    """Return which of the four messages this is, of which it can be one only."""
+    if "method" in decoded:
+        return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
+    return types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
 
 
 def _parsed(raw: bytes | str) -> Any:
@@ -104,11 +111,11 @@ def _require_version(decoded: dict[str, Any], request_id: types.RequestId | None
 
 def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:
     """Refuse what is neither a request, a notification nor an answer, or several of them at once."""
-    kinds = [key for key in ("method", "result", "error") if key in decoded]
-    if len(kinds) != 1:
+    is_asking = "method" in decoded
+    if is_asking + ("result" in decoded) + ("error" in decoded) != 1:
         message = "a message has exactly one of 'method', 'result' and 'error'"
         raise BadFrameError(types.INVALID_REQUEST, message, request_id)
-    if kinds == ["method"] and not isinstance(decoded["method"], str):
+    if is_asking and not isinstance(decoded["method"], str):
         raise BadFrameError(types.INVALID_REQUEST, "'method' must be a text", request_id)
-    if kinds != ["method"] and request_id is None:
+    if not is_asking and request_id is None:
         raise BadFrameError(types.INVALID_REQUEST, "an answer has an 'id'")

@@ -3,7 +3,9 @@
 import base64
 import logging
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mcp import types
@@ -21,9 +23,10 @@ from pinakes.errors import (
     UnknownResourceError,
 )
 from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.caller import Caller, Callers, Context
+from pinakes.serve.caller import Callers, Context
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
@@ -37,95 +40,106 @@ RETRY_AFTER = "io.pinakes/retryAfterS"
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Codes of our own, from the part of JSON-RPC's range for servers that neither MCP nor its SDK uses."""
 
-AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
 
 
-def build_server(gate: Callable[[], Gate], callers: Callers, workers: Workers | None = None) -> Server[Any]:
+def build_server(gate: Callable[[], Gate], callers: Callers) -> Server[Any]:
     """Return a server over the gate, which blocks while it is loading; `callers` tells whom a request is from."""
-    asked = AsyncGate(gate, workers or Workers())
+    return Handlers(AsyncGate(gate, Workers()), callers).build_server()
 
-    async def ask(caller: Caller, work: Callable[[Gate], AnswerT], noted: Ask | None = None) -> AnswerT:
-        try:
-            return await asked.run(caller.principal, work, noted)
-        except Exception as error:
-            raise _protocol_error(error) from error
 
-    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        caller = _caller(callers, context)
-        tools = await ask(caller, lambda gate: gate.list_tools(caller.principal))
+class Handlers:
+    """What answers the requests of MCP."""
+
+    def __init__(self, gate: AsyncGate, callers: Callers) -> None:
+        self._gate = gate
+        self._callers = callers
+
+    def build_server(self) -> Server[Any]:
+        """Return a server that answers by these."""
+        server = Server[Any](
+            "pinakes",
+            version=__version__,
+            title="Pinakes",
+            instructions=INSTRUCTIONS,
+            get_tool_input_schema=_no_schema,
+            on_list_tools=self.list_tools,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_completion=self.complete,
+        )
+        server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
+        if "opentelemetry.sdk" not in sys.modules:
+            server.middleware.clear()  # the SDK's spans of each message, which nobody collects
+        return server
+
+    async def list_tools(self, context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Answer with the tools that the caller may use."""
+        tools = await self._list(context, lambda gate, principal: gate.list_tools(principal))
         return types.ListToolsResult(tools=[_tool(tool) for tool in tools], cache_scope="private")
 
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = _caller(callers, context)
-        try:
-            return _result(await asked.call(caller, params.name, params.arguments or {}))
-        except Exception as error:
-            raise _protocol_error(error) from error
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """Call a tool. The answer is JSON already, and goes into the SDK as such."""
+        with _protocol_errors():
+            return _result(await self._gate.call(self._callers(context), params.name, params.arguments or {}))
 
     async def list_resources(
-        context: Context, params: types.PaginatedRequestParams | None
+        self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        caller, cursor = _caller(callers, context), params.cursor if params else None
-        page = await ask(caller, lambda gate: gate.list_resources(caller.principal, cursor))
+        """Answer with a page of the resources that the caller may read."""
+        cursor = params.cursor if params else None
+        page = await self._list(context, lambda gate, principal: gate.list_resources(principal, cursor))
         return types.ListResourcesResult(
             resources=[_resource(entry) for entry in page.entries], next_cursor=page.next_cursor, cache_scope="private"
         )
 
     async def list_templates(
-        context: Context, _params: types.PaginatedRequestParams | None
+        self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        caller = _caller(callers, context)
-        templates = await ask(caller, lambda gate: gate.list_templates(caller.principal))
+        """Answer with the templates of addresses that the caller may read."""
+        templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
         return types.ListResourceTemplatesResult(
             resource_templates=[_template(resource) for resource in templates], cache_scope="private"
         )
 
-    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        caller = _caller(callers, context)
-        noted = Ask(
-            principal=caller.principal, via=caller.via, operation="resources/read", target=params.uri, parameters={}
-        )
-        content = await ask(caller, lambda gate: gate.read(caller.principal, params.uri, via=caller.via), noted)
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Answer with what stands at an address."""
+        with _protocol_errors():
+            content = await self._gate.read(self._callers(context), params.uri)
         return types.ReadResourceResult(contents=[_contents(params.uri, content)], cache_scope="private")
 
-    async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Answer with values for a variable of a template."""
         if not isinstance(params.ref, types.ResourceTemplateReference):
             raise MCPError(code=types.INVALID_PARAMS, message="only resource templates have completions here")
-        caller, template, argument = _caller(callers, context), params.ref.uri, params.argument
-        others = (params.context.arguments if params.context else None) or {}
-        found = await ask(
-            caller,
-            lambda gate: gate.complete(
-                caller.principal, template, argument.name, argument.value, others, via=caller.via
-            ),
-        )
+        argument, others = params.argument, (params.context.arguments if params.context else None) or {}
+        with _protocol_errors():
+            caller = self._callers(context)
+            found = await self._gate.complete(caller, params.ref.uri, argument.name, argument.value, others)
         has_more = found.total > len(found.values)
-        completion = types.Completion(values=found.values, total=found.total, has_more=has_more)
-        return types.CompleteResult(completion=completion)
+        return types.CompleteResult(
+            completion=types.Completion(values=found.values, total=found.total, has_more=has_more)
+        )
 
-    return Server(
-        "pinakes",
-        version=__version__,
-        title="Pinakes",
-        instructions=INSTRUCTIONS,
-        get_tool_input_schema=_no_schema,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_completion=complete,
-    )
+    async def _list(self, context: Context, work: Callable[[Gate, Principal], ResultT]) -> ResultT:
+        with _protocol_errors():
+            principal = self._callers(context).principal
+            return await self._gate.run(principal, lambda gate: work(gate, principal))
 
 
 def _no_schema(_name: str) -> None:
     """Say that no argument of a tool is carried by a header: the SDK need not list the tools before each call."""
 
 
-def _caller(callers: Callers, context: Context) -> Caller:
+@contextmanager
+def _protocol_errors() -> Iterator[None]:
+    """Turn what goes wrong inside into errors of the protocol."""
     try:
-        return callers(context)
-    except UnauthenticatedError as error:
+        yield
+    except Exception as error:
         raise _protocol_error(error) from error
 
 
@@ -144,15 +158,18 @@ def _protocol_error(error: Exception) -> MCPError:
     return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
 
 
-def _result(answer: Answer) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=answer.text)
-    retry_after_s = answer.error.retry_after_s if answer.error else None
-    return types.CallToolResult(
-        content=[text],
-        structured_content=answer.structured,
-        is_error=answer.is_error,
-        _meta=None if retry_after_s is None else {RETRY_AFTER: math.ceil(retry_after_s)},
-    )
+def _result(answer: Answer) -> dict[str, Any]:
+    """Return a `CallToolResult` as it is sent; the SDK checks it, and drops what the revision does not have."""
+    result: dict[str, Any] = {
+        "content": [{"type": "text", "text": answer.text}],
+        "isError": answer.is_error,
+        "resultType": "complete",
+    }
+    if answer.structured is not None:
+        result["structuredContent"] = answer.structured
+    if answer.error is not None and answer.error.retry_after_s is not None:
+        result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
+    return result
 
 
 def _tool(tool: ToolSpec) -> types.Tool:

@@ -1,10 +1,16 @@
-"""MCP over anything that carries texts both ways: standard input and output, a WebSocket."""
+"""MCP over anything that carries texts both ways: standard input and output, a WebSocket.
 
+The server reads from the connection and writes to it by itself, without tasks and queues of ours in between.
+"""
+
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Self
 
 import anyio
+import orjson
 from mcp import types
 from mcp.server import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
@@ -26,56 +32,128 @@ Send = Callable[[str], Awaitable[None]]
 
 async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]) -> None:
     """Serve until there are no more messages. `caller` says anew for each message whom it is from."""
-    into_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    unanswered = _Unanswered()
-
-    async def read() -> None:
-        async with into_server:
-            while (raw := await receive()) is not None:
-                try:
-                    message = read_frame(raw)
-                except BadFrameError as error:
-                    await send(error.body)
-                    continue
-                await unanswered.note_received(message)
-                metadata = ServerMessageMetadata(
-                    request_context=await caller(), on_request_unanswered=unanswered.given_up(message)
-                )
-                await into_server.send(SessionMessage(message, metadata=metadata))
-
-    async def write() -> None:
-        async with from_server:
-            async for session_message in from_server:
-                unanswered.note_sent(session_message.message)
-                await send(session_message.message.model_dump_json(by_alias=True, exclude_unset=True))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read)
-        tasks.start_soon(write)
+    unanswered = Unanswered()
+    outgoing = _Outgoing(send, unanswered)
+    incoming = _Incoming(receive, caller, unanswered, refuse=outgoing.send_text)
+    with outgoing.scope:
         await server.run(incoming, outgoing, server.create_initialization_options())
-        tasks.cancel_scope.cancel()
+    if outgoing.failure is not None:
+        raise outgoing.failure
 
 
-class _Unanswered:
+class _Stream:
+    """What the SDK wants of both directions: it closes them, which is not ours to heed."""
+
+    async def aclose(self) -> None:
+        """Do nothing: whoever opened the connection closes it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
+
+
+class _Incoming(_Stream):
+    """The messages of the other side, strictly read, each with whom it is from."""
+
+    def __init__(
+        self, receive: Receive, caller: Callable[[], Awaitable[Caller]], unanswered: "Unanswered", *, refuse: Send
+    ) -> None:
+        self._receive = receive
+        self._caller = caller
+        self._unanswered = unanswered
+        self._refuse = refuse
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        """Return the next message, when there is room for it; what is none is answered here."""
+        while (raw := await self._receive()) is not None:
+            try:
+                message = read_frame(raw)
+            except BadFrameError as error:
+                with suppress(anyio.BrokenResourceError):  # then all of it ends
+                    await self._refuse(error.body)
+                continue
+            given_up = await self._unanswered.note_received(message)
+            metadata = ServerMessageMetadata(request_context=await self._caller(), on_request_unanswered=given_up)
+            return SessionMessage(message, metadata=metadata)
+        raise StopAsyncIteration
+
+    async def receive(self) -> SessionMessage:
+        """Return the next message, or raise that there are no more."""
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+
+class _Outgoing(_Stream):
+    """Carries answers to the other side, one after the other. When one cannot be carried, serving ends."""
+
+    def __init__(self, send: Send, unanswered: "Unanswered") -> None:
+        self.scope = anyio.CancelScope()
+        self.failure: OSError | None = None
+        self._send = send
+        self._unanswered = unanswered
+        self._turn = asyncio.Lock()
+
+    async def send(self, item: SessionMessage) -> None:
+        """Carry a message."""
+        async with self._turn:
+            self._unanswered.note_sent(item.message)
+            await self._carry(_encoded(item.message))
+
+    async def send_text(self, text: str) -> None:
+        """Carry a text, in turn with the messages."""
+        async with self._turn:
+            await self._carry(text)
+
+    async def _carry(self, text: str) -> None:
+        if self.failure is not None:
+            raise anyio.BrokenResourceError
+        try:
+            await self._send(text)
+        except OSError as error:
+            self.failure = error
+            self.scope.cancel()
+            raise anyio.BrokenResourceError from error
+
+
+def _encoded(message: types.JSONRPCMessage) -> str:
+    """Return a message as JSON. An answer is all JSON values by now, which has a quicker way."""
+    if isinstance(message, types.JSONRPCResponse):
+        with suppress(TypeError):  # of a number of more than 64 bits, or a text that is none
+            return orjson.dumps({"jsonrpc": "2.0", "id": message.id, "result": message.result}).decode()
+    return message.model_dump_json(by_alias=True, exclude_unset=True)
+
+
+class Unanswered:
     """The requests of a connection that wait for their answers."""
 
     def __init__(self) -> None:
-        self._room = anyio.Semaphore(MOST_UNANSWERED)
         self._ids: Counter[types.RequestId | None] = Counter()
+        self._room = MOST_UNANSWERED
+        self._has_moved = anyio.Event()
 
-    async def note_received(self, message: types.JSONRPCMessage) -> None:
-        """Wait for room for a request; each needs its own, even where several have the same id."""
-        if isinstance(message, types.JSONRPCRequest):
-            await self._room.acquire()
-            self._ids[message.id] += 1
+    async def note_received(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]] | None:
+        """Wait for room for a request; each needs its own, even where several have the same id.
 
-    def given_up(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]]:
-        """Return what the SDK calls when a request ends without an answer, because it was cancelled."""
+        Return what the SDK is to call when the request ends without an answer, because it was cancelled.
+        """
+        if not isinstance(message, types.JSONRPCRequest):
+            return None
+        while not self._room:
+            self._has_moved = anyio.Event()
+            await self._has_moved.wait()
+        request_id = message.id
+        self._room -= 1
+        self._ids[request_id] += 1
 
         async def make_room() -> None:
-            if isinstance(message, types.JSONRPCRequest):
-                self._leave(message.id)
+            self._leave(request_id)
 
         return make_room
 
@@ -85,8 +163,11 @@ class _Unanswered:
             self._leave(message.id)
 
     def _leave(self, request_id: types.RequestId | None) -> None:
-        if self._ids[request_id]:
-            self._ids[request_id] -= 1
-            self._room.release()
-        if not self._ids[request_id]:
+        waiting = self._ids[request_id]
+        if waiting > 1:
+            self._ids[request_id] = waiting - 1
+        else:
             del self._ids[request_id]
+        if waiting:
+            self._room += 1
+            self._has_moved.set()

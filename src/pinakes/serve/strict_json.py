@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -14,11 +13,11 @@ class StrictJSONError(ValueError):
     """A text that is not JSON, or not plainly so."""
 
 
-def decode_json(raw: bytes | str, *, number: Callable[[str], float] = float) -> tuple[Any, str]:
-    """Return the value, and the text it was read from; `number` reads those with a fraction or an exponent."""
+def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]:
+    """Return the value, and the text it was read from; where `is_finite`, no number may be too large for any."""
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        decoded = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=number)
+        decoded = (_FINITE if is_finite else _ANY_SIZE).decode(text)
     except StrictJSONError:
         raise
     except json.JSONDecodeError as error:
@@ -50,9 +49,12 @@ def _no_constant(name: str) -> NoReturn:
     raise StrictJSONError(f"{name} is no number of JSON")
 
 
-def finite_number(text: str) -> float:
-    """Read a number; one that is too large for any is refused."""
+def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise StrictJSONError(f"the number {text[:20]} is too large")
     return number
+
+
+_ANY_SIZE = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_constant)
+_FINITE = json.JSONDecoder(object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite_number)

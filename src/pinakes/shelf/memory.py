@@ -4,8 +4,11 @@ It is the reference that the clever shelves are held against, so it prefers the 
 """
 
 import math
+import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,8 @@ from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.port import LOCAL, Author, Change, Put
+from pinakes.shelf.history import require_unmoved
+from pinakes.shelf.port import LOCAL, Author, Change, Delete, Op, PastChange, Put
 from pinakes.shelf.terms import asked_term, entries_of, number_of, require_countable, require_filterable, text_tokens
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery
@@ -173,7 +177,7 @@ class MemoryView:
 
 
 class MemoryShelf:
-    """Implements `Shelf` and `ShelfWriter`."""
+    """Implements `Shelf`, `ShelfWriter` and `ShelfHistory`."""
 
     def __init__(self, spec: CatalogueSpec, *, model: ModelId | None = None) -> None:
         self.spec = spec
@@ -182,29 +186,81 @@ class MemoryShelf:
         self._keys: dict[RecordId, Key] = {}
         self._digests: dict[Key, bytes] = {}
         self._embeddings: dict[bytes, Vector] = {}
-        self._change_no = 0
+        self._changes: list[PastChange] = []
         self._last_key = 0
+        self._lock = threading.RLock()
 
     def reader(self) -> MemoryView:
         """Return a view of the records as they are now."""
-        vectors = {key: self._embeddings[digest] for key, digest in self._digests.items()}
-        return MemoryView(self.spec, self._records, vectors, model=self.model, change_no=self._change_no)
+        with self._lock:
+            vectors = {key: self._embeddings[digest] for key, digest in self._digests.items()}
+            return MemoryView(self.spec, self._records, vectors, model=self.model, change_no=len(self._changes))
+
+    def find_reader(self) -> MemoryView:
+        """Return a view of the records as they are now: there is nothing to wait for."""
+        return self.reader()
 
     def writer(self) -> "MemoryShelf":
         """Return the way to change records: the shelf itself."""
         return self
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:  # noqa: ARG002
-        """Make the changes; memory has no one else to record the author for."""
-        self._require_keepable(changes)
-        for change in changes:
-            if isinstance(change, Put):
-                self._put(change)
-            elif (key := self._keys.pop(change.id, None)) is not None:
-                del self._records[key]
-                self._digests.pop(key, None)
-                self._change_no += 1
-        return self._change_no
+    def history(self) -> "MemoryShelf":
+        """Return what was changed: the shelf itself knows."""
+        return self
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
+        """Make the changes, all or none, and return the number of the last change."""
+        with self._lock:
+            self._require_keepable(changes)
+            require_unmoved(expected or {}, self.versions(list(expected or ())))
+            for change in changes:
+                if isinstance(change, Put):
+                    self._put(change, author)
+                else:
+                    self._delete(change, author)
+            return len(self._changes)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep every other writer out, for several steps."""
+        with self._lock:
+            yield
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first."""
+        with self._lock:
+            newest_first = self._changes[::-1]
+        found = [
+            change
+            for change in newest_first
+            if (before is None or change.change_no < before)
+            and (call_id is None or change.author.call_id == call_id)
+            and (ids is None or change.id in ids)
+        ]
+        return found[:limit]
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`."""
+        wanted = set(ids)
+        return {change.id: change.change_no for change in self._changes[:as_of] if change.id in wanted}
+
+    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed."""
+        known = self.versions(ids)
+        return {one: self._records[self._keys[one]] if one in self._keys else None for one in ids if one in known}
 
     def publish(self) -> None:
         """Do nothing: there are no indexes."""
@@ -228,13 +284,13 @@ class MemoryShelf:
                 if change.embedding is not None:
                     change.embedding.require_fits(self.model)
 
-    def _put(self, put: Put) -> None:
+    def _put(self, put: Put, author: Author) -> None:
         if put.embedding is not None and put.embedding.vector is not None and self.model is not None:
             self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
         if self._is_unchanged(put):
             return
-        self._change_no += 1
         key = self._keys.get(put.record.id)
+        before = self._records[key] if key is not None else None
         if key is None:
             self._last_key += 1
             key = self._keys[put.record.id] = Key(self._last_key)
@@ -242,6 +298,29 @@ class MemoryShelf:
         self._digests.pop(key, None)
         if put.embedding is not None and put.embedding.digest in self._embeddings:
             self._digests[key] = put.embedding.digest
+        self._log(put.record.id, author, before=before, after=put.record)
+
+    def _delete(self, change: Delete, author: Author) -> None:
+        key = self._keys.pop(change.id, None)
+        if key is None:
+            return
+        before = self._records.pop(key)
+        self._digests.pop(key, None)
+        self._log(change.id, author, before=before, after=None)
+
+    def _log(self, record_id: RecordId, author: Author, *, before: Record | None, after: Record | None) -> None:
+        op = Op.INSERT if before is None else Op.UPDATE
+        self._changes.append(
+            PastChange(
+                change_no=len(self._changes) + 1,
+                id=record_id,
+                op=op if after is not None else Op.DELETE,
+                author=author,
+                at=datetime.now(UTC),
+                before=before,
+                after=after,
+            )
+        )
 
     def _is_unchanged(self, put: Put) -> bool:
         key = self._keys.get(put.record.id)

@@ -7,13 +7,15 @@ Duties of every implementation, held by `tests/contract/`:
 - each read honours its scope *before* ranking and counting: conditions, and what the caller may see;
 - rankings are ordered by (−score, key) and are the same for the same data and query;
 - a put or delete that was acknowledged is seen by the next `reader()` of every process;
-- changes are applied one at a time, whole or not at all, each with its own change number;
+- changes are applied one at a time, whole or not at all, each with its own change number, and can be read again;
 - text is indexed as the tokens of `pinakes.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -70,6 +72,27 @@ class Author:
 
 
 LOCAL = Author()
+
+
+class Op(StrEnum):
+    """What a change did to the record of its id."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastChange:
+    """A change that was made. One that gave a record its vector alone is an update with the same before and after."""
+
+    change_no: int
+    id: RecordId
+    op: Op
+    author: Author
+    at: datetime
+    before: Record | None
+    after: Record | None
 
 
 class ShelfReader(Protocol):
@@ -130,8 +153,21 @@ class ShelfReader(Protocol):
 class ShelfWriter(Protocol):
     """The one way records change."""
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
-        """Make the changes durable, all or none, and return the number of the last change."""
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
+        """Make the changes durable, all or none, and return the number of the last change.
+
+        Where the last change of one of the `expected` ids has not the number expected of it (0: never changed), none
+        is made, and a ConflictError says which.
+        """
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep every other writer out, for several steps."""
 
     def publish(self) -> None:
         """Bring every index up to the store, so that readers need not."""
@@ -141,6 +177,29 @@ class ShelfWriter(Protocol):
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
+
+    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed; ids that never were are left out."""
+
+
+class ShelfHistory(Protocol):
+    """What was changed, by whom."""
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first: those before a change, of one call, to these records."""
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+        """Return the number of the last change to each id, removals too, no later than `as_of`.
+
+        Ids that were never changed are left out.
+        """
 
 
 class Shelf(Protocol):
@@ -153,8 +212,14 @@ class Shelf(Protocol):
     def reader(self) -> ShelfReader:
         """Return a view that is fresh at this moment."""
 
+    def find_reader(self) -> ShelfReader | None:
+        """Return what `reader` would, where that is here and known to be fresh at once; never wait for anything."""
+
     def writer(self) -> ShelfWriter:
         """Return the way to change records."""
+
+    def history(self) -> ShelfHistory:
+        """Return what was changed, by whom."""
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -164,7 +229,7 @@ class BuildableShelf(Shelf, Protocol):
     """A shelf that a catalogue is built on."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep every other writer out, for a build of many batches."""
+        """Keep every other writer out, for several steps."""
 
     def is_empty(self) -> bool:
         """Tell whether there is no record on it."""

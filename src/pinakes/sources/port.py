@@ -1,8 +1,8 @@
 """What a source gives: rows with their places."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +34,31 @@ class RowSource(Protocol):
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield every row after the first `start` ones, in order; a row that cannot be read comes with its problem."""
+
+
+class Reading(NamedTuple):
+    """What was got out of a file, and the stamp that it had then: a file with another one is to be read again."""
+
+    stamp: str
+    content: bytes
+
+
+class Readings(Protocol):
+    """What a source remembers of its files from one reading to the next."""
+
+    def load(self) -> dict[str, Reading]:
+        """Return what is remembered, by place."""
+
+    def save(self, readings: Mapping[str, Reading]) -> None:
+        """Remember these, in place of what was remembered of the same places."""
+
+    def forget(self, places: Iterable[str]) -> None:
+        """Forget these places."""
+
+
+@runtime_checkable
+class RecallingSource(RowSource, Protocol):
+    """A source whose files take long to read. It is given what it remembers before it is asked for rows."""
+
+    def recall(self, readings: Readings) -> None:
+        """Use these from now on, and keep them up."""

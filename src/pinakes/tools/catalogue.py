@@ -1,6 +1,6 @@
 """An open catalogue, as tools get it: what it is, and the ways to ask it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,13 @@ class OpenCatalogue:
     """What a cosine means here; None where it was never measured, or has no vectors."""
     folder: Path | None = None
     """Where it is in the library; None where it is not in one."""
+    list_sources: Callable[[], Sequence[str]] = tuple
+    """Says what it was made of, which may become more while it is served."""
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that it was made of, where they are on this machine."""
+        return tuple(Path(source) for source in self.list_sources())
 
     def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
         """Return the record of this id, where it exists and may be seen."""

@@ -1,5 +1,6 @@
 """JSON schemas made small: every byte of the tool list is read by a model at each turn."""
 
+from collections.abc import Mapping
 from typing import Any
 
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
@@ -45,3 +46,10 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
         return {**real[0], **rest}
     values = {"enum": [*real[0]["enum"], None]} if "enum" in real[0] else {}
     return {**real[0], **rest, **values, "type": [real[0]["type"], "null"]}
+
+
+def shallow_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with the outermost properties and their types only."""
+    fields = schema.get("properties", {})
+    kept = {name: {"type": one["type"]} if "type" in one else {} for name, one in fields.items()}
+    return {"type": "object", "properties": kept}

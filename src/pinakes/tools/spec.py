@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.schema import compact_schema
+from pinakes.model.principal import Action, Cost
+from pinakes.tools.schema import compact_schema, shallow_schema
 
 
 class ToolParams(BaseModel):
@@ -34,7 +34,8 @@ class ToolSpec:
     result: type[ToolResult]
     action: Action
     cost: Cost
-    run: Callable[[Principal, Any], ToolResult]
+    run: Callable[..., ToolResult]
+    """Called with the principal and the params; and with the call's id, where it wants that."""
     text: Callable[[Any], str]
     title: str = ""
     """Its name for people; empty where the name says it."""
@@ -43,6 +44,10 @@ class ToolSpec:
     """Whether it is done in no time and waits for nothing, so that it needs no thread."""
     cacheable: bool = False
     """Whether an answer may be kept: it follows from the arguments, the catalogues and the caller's sight alone."""
+    wants_call_id: bool = False
+    """Whether it is told the id under which its call is noted, so that what it changes can be found by it."""
+    is_brief: bool = False
+    """Whether the answer's schema has only its outermost fields: where there are many tools, their list stays small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on what is served, in place of what the params' type says."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
@@ -59,7 +64,8 @@ class ToolSpec:
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer."""
-        return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
+        schema = compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
+        return shallow_schema(schema) if self.is_brief else schema
 
 
 def _description(schema: Mapping[str, Any]) -> dict[str, Any]:

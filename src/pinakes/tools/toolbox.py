@@ -3,10 +3,12 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pinakes.model.scope import WHOLE, Scope, Sight
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.media import MediaSpec
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
@@ -18,6 +20,17 @@ Versions = tuple[tuple[str, int, str | None], ...]
 """Of each catalogue its name, the number of its last change, and why it is stale, if it is."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseTools:
+    """Tools and resources that run the server itself, beside those of the catalogues."""
+
+    tools: Sequence[ToolSpec] = ()
+    resources: Sequence[ResourceSpec] = ()
+
+
+NO_HOUSE = HouseTools()
+
+
 class Toolbox:
     """Tools by name, resources, and the catalogues that they read."""
 
@@ -25,11 +38,14 @@ class Toolbox:
         self,
         tools: Sequence[ToolSpec],
         resources: Sequence[ResourceSpec] = (),
+        *,
         catalogues: Sequence[OpenCatalogue] = (),
+        media: Sequence[MediaSpec] = (),
     ) -> None:
         self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
+        self.media = tuple(media)
         self._looked_at: tuple[Versions, bool] | None = None
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
@@ -42,6 +58,13 @@ class Toolbox:
         """Return how far each catalogue has changed: two answers between which this is the same saw the same data."""
         readers = [(catalogue.name, catalogue.shelf.reader()) for catalogue in self.catalogues]
         return tuple((name, reader.change_no, reader.stale) for name, reader in readers)
+
+    def find_versions(self) -> Versions | None:
+        """Return the same, where that is known at once, and also whose records matter at these versions."""
+        readers = [(catalogue.name, catalogue.shelf.find_reader()) for catalogue in self.catalogues]
+        found = tuple((name, reader.change_no, reader.stale) for name, reader in readers if reader is not None)
+        is_known = len(found) == len(readers) and self._looked_at is not None and self._looked_at[0] == found
+        return found if is_known else None
 
     def audiences_that_matter(self, sight: Sight, versions: Versions) -> frozenset[str] | None:
         """Return a caller's audiences; None where every record at these versions is for everybody."""

@@ -15,6 +15,7 @@ import pytest
 from pinakes.control import audit as audit_module
 from pinakes.control.audit import AuditLog
 from pinakes.control.audit_chain import HASHED_COLUMNS, hash_of
+from pinakes.control.bulk import ROWS_A_STATEMENT
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
@@ -434,3 +435,135 @@ def test_an_entry_that_need_not_be_durable_costs_microseconds(log: AuditLog) -> 
             log.write(ENTRY, durable=False)
         best = min(best, time.perf_counter() - began)
     assert best / 50 < 100e-6
+
+
+def at_day(day: int) -> datetime:
+    return datetime(2026, 1, day, tzinfo=UTC)
+
+
+@pytest.fixture
+def days(log: AuditLog) -> AuditLog:
+    """An audit with a row a day, of which the fourth is older than those before it."""
+    for number, day in enumerate((1, 2, 3, 1, 5, 6, 7), start=1):
+        log.write(replace(ENTRY, call_id=f"call-{number}", at=at_day(day)), durable=False)
+    log.flush()
+    return log
+
+
+@pytest.mark.row("N5")
+def test_old_rows_are_pruned_and_what_is_left_can_be_verified(days: AuditLog, place: Any) -> None:
+    noted = days.verify().head
+    assert days.prune(at_day(5), principal="ada") == 4
+    report = days.verify()
+    assert (report.rows, report.pruned, report.first_problem) == (4, 4, None)
+    *kept, note = days.tail()
+    assert [row.call_id for row in kept] == ["call-5", "call-6", "call-7"]
+    assert (note.principal, note.via, note.operation, note.number) == ("ada", "job", "audit/prune", 8)
+    assert note.parameters == {"before": "2026-01-05T00:00:00+00:00", "rows": 4}
+    assert days.verify(expect=noted).first_problem is None
+    days.write(replace(ENTRY, call_id="after", at=at_day(8)), durable=True)
+    assert days.prune(at_day(5)) == 0
+    assert AuditLog(place.open()).verify().rows == 5
+
+
+@pytest.mark.row("N5")
+def test_an_audit_can_be_pruned_again_and_down_to_the_note_of_it(days: AuditLog) -> None:
+    assert days.prune(at_day(2)) == 1
+    assert days.prune(at_day(4)) == 3
+    assert days.verify().first_problem is None
+    far = datetime(2100, 1, 1, tzinfo=UTC)
+    assert days.prune(far) == 5
+    report = days.verify()
+    assert (report.rows, report.pruned, report.first_problem) == (1, 9, None)
+    days.write(ENTRY, durable=True)
+    assert days.verify().rows == 2
+
+
+@pytest.mark.row("N5")
+def test_very_many_rows_are_pruned_a_part_at_a_time(days: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_module, "PRUNED_AT_ONCE", 3)
+    assert days.prune(at_day(7)) == 6
+    report = days.verify()
+    assert (report.rows, report.pruned, report.first_problem) == (3, 6, None)
+
+
+@pytest.mark.row("N5")
+def test_an_empty_audit_is_pruned_of_nothing(log: AuditLog) -> None:
+    assert log.prune(at_day(1)) == 0
+    assert log.verify().rows == 0
+
+
+@pytest.mark.row("N5")
+def test_rows_that_were_changed_are_not_pruned_away(days: AuditLog, execute: Callable[..., list[Any]]) -> None:
+    execute("UPDATE audit SET principal = 'mallory' WHERE number = 2")
+    with pytest.raises(StorageError, match="nothing is pruned, since the audit is not whole: row 2 "):
+        days.prune(at_day(6))
+    assert len(days.tail()) == 7
+
+
+@pytest.mark.row("N5")
+@pytest.mark.parametrize("number", range(5, 9))
+def test_a_row_that_is_gone_after_pruning_is_found(
+    days: AuditLog, execute: Callable[..., list[Any]], number: int
+) -> None:
+    days.prune(at_day(5))
+    execute("DELETE FROM audit WHERE number = :number", number=number)
+    assert (days.verify().first_problem or "").startswith(f"row {number} is missing")
+
+
+@pytest.mark.row("N5")
+def test_rows_that_somebody_takes_from_the_beginning_are_found_though_the_anchor_was_moved(
+    days: AuditLog, execute: Callable[..., list[Any]]
+) -> None:
+    days.prune(at_day(2))
+    execute("DELETE FROM audit WHERE number <= 5")
+    assert (days.verify().first_problem or "").startswith("row 2 is missing")
+    sixth = days.tail()[0]
+    execute("DELETE FROM audit WHERE number = 6")
+    execute("UPDATE audit_anchor SET number = 6, hash = :hash", hash=sixth.hash)
+    assert days.verify().first_problem == "rows up to 6 are missing, and no row says that they were pruned"
+    execute("DELETE FROM audit_anchor")
+    assert (days.verify().first_problem or "").startswith("row 1 is missing")
+
+
+@pytest.mark.row("N5")
+def test_a_head_that_was_noted_before_pruning_is_told_to_be_gone(days: AuditLog) -> None:
+    heads = {row.number: f"{row.number}:{row.hash}" for row in days.tail()}
+    days.prune(at_day(5))
+    assert days.verify(expect=heads[4]).first_problem is None
+    assert days.verify(expect=heads[5]).first_problem is None
+    gone = days.verify(expect=heads[3]).first_problem
+    assert gone == "row 3, which was noted, was pruned since: rows up to 4 were"
+    other = days.verify(expect="4:" + "a" * 64).first_problem
+    assert other == "row 4 is not the one that was noted: rows up to it were rewritten"
+
+
+@pytest.mark.row("N5")
+def test_pruning_while_others_write_leaves_one_chain(
+    place: Any, log: AuditLog, at_once: Callable[..., list[Any]]
+) -> None:
+    others = [AuditLog(place.open()) for _ in range(3)]
+
+    def write(to: AuditLog) -> None:
+        for number in range(30):
+            to.write(replace(ENTRY, at=at_day(1)), durable=number % 5 == 0)
+
+    def prune() -> int:
+        return sum(log.prune(at_day(2)) for _ in range(10))
+
+    *written, pruned = at_once([*(lambda other=other: write(other) for other in others), prune])
+    for other in others:
+        other.close()
+    assert written == [None] * 3
+    report = log.verify()
+    assert report.first_problem is None
+    notes = sum(row.operation == "audit/prune" for row in log.tail(limit=1000))
+    assert (report.pruned, report.rows) == (pruned, 90 + notes - pruned)
+
+
+def test_a_group_of_more_rows_than_a_statement_takes_is_written_whole(log: AuditLog) -> None:
+    for number in range(ROWS_A_STATEMENT * 2 + 7):
+        log.write(replace(ENTRY, call_id=f"call-{number}"), durable=False)
+    report = log.verify()
+    assert (report.rows, report.first_problem) == (ROWS_A_STATEMENT * 2 + 7, None)
+    assert [row.call_id for row in log.tail(limit=1000)] == [f"call-{number}" for number in range(report.rows)]

@@ -496,3 +496,13 @@ def test_a_bearer_tokens_signature_is_looked_at_again(people: Any, issuer: Exter
     directory.refresh()
     assert directory.recall(token) is None
     assert directory.identify(token) is not None
+
+
+@pytest.mark.parametrize("mood", ["garbage", "500"])
+def test_what_is_logged_of_the_keys_address_has_no_secret(
+    new_issuer: Callable[..., ExternalIssuer], key_server: KeyServer, mood: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    key_server.mood = mood
+    assert new_issuer(jwks_url=f"{key_server.url}?api_key=hunter22").verify(signed()) is None
+    assert "127.0.0.1" in caplog.text
+    assert "hunter22" not in caplog.text

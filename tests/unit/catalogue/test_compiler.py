@@ -49,6 +49,22 @@ def refusal(addition: str, *, within: str = SMALL) -> str:
         ("[fields.k]\ntype = 'text'\nkinds = ['albun']", "'fields.k.kinds': no kind 'albun'"),
         ("[relations.r]\nkind = 'x'\nfield = 'title'\nto = 'record'", "'relations.r': no kind 'x'"),
         ("[relations.r]\nkind = 'record'\nfield = 'titel'\nto = 'record'", "'relations.r.field': no field 'titel'"),
+        (
+            "[relations.r]\nkind = 'record'\nfield = 'year'\nto = 'record'",
+            "'relations.r.field': ids are text or text[], not int",
+        ),
+        (
+            "[relations.r]\nkind = 'record'\nfield = 'title'\nto = 'record'\ncopies = 'nmae'",
+            "'relations.r.copies': no field 'nmae'",
+        ),
+        (
+            "[relations.r]\nkind = 'record'\nfield = 'title'\nto = 'record'\ncopies = 'title'",
+            "'relations.r.copies': titles are copied to a field of type text or text[] that is not itself the title",
+        ),
+        (
+            "[relations.r]\nkind = 'record'\nfield = 'title'\nto = 'record'\ncopies = 'year'",
+            "'relations.r.copies': titles are copied to a field of type text or text[]",
+        ),
         ("[embed]\ntemplate = '{titel}'", "'embed.template': no field 'titel' (did you mean 'title'?)"),
         ("[embed]\ntemplate = 'title'", "'embed.template': it names no field"),
         ("[embed]\ntemplate = '{title'", "'embed.template': it names no field"),
@@ -69,6 +85,16 @@ def refusal(addition: str, *, within: str = SMALL) -> str:
 )
 def test_a_declaration_without_sense_is_refused_with_the_place(addition: str, problem: str) -> None:
     assert problem in refusal(addition)
+
+
+def test_in_a_catalogue_that_can_be_edited_relations_have_a_filter_and_may_copy_titles() -> None:
+    editable = SMALL.replace('summary = "For tests."', 'summary = "For tests."\neditable = true')
+    related = "[fields.of]\ntype = 'text[]'\n{}[fields.names]\ntype = 'text[]'\n[relations.r]\nkind = 'record'\n"
+    related += "field = 'of'\nto = 'record'\ncopies = 'names'"
+    assert "'relations.r.field': 'of' must have a filter" in refusal(related.format(""), within=editable)
+    compile_text(SMALL + related.format(""), origin="test")
+    (relation,) = compile_text(editable + related.format("filter = true\n"), origin="test").relations
+    assert (relation.field, relation.copies) == ("of", "names")
 
 
 def test_a_declaration_without_a_title_field_is_refused() -> None:

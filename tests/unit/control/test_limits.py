@@ -12,7 +12,7 @@ from pinakes.control.limits import LoginLimiter, MovingWindow, RateLimiter
 from pinakes.errors import RateLimitedError
 from pinakes.model.principal import LOCAL_USER, Cost, Principal, Quotas
 
-pytestmark = pytest.mark.row("Z12")
+pytestmark = [pytest.mark.row("Z12"), pytest.mark.alone]
 
 
 class Clock:

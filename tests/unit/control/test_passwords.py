@@ -10,7 +10,7 @@ from argon2.low_level import Type
 from pinakes.control import passwords
 from pinakes.control.passwords import NOBODYS_HASH, hash_password, verify_password
 
-pytestmark = pytest.mark.row("Z2")
+pytestmark = [pytest.mark.row("Z2"), pytest.mark.alone]
 
 
 def test_a_password_is_stored_by_argon2id_with_enough_work() -> None:

@@ -15,6 +15,8 @@ from pinakes.embed.remote import RemoteEmbedder
 from pinakes.errors import UnavailableError
 from pinakes.settings import EmbeddingSettings
 
+pytestmark = pytest.mark.alone
+
 TIMEOUT_S = 0.3
 MARGIN_S = 0.1
 PATIENT_TIMEOUT_S = 10.0
@@ -281,6 +283,16 @@ def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEm
     for thread in threads:
         thread.join()
     assert len(rows) == 4
+
+
+def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> None:
+    embedder = RemoteEmbedder(replace(settings, url="http://ada:hunter22@127.0.0.1:9/x?api_key=hunter33"))
+    reasons = [str(embedder.check())]
+    with pytest.raises(UnavailableError) as refusal:
+        embedder.embed_query("x")
+    reasons.append(refusal.value.message)
+    embedder.close()
+    assert all("127.0.0.1:9" in reason and "hunter" not in reason for reason in reasons)
 
 
 def test_closing_twice_or_unused_does_no_harm(settings: EmbeddingSettings) -> None:

@@ -77,9 +77,8 @@ class Counted:
 
     def spec(self, **changes: Any) -> ToolSpec:
         values = {"action": Action.ACCESS_CATALOG, "cacheable": True, "name": "search", "run": self.run, **changes}
-        return ToolSpec(
-            description="", params=Params, result=Result, cost=Cost.READ, text=lambda one: one.found, **values
-        )
+        values.setdefault("cost", Cost.READ)
+        return ToolSpec(description="", params=Params, result=Result, text=lambda one: one.found, **values)
 
     def gate(self, size: int = 100, **named: Any) -> Gate:
         return Gate(Toolbox([self.spec()]), cache=AnswerCache(size), **named)
@@ -151,6 +150,45 @@ def test_the_same_question_is_worked_on_once(counted: Counted) -> None:
     assert counted.runs == {"sea": 1}
     assert gate.cache is not None
     assert gate.cache.statistics().hit_rate > 0.8
+
+
+def test_a_call_that_was_answered_before_is_answered_as_it_begins(counted: Counted) -> None:
+    gate = counted.gate()
+    ask(gate)
+    begun = gate.begin_call(READER, "search", {"query": "sea"})
+    assert begun.answer is not None
+    assert begun.answer.text == "sea, run 1"
+    assert gate.begin_call(READER, "search", {"query": "moon"}).answer is None
+    assert counted.runs == {"sea": 1}
+
+
+def test_a_call_that_is_noted_durably_is_not_answered_as_it_begins(counted: Counted) -> None:
+    gate = Gate(Toolbox([counted.spec(cost=Cost.WRITE)]), cache=AnswerCache(5))
+    ask(gate)
+    assert gate.begin_call(READER, "search", {"query": "sea"}).answer is None
+    assert ask(gate) == "sea, run 1"
+
+
+def test_how_far_catalogues_have_changed_is_asked_once_before_and_once_after(counted: Counted) -> None:
+    asked: list[str] = []
+
+    class Watched(Toolbox):
+        def versions(self) -> Any:
+            asked.append("after")
+            return super().versions()
+
+        def find_versions(self) -> Any:
+            asked.append("before")
+            return super().find_versions()
+
+    gate = Gate(Watched([counted.spec()]), cache=AnswerCache(5))
+    ask(gate, "moon")
+    asked.clear()
+    ask(gate, "sea")
+    assert asked == ["before", "after"]
+    asked.clear()
+    ask(gate, "sea")
+    assert asked == ["before"]
 
 
 def test_a_question_is_the_same_however_its_defaults_are_spelt(counted: Counted) -> None:

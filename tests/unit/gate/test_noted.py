@@ -185,6 +185,17 @@ def test_each_note_has_an_id_of_its_own(notes: Notes) -> None:
 
 
 @pytest.mark.row("Z13")
+def test_a_tool_that_wants_it_is_told_the_id_under_which_its_call_is_noted(notes: Notes) -> None:
+    def run(_principal: Principal, params: Params, call_id: str) -> Result:
+        return Result(found=f"{params.query} {call_id}")
+
+    gate = Gate(Toolbox([tool("edit", run, wants_call_id=True, read_only=False)]), observers=[notes])
+    answers = [gate.call(READER, "edit", {"query": "sea"}).structured for _ in range(2)]
+    assert answers == [{"found": f"sea {entry.call_id}"} for entry in notes.entries]
+    assert notes.entries[0].call_id != notes.entries[1].call_id
+
+
+@pytest.mark.row("Z13")
 def test_a_limited_call_is_noted_as_such(notes: Notes) -> None:
     gate = gate_of(notes, limiter=RateLimiter())
     codes = [gate.call(PATIENT, "search", {"query": "sea"}).error_code for _ in range(3)]

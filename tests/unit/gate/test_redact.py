@@ -51,6 +51,11 @@ SECRET_TEXTS = [
     f"Authorization={SECRET}",
     f"AUTHORIZATION:   Digest   {SECRET}",
     f"postgresql+psycopg://ada:{SECRET}@db.example.org/control",
+    f"postgresql+psycopg://ada:pa@{SECRET}@db.example.org/control",
+    f"https://{SECRET}@example.org/keys",
+    f"https://example.org/keys?api_key={SECRET}&n=5",
+    f"https://example.org/keys?n=5&X-Amz-Signature={SECRET}",
+    f"https://example.org/keys?sig={SECRET}",
 ]
 
 
@@ -95,6 +100,7 @@ def test_a_secret_is_not_cut_in_half_before_it_is_seen(start: int, secret: str) 
         "the token ring, its password and the secret garden",
         "authorization of the budget",
         "https://example.org/a:b@c",
+        "https://example.org/?q=a+key+token&n=5",
         "ratio 3:4 @ noon",
         "eyJ",
         "pnk_t_short",
@@ -146,6 +152,10 @@ def test_what_no_database_takes_is_replaced() -> None:
         "authorization",
         "://a:",
         "a:@",
+        "://a@",
+        "?key",
+        "&a.key",
+        "&" + "key" * 3000,
         "password",
     ],
 )

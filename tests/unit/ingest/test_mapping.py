@@ -1,6 +1,7 @@
 """What the spec declares, a record must be."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,6 +40,14 @@ def test_a_value_of_another_kind_is_refused_with_what_would_be_right(
 def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, record_id: str) -> None:
     with pytest.raises(InputError, match="the record's id"):
         require_valid(Record(id=RecordId(record_id), fields={"title": "x"}), anime_spec)
+
+
+def test_a_field_is_required_of_the_kinds_that_have_it_only(anime_spec: CatalogueSpec) -> None:
+    field = replace(anime_spec.fields["episodes"], required=True, kinds=("series",))
+    spec = replace(anime_spec, kinds=("series", "film"), fields={**anime_spec.fields, "episodes": field})
+    require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="film"), spec)
+    with pytest.raises(InputError, match="'episodes' is missing"):
+        require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="series"), spec)
 
 
 def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: CatalogueSpec) -> None:

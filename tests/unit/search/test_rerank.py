@@ -11,7 +11,7 @@ from pinakes.search.remote_reranker import RemoteReranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import RerankSettings
 
-pytestmark = pytest.mark.row("A5")
+pytestmark = [pytest.mark.row("A5"), pytest.mark.alone]
 
 TIMEOUT_S = 0.3
 DEPTH = 4

@@ -7,7 +7,21 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from pinakes.control.migrations import m0001_accounts, m0002_audit
+from pinakes.control.migrations import (
+    m0001_accounts,
+    m0002_audit,
+    m0003_jobs,
+    m0004_downloads,
+    m0005_events,
+    m0006_player,
+)
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m0001_accounts.upgrade, m0002_audit.upgrade)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    m0001_accounts.upgrade,
+    m0002_audit.upgrade,
+    m0003_jobs.upgrade,
+    m0004_downloads.upgrade,
+    m0005_events.upgrade,
+    m0006_player.upgrade,
+)
 """The n-th step leads to version n."""

@@ -1,5 +1,6 @@
 """The application: every transport and page of the one port, behind the guard."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -19,6 +20,8 @@ from pinakes.serve.http.mcp_http import MESSAGES_PATH, SSE, StreamableHTTP
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
+
+logger = logging.getLogger(__name__)
 
 SESSION_IDLE_S = 300.0
 """How long a session of Streamable HTTP (up to 2025-11-25) is kept in which nothing is asked and no stream is open."""
@@ -73,11 +76,19 @@ def _lifespan(contexts: Sequence[Callable[[], Any]], tasks: Sequence[Task]) -> A
                 await stack.enter_async_context(context())
             group = await stack.enter_async_context(anyio.create_task_group())
             for task in tasks:
-                group.start_soon(task)
+                group.start_soon(_on_its_own, task)
             yield
             group.cancel_scope.cancel()
 
     return lifespan
+
+
+async def _on_its_own(task: Task) -> None:
+    """Run a task beside the server. When it fails, that is a bug, and must not take the rest along."""
+    try:
+        await task()
+    except Exception:
+        logger.exception("a task of the server has failed")
 
 
 async def _no_such_path(_request: Request, _error: Exception) -> Response:

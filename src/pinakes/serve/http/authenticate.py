@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.errors import UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
+from pinakes.serve.brake import Brake
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.http.replies import JSONReply, error_reply
 
@@ -41,9 +42,13 @@ LOCAL_IDENTITY = Identity(principal=LOCAL_USER, credential_id="", expires_at=Non
 class Authenticator:
     """Tells who a request is from."""
 
-    def __init__(self, identities: Identities | None, *, base_url: Callable[[Scope], str]) -> None:
+    def __init__(
+        self, identities: Identities | None, *, base_url: Callable[[Scope], str], brake: Brake | None = None
+    ) -> None:
+        """`brake` holds up those who ask too often, before anything is done for them."""
         self._identities = identities
         self._base_url = base_url
+        self._brake = brake or Brake()
 
     async def identify(self, headers: Headers) -> Identity | None:
         """Return whose request this is; None where it does not say, or says something wrong."""
@@ -57,6 +62,8 @@ class Authenticator:
         if self._identities is None:
             return LOCAL_IDENTITY
         known = self._identities.recall(secret)
+        if known and await self._brake.wait(known.principal.name):
+            known = self._identities.recall(secret)
         return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
 
     def refusal(self, scope: Scope) -> JSONReply:

@@ -17,7 +17,7 @@ from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.http.authenticate import IDENTITY
 from pinakes.serve.http.replies import error_reply, status_reply
-from pinakes.serve.strict_json import StrictJSONError, decode_json, finite_number, has_half_pair
+from pinakes.serve.strict_json import StrictJSONError, decode_json, has_half_pair
 from pinakes.settings import Settings
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
@@ -108,7 +108,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        decoded, text = decode_json(raw, number=finite_number)
+        decoded, text = decode_json(raw, is_finite=True)
     except StrictJSONError as error:
         raise InputError(f"the body is not valid JSON: {error}") from error
     if has_half_pair(decoded, text):

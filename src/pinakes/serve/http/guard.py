@@ -61,7 +61,7 @@ class Guard:
         try:
             await self._app(scope, _replay(body, receive), answered)
         except Exception:
-            logger.exception("a request failed: %s %s", scope["method"], scope["path"][:200])
+            logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
 
 
 class _Answered:

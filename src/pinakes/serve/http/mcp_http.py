@@ -1,12 +1,14 @@
 """MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`: the SDK's transports, strictly fed."""
 
 from contextlib import suppress
-from typing import Any
+from contextvars import Context
+from typing import Any, Self
 
 import anyio
 from mcp.server import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pinakes.serve.frames import BadFrameError, read_frame
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streaming, Streams
+from pinakes.serve.pump import Unanswered
 
 MESSAGES_PATH = "/messages"
 
@@ -80,8 +83,68 @@ class SSE:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._transport.connect_sse(scope, receive, send) as (incoming, outgoing):
-            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+            unanswered = Unanswered()
+            requests, answers = _Requests(incoming, unanswered), _Answers(outgoing, unanswered)
+            await self._server.run(requests, answers, self._server.create_initialization_options())
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream has ended meanwhile
             await self._transport.handle_post_message(scope, receive, send)
+
+
+class _Requests:
+    """What is posted to an SSE stream; nothing more of it while many of its requests wait for their answers."""
+
+    def __init__(self, posted: Any, unanswered: Unanswered) -> None:
+        self._posted = posted
+        self._unanswered = unanswered
+        self.aclose = posted.aclose
+
+    @property
+    def last_context(self) -> Context | None:
+        """In which context the last message was posted, for the SDK."""
+        context: Context | None = self._posted.last_context
+        return context
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        """Return the next message, when there is room for it."""
+        item: SessionMessage | Exception = await anext(self._posted)
+        if isinstance(item, SessionMessage) and isinstance(item.metadata, ServerMessageMetadata):
+            item.metadata.on_request_unanswered = await self._unanswered.note_received(item.message)
+        return item
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or raise that there are no more."""
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
+
+
+class _Answers:
+    """What is sent on an SSE stream. An answer makes room when it was taken."""
+
+    def __init__(self, stream: Any, unanswered: Unanswered) -> None:
+        self._stream = stream
+        self._unanswered = unanswered
+        self.aclose = stream.aclose
+
+    async def send(self, item: SessionMessage) -> None:
+        """Send a message."""
+        await self._stream.send(item)
+        self._unanswered.note_sent(item.message)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()

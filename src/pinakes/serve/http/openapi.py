@@ -12,6 +12,7 @@ from pinakes import __version__
 from pinakes.serve.http.accounts import LoginParams, PasswordParams, TokenParams
 from pinakes.serve.http.authenticate import METADATA_PATH
 from pinakes.serve.http.endpoints import PRIVATE, base_url
+from pinakes.serve.http.player import PlaylistParams, PlayParams
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.spec import ToolSpec
@@ -54,12 +55,23 @@ class FixedOperation:
     is_open: bool = False
     """Whether it answers callers who are not known."""
     needs_accounts: bool = False
+    needs_player: bool = False
+    """Whether it is of what belongs to a listener, which needs accounts and a place where plays are noted."""
+    is_file: bool = False
+    """Whether it also answers with a part of what it has, or that the caller has it, where the request says so."""
 
 
 def _parameter(name: str, place: str, description: str, *, required: bool = True) -> dict[str, Any]:
     return {"name": name, "in": place, "description": description, "required": required, "schema": TEXT}
 
 
+TRACK_ID = _parameter("id", "path", "the track's id")
+RECORD_ID = _parameter("id", "path", "the record's id")
+PLAYLIST_ID = _parameter("id", "path", "the playlist's id")
+RANGE = _parameter("Range", "header", "the part that is wanted, such as bytes=0-65535", required=False)
+IF_RANGE = _parameter("If-Range", "header", "the ETag of what the caller has the rest of", required=False)
+IF_NONE_MATCH = _parameter("If-None-Match", "header", "the ETag of what the caller has already", required=False)
+FILE_HEADERS = (RANGE, IF_RANGE, IF_NONE_MATCH)
 SESSION = _object(token=TEXT, expires_at=MOMENT, user=TEXT, must_change_password={"type": "boolean"})
 TOKEN = _object(
     id=TEXT,
@@ -107,6 +119,8 @@ HEALTH = _object(
     streams={"type": "integer"},
     calls_in_flight={"type": "integer"},
 )
+LIKE = _object(id=TEXT, kind=TEXT, liked_at={"type": "string", "format": "date-time"})
+PLAYLIST = _object(id=TEXT, name=TEXT, updated_at={"type": "string", "format": "date-time"}, tracks=TEXTS)
 ERROR = {
     "type": "object",
     "required": ["error"],
@@ -125,7 +139,9 @@ ERROR = {
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "Error": ERROR,
     "Health": HEALTH,
+    "Like": LIKE,
     "Me": ME,
+    "Playlist": PLAYLIST,
     "Resource": RESOURCE,
     "ResourceTemplate": TEMPLATE,
     "Session": SESSION,
@@ -138,12 +154,16 @@ STATUSES = {
     403: "The caller may not do this.",
     404: "There is no such thing, or not for this caller.",
     409: "It would break a rule of what is there already.",
+    412: "The file is another than the request is about.",
     413: "The body is too large.",
     415: "The body is not JSON.",
+    416: "The file has no such part; `Content-Range` says how long it is.",
     429: "The caller asks too often; `Retry-After` says when to come back.",
     503: "The server cannot answer now: storage, a part outside, or too much to do at once.",
 }
 BODY_REFUSALS = (400, 413, 415)
+TOOL_REFUSALS = (*BODY_REFUSALS, 403, 404, 409, 503)
+NOT_MODIFIED = {"description": "The caller has it already."}
 
 
 def _ref(name: str) -> dict[str, Any]:
@@ -330,6 +350,122 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         media_type="*/*",
         refusals=(400, 404),
     ),
+    FixedOperation(
+        path="/v1/tracks/{id}/audio",
+        operation_id="playTrack",
+        tag="player",
+        summary="The sound of a track, whole or the range of bytes that is asked for.",
+        parameters=(TRACK_ID, *FILE_HEADERS),
+        media_type="audio/*",
+        refusals=(404, 412, 416),
+        is_file=True,
+    ),
+    FixedOperation(
+        path="/v1/records/{id}/cover",
+        operation_id="showCover",
+        tag="player",
+        summary="The cover of an album, or of a track's album.",
+        parameters=(RECORD_ID, *FILE_HEADERS),
+        media_type="image/*",
+        refusals=(404, 412, 416),
+        is_file=True,
+    ),
+    FixedOperation(
+        path="/v1/likes",
+        operation_id="listLikes",
+        tag="player",
+        summary="What the caller likes, the newest first.",
+        result=_list_of("likes", "Like", total={"type": "integer"}),
+        refusals=(403,),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/likes/{id}",
+        method="put",
+        operation_id="like",
+        tag="player",
+        summary="Like an artist, an album or a track.",
+        status="204",
+        parameters=(RECORD_ID,),
+        refusals=(403, 404, 409),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/likes/{id}",
+        method="delete",
+        operation_id="unlike",
+        tag="player",
+        summary="Like it no more.",
+        status="204",
+        parameters=(RECORD_ID,),
+        refusals=(403,),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/playlists",
+        operation_id="listPlaylists",
+        tag="player",
+        summary="The caller's playlists, by name.",
+        result=_list_of("playlists", "Playlist", total={"type": "integer"}),
+        refusals=(403,),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/playlists",
+        method="post",
+        operation_id="createPlaylist",
+        tag="player",
+        summary="Make a playlist.",
+        body=PlaylistParams,
+        status="201",
+        result=_ref("Playlist"),
+        refusals=(403, 409),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/playlists/{id}",
+        operation_id="getPlaylist",
+        tag="player",
+        summary="A playlist of the caller's.",
+        parameters=(PLAYLIST_ID,),
+        result=_ref("Playlist"),
+        refusals=(403, 404),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/playlists/{id}",
+        method="put",
+        operation_id="putPlaylist",
+        tag="player",
+        summary="Give a playlist this name and these tracks.",
+        parameters=(PLAYLIST_ID,),
+        body=PlaylistParams,
+        result=_ref("Playlist"),
+        refusals=(403, 404, 409),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/playlists/{id}",
+        method="delete",
+        operation_id="deletePlaylist",
+        tag="player",
+        summary="Take a playlist away.",
+        status="204",
+        parameters=(PLAYLIST_ID,),
+        refusals=(403, 404),
+        needs_player=True,
+    ),
+    FixedOperation(
+        path="/v1/plays",
+        method="post",
+        operation_id="notePlay",
+        tag="player",
+        summary="Note that the caller heard a track.",
+        body=PlayParams,
+        status="204",
+        refusals=(403,),
+        needs_player=True,
+    ),
 )
 """What callers who are known are told of as well."""
 
@@ -352,12 +488,18 @@ class OpenapiEndpoint:
             tools = await service.gate.run(identity.principal, lambda gate: gate.list_tools(identity.principal))
         has_accounts = service.control is not None
         document = build_document(
-            [one for one in operations if has_accounts or not one.needs_accounts],
+            [one for one in operations if _is_there(one, service)],
             tools,
             base=base_url(service.settings, request.scope),
             has_accounts=has_accounts,
         )
         return JSONReply(document, headers=PRIVATE)
+
+
+def _is_there(operation: FixedOperation, service: Service) -> bool:
+    if operation.needs_player:
+        return service.control is not None and service.events is not None
+    return service.control is not None or not operation.needs_accounts
 
 
 def build_document(
@@ -380,7 +522,7 @@ def build_document(
         "openapi": "3.1.0",
         "info": {"title": "Pinakes", "version": __version__, "description": DESCRIPTION},
         "servers": [{"url": base}],
-        "tags": [{"name": name} for name in ("tools", "resources", "account", "server")],
+        "tags": [{"name": name} for name in ("tools", "resources", "player", "account", "server")],
         "paths": paths,
         "components": {"schemas": schemas, "responses": _refusals(), "securitySchemes": security_schemes},
     }
@@ -416,6 +558,7 @@ def _fixed(operation: FixedOperation, *, has_accounts: bool) -> dict[str, Any]:
         "summary": operation.summary,
         "responses": {
             operation.status: _success(operation),
+            **({"206": _success(operation), "304": NOT_MODIFIED} if operation.is_file else {}),
             **({"503": _success(operation)} if operation.is_alike_when_unwell else {}),
             **_refused({*operation.refusals, *known, *from_body}),
         },
@@ -447,7 +590,7 @@ def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[
                 "description": "The answer.",
                 "content": {"application/json": {"schema": _ref(f"{prefix}.output")}},
             },
-            **_refused({*BODY_REFUSALS, 404, 503, *known}),
+            **_refused({*TOOL_REFUSALS, *known}),
         },
         **({"security": BEARER} if has_accounts else {}),
     }

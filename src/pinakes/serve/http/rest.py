@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.errors import InputError
-from pinakes.gate.gate import Ask, ResourcePage
+from pinakes.gate.gate import ResourcePage
 from pinakes.serve.http.endpoints import PRIVATE, asking, find_parameter
 from pinakes.serve.http.replies import JSONReply, error_reply
 from pinakes.serve.http.service import Service
@@ -73,10 +73,7 @@ class RestEndpoints:
         caller, uri = asking(request), find_parameter(request, "uri")
         if not uri:
             raise InputError("'uri' is missing: /v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
-        principal, via = caller.principal, caller.via
-        noted = Ask(principal=principal, via=via, operation="resources/read", target=uri, parameters={})
-        content = await self._service.gate.run(principal, lambda gate: gate.read(principal, uri, via=via), noted)
-        return content_reply(content)
+        return content_reply(await self._service.gate.read(caller, uri))
 
 
 def tool_entry(tool: ToolSpec) -> dict[str, Any]:

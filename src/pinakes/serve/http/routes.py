@@ -12,16 +12,24 @@ from pinakes.serve.http.health import HealthEndpoints
 from pinakes.serve.http.metadata import MetadataEndpoint
 from pinakes.serve.http.openapi import OpenapiEndpoint
 from pinakes.serve.http.page import PageEndpoint
+from pinakes.serve.http.player import MediaEndpoints, PlayerEndpoints
 from pinakes.serve.http.rest import RestEndpoints
 from pinakes.serve.http.scrape import MetricsEndpoint
 from pinakes.serve.http.service import Service
 
+LIKED_PATH = "/v1/likes/{id:path}"
+"""A record's id may have slashes."""
 ACCOUNT_METHODS = {
     "/v1/login": ["POST"],
     "/v1/logout": ["POST"],
     "/v1/me/password": ["POST"],
     "/v1/tokens": ["GET", "POST"],
     "/v1/tokens/{id}": ["DELETE"],
+    "/v1/likes": ["GET"],
+    LIKED_PATH: ["PUT", "DELETE"],
+    "/v1/playlists": ["GET", "POST"],
+    "/v1/playlists/{id}": ["GET", "PUT", "DELETE"],
+    "/v1/plays": ["POST"],
     METADATA_PATH: ["GET"],
     f"{METADATA_PATH}/mcp": ["GET"],
 }
@@ -30,7 +38,7 @@ ACCOUNT_METHODS = {
 
 def build_routes(service: Service) -> list[BaseRoute]:
     """Return the routes of REST, accounts, health, metrics, the page and the descriptions of all that."""
-    rest, health = RestEndpoints(service), HealthEndpoints(service)
+    rest, health, media = RestEndpoints(service), HealthEndpoints(service), MediaEndpoints(service)
     accounts = _local_routes(service) if service.control is None else _account_routes(service, service.control)
     return [
         _open_route("/", PageEndpoint(service).show),
@@ -44,6 +52,8 @@ def build_routes(service: Service) -> list[BaseRoute]:
         _known_route(service, "/v1/resources", rest.list_resources),
         _known_route(service, "/v1/resources/read", rest.read_resource),
         _known_route(service, "/v1/resource-templates", rest.list_templates),
+        _known_route(service, "/v1/tracks/{id:path}/audio", media.play),
+        _known_route(service, "/v1/records/{id:path}/cover", media.show_cover),
         *accounts,
     ]
 
@@ -60,6 +70,25 @@ def _account_routes(service: Service, control: Control) -> list[BaseRoute]:
         _known_route(service, "/v1/tokens/{id}", accounts.revoke_token, ["DELETE"]),
         _open_route(METADATA_PATH, metadata.show),
         _open_route(f"{METADATA_PATH}/mcp", metadata.show),
+        *_player_routes(service, control),
+    ]
+
+
+def _player_routes(service: Service, control: Control) -> list[BaseRoute]:
+    if service.events is None:
+        return []
+    player = PlayerEndpoints(service, control, service.events)
+    like = by_method({"PUT": player.like, "DELETE": player.unlike})
+    playlists = by_method({"GET": player.list_playlists, "POST": taking_json(player.create_playlist)})
+    playlist = by_method(
+        {"GET": player.get_playlist, "PUT": taking_json(player.put_playlist), "DELETE": player.delete_playlist}
+    )
+    return [
+        _known_route(service, "/v1/likes", player.list_likes),
+        _known_route(service, LIKED_PATH, like, ["PUT", "DELETE"]),
+        _known_route(service, "/v1/playlists", playlists, ["GET", "POST"]),
+        _known_route(service, "/v1/playlists/{id}", playlist, ["GET", "PUT", "DELETE"]),
+        _known_route(service, "/v1/plays", _small(player.note_play), ["POST"]),
     ]
 
 

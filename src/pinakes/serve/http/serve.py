@@ -7,12 +7,15 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+from starlette.types import ASGIApp
 
 from pinakes.control.control import Control
+from pinakes.control.events import EventRecorder
 from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
 from pinakes.serve.async_gate import AsyncGate
+from pinakes.serve.brake import Brake
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
@@ -23,7 +26,7 @@ from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.run import listen, run
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
-from pinakes.serve.mcp_server import build_server
+from pinakes.serve.mcp_server import Handlers
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
 
@@ -48,48 +51,33 @@ def serve_http(
     settings: Settings,
     control: Control | None,
     metrics: Metrics,
+    workers: Workers,
+    streams: Streams,
+    events: EventRecorder | None,
     find_problems: Callable[[], dict[str, str]],
     on_listening: Callable[[str], None],
 ) -> None:
     """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address."""
     server = settings.server
     require_may_listen(server)
+    brake = Brake()
     listener = listen(server.host, server.port)
-    workers = Workers(threads=server.threads, queue=server.queue)
     service = Service(
         settings=settings,
-        gate=AsyncGate(gate.result, workers, is_loaded=gate.done),
+        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, brake=brake),
         loaded_gate=gate.result,
         control=control,
-        authenticator=Authenticator(control.directory if control else None, base_url=partial(base_url, settings)),
+        authenticator=Authenticator(
+            control.directory if control else None, base_url=partial(base_url, settings), brake=brake
+        ),
         workers=workers,
-        streams=Streams(server.streams),
+        streams=streams,
         metrics=metrics,
+        events=events,
         find_problems=find_problems,
         phase=Phase(),
     )
-    hosts = KnownHosts(
-        listening=server.host,
-        public_url=server.public_url,
-        hosts=server.allowed_hosts,
-        origins=server.allowed_origins,
-    )
-    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
-    if control:
-        tasks.append(lambda: _watch_rights(control, service.streams))
-    routes = build_routes(service)
-    if settings.mcp.enabled:
-        app = build_app(
-            build_server(gate.result, caller_of, workers),
-            hosts=hosts,
-            authenticator=service.authenticator,
-            streams=service.streams,
-            routes=routes,
-            tasks=tasks,
-            most_sessions=server.streams,
-        )
-    else:
-        app = build_rest_app(hosts, routes, tasks)
+    app = _build_app(service, gate)
     on_listening(f"http://{server.host}:{listener.getsockname()[1]}")
     run(
         app,
@@ -103,6 +91,32 @@ def serve_http(
     )
 
 
+def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
+    """Return the application of the one port, with the tasks that run beside it."""
+    server, control = service.settings.server, service.control
+    hosts = KnownHosts(
+        listening=server.host,
+        public_url=server.public_url,
+        hosts=server.allowed_hosts,
+        origins=server.allowed_origins,
+    )
+    tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
+    if control:
+        tasks.append(lambda: _watch_rights(control, service.streams))
+    routes = build_routes(service)
+    if not service.settings.mcp.enabled:
+        return build_rest_app(hosts, routes, tasks)
+    return build_app(
+        Handlers(service.gate, caller_of).build_server(),
+        hosts=hosts,
+        authenticator=service.authenticator,
+        streams=service.streams,
+        routes=routes,
+        tasks=tasks,
+        most_sessions=server.streams,
+    )
+
+
 async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
     """Wait for the catalogues, and note that they are there, or why they are not."""
     try:
@@ -110,6 +124,9 @@ async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
     except ExpectedError as error:
         logger.error("the catalogues could not be loaded: %s", error.message)
         phase.load_problem = error.message
+    except Exception:
+        logger.exception("the catalogues could not be loaded")
+        phase.load_problem = "internal error; the server's log has the details"
     else:
         phase.is_loaded = True
 
@@ -124,6 +141,10 @@ async def _watch_rights(control: Control, streams: Streams) -> None:
         return {identity for identity, holds in zip(open_now, still, strict=True) if not holds}
 
     while True:
-        ended = await anyio.to_thread.run_sync(over)
-        streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
+        try:
+            ended = await anyio.to_thread.run_sync(over)
+        except Exception:  # whose rights are looked at anew with each message
+            logger.exception("it could not be looked whether rights have changed")
+        else:
+            streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
         await anyio.sleep(LOOK_AGAIN_S)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pinakes.control.control import Control
+from pinakes.control.events import EventRecorder
 from pinakes.gate.gate import Gate
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.authenticate import Authenticator
@@ -37,6 +38,8 @@ class Service:
     workers: Workers
     streams: Streams
     metrics: Metrics
+    events: EventRecorder | None
+    """Where plays are noted; None where everybody is the local user."""
     find_problems: Callable[[], dict[str, str]]
     """What is degraded and why, by part (`embedding`, `reranking`, `catalogue NAME`); empty where all is well."""
     phase: Phase = field(default_factory=Phase)

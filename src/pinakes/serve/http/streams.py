@@ -69,8 +69,8 @@ class Streams:
             stream.end(reason)
 
     def identities(self) -> list[Identity]:
-        """Return whose streams are open, one for each stream."""
-        return [stream.identity for stream in self._open]
+        """Return whose streams are open, one for each stream. Other threads ask, while streams come and go."""
+        return [stream.identity for stream in list(self._open)]
 
 
 class Streaming:

@@ -14,7 +14,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -24,14 +24,14 @@ import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import Key, RecordId
+from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
-from pinakes.shelf.port import LOCAL, Author, Change, Put
+from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
 
 STORE_FILE = "records.sqlite"
 LOCK_FILE = "lock"
@@ -44,8 +44,10 @@ TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 
 READER_LOCK_TIMEOUT_S = 0.05
-"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what it
-has, and says so."""
+"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what they
+have reached, which has every edit that was acknowledged, and says so."""
+
+BEHIND = "another process is writing"
 
 WRITER_LOCK_TIMEOUT_S = 10.0
 
@@ -55,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedShelf:
-    """Implements `Shelf` and `ShelfWriter` on a folder."""
+    """Implements `Shelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
@@ -108,14 +110,29 @@ class EmbeddedShelf:
             self._view = self._mending(self._caught_up)
             return self._view
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:
+    def find_reader(self) -> EmbeddedView | None:
+        """Return the view that is here, where it is of the store's last change; it takes no lock, and some µs."""
+        view = self._view
+        return view if view is not None and view.change_no == self.store.find_change_no() else None
+
+    def history(self) -> "EmbeddedShelf":
+        """Return what was changed: the shelf itself knows."""
+        return self
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
         """Make the changes durable, all or none, and return the number of the last change."""
         with self._locked(WRITER_LOCK_TIMEOUT_S):
-            return self.store.apply(changes, author)
+            return self.store.apply(changes, author, expected=expected)
 
     def publish(self) -> None:
         """Bring every index up to the store; build a new base segment if the tail has grown."""
-        with self._guard, self._locked(WRITER_LOCK_TIMEOUT_S):
+        with self._locked(WRITER_LOCK_TIMEOUT_S), self._guard:  # nobody who reads waits for whoever has the lock
             self._mending(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
@@ -125,6 +142,25 @@ class EmbeddedShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
+
+    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed."""
+        return self.store.standing(ids)
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first: those before a change, of one call, to these records."""
+        return self.store.list_changes(limit=limit, before=before, call_id=call_id, ids=ids)
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`."""
+        return self.store.versions(ids, as_of=as_of)
 
     def _mending(self, step: Callable[[], StepT]) -> StepT:
         """Take a step that reads the index; where it is damaged, look again under the lock, then build it anew."""
@@ -150,7 +186,11 @@ class EmbeddedShelf:
             with self._locked(READER_LOCK_TIMEOUT_S):
                 return self._caught_up()
         except BusyError:
-            return self._view and dataclasses.replace(self._view, stale="another process is writing")
+            if self._view is None:
+                return None
+            is_reached = self._view.change_no == self._open_text().change_no()
+            view = None if is_reached else self._find_view(may_be_behind=True)
+            return view or dataclasses.replace(self._view, stale=BEHIND)
 
     def _caught_up(self) -> EmbeddedView:
         """Return a view of now, with every index brought up to it. The lock is held."""
@@ -160,19 +200,22 @@ class EmbeddedShelf:
             raise DamagedIndexError(f"{self._index}: it is ahead of the store")
         return view
 
-    def _find_view(self) -> EmbeddedView | None:
-        """Return a view of the indexes as they are, or None where they are not of the store's last change."""
+    def _find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
+        """Return a view of what the indexes have reached, or None where that is not the store's last change.
+
+        An edit is acknowledged once they have reached it, so a view that is behind has all edits that were.
+        """
         text = self._open_text()
         text.reload()
         with self.store.snapshot():
-            change_no = self.store.change_no()
+            change_no, last = text.change_no(), self.store.change_no()
             base = self._find_base()
-            if base is None or base.change_no > change_no or text.change_no() != change_no:
+            if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
                 return None
             model = self.store.model()
-            changed = self.store.changed_since(base.change_no) if base.change_no < change_no else []
+            changed = self.store.changed_since(base.change_no, until=change_no)
             tail = build_segment(
-                self.store.iter_rows(changed) if changed else (),
+                self.store.iter_rows_as_of(changed, change_no),
                 self.spec,
                 change_no=change_no,
                 dimension=model.dimension if model else None,
@@ -187,6 +230,7 @@ class EmbeddedShelf:
             base_alive=_alive(base, changed),
             model=model,
             change_no=change_no,
+            stale=BEHIND if change_no < last else None,
         )
 
     def _catch_up(self) -> None:
@@ -251,7 +295,7 @@ class EmbeddedShelf:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep every other writer out, for a build of many batches."""
+        """Keep every other writer out, for several steps."""
         with self._locked(WRITER_LOCK_TIMEOUT_S):
             yield
 

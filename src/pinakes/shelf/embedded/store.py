@@ -6,13 +6,15 @@ that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
 """
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
+import orjson
 
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
@@ -20,7 +22,8 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.segment import SegmentRow
-from pinakes.shelf.port import Author, Change, Delete, Put
+from pinakes.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
+from pinakes.shelf.port import Author, Change, Delete, Op, PastChange, Put
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -33,9 +36,12 @@ CREATE TABLE changes (
     before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL, at TEXT NOT NULL DEFAULT (datetime('now')));
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
 """
+CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
+"""Made when somebody first asks for the changes of a record: a catalogue that is only built does without it."""
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
+MAX_CHANGE_NO = 2**63 - 1
 
 
 class Store:
@@ -47,6 +53,9 @@ class Store:
         self._local = threading.local()
         self._open: list[apsw.Connection] = []
         self._guard = threading.Lock()
+        self._watch: apsw.Connection | None = None
+        """What `find_change_no` reads through, which waits for nobody."""
+        self._watch_guard = threading.Lock()
 
     def create(self, model: ModelId | None) -> bool:
         """Create the tables, if they are not there; remember the embedding model, and tell if it was another."""
@@ -72,12 +81,25 @@ class Store:
             for db in self._open:
                 db.close()
             self._open.clear()
+            self._watch = None
         self._local = threading.local()
 
     def change_no(self) -> int:
         """Return the number of the last change."""
-        rows = self._db().execute("SELECT max(change_no) FROM changes").get
-        return int(rows or 0)
+        return _last_change(self._db())
+
+    def find_change_no(self) -> int | None:
+        """Return the number of the last change; None where that is not to be known without waiting."""
+        if not self._watch_guard.acquire(blocking=False):
+            return None
+        try:
+            if self._watch is None:
+                self._watch = self._connect(busy_timeout_ms=0)
+            return _last_change(self._watch)
+        except (apsw.Error, StorageError):
+            return None
+        finally:
+            self._watch_guard.release()
 
     def model(self) -> ModelId | None:
         """Return the model the vectors were made with, or None."""
@@ -113,7 +135,7 @@ class Store:
 
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
         """Return the keys that these ids had after the change of that number."""
-        wanted = [record_id for record_id in ids if _is_utf8(record_id)]
+        wanted = keepable(ids)
         found: dict[RecordId, Key] = dict(self._select("SELECT id, key FROM records WHERE id IN ({})", wanted))
         for record_id, key, op in self._select(f"SELECT id, key, op {_LATER} AND id {_LAST_FIRST}", wanted, as_of):
             if op == "insert":
@@ -122,11 +144,14 @@ class Store:
                 found[record_id] = key
         return found
 
-    def apply(self, changes: Sequence[Change], author: Author) -> int:
-        """Make the changes in one transaction; a put that changes nothing leaves no trace."""
+    def apply(
+        self, changes: Sequence[Change], author: Author, *, expected: Mapping[RecordId, int] | None = None
+    ) -> int:
+        """Make the changes in one transaction, unless a record moved; a put that changes nothing leaves no trace."""
         db = self._db()
         try:
             with db:
+                require_unmoved(expected or {}, self.versions(list(expected or ())))
                 for change in changes:
                     if isinstance(change, Put):
                         self._put(db, change, author)
@@ -158,10 +183,43 @@ class Store:
         )
         return row is not None
 
-    def changed_since(self, change_no: int) -> list[Key]:
-        """Return the keys touched after a change, in key order."""
-        rows = self._db().execute("SELECT DISTINCT key FROM changes WHERE change_no > ? ORDER BY key", (change_no,))
-        return [Key(key) for (key,) in rows]
+    def list_changes(
+        self, *, limit: int, before: int | None, call_id: str | None, ids: Sequence[RecordId] | None
+    ) -> list[PastChange]:
+        """Return past changes, newest first, as they are in one moment."""
+        asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
+        with self.snapshot():
+            page = [_logged(row) for row in self._db().execute(_PAST.format(_conditions(asked)), asked)]
+            touched = list({change.id for change in page})
+            oldest = page[-1].change_no if page else 0
+            later = list(self._select(f"SELECT id, change_no, before {_LATER} AND id IN ({{}})", touched, oldest))
+            present = dict(self._select("SELECT id, body FROM records WHERE id IN ({})", touched))
+        return with_afters(page, later, present, self.spec)
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`."""
+        if not ids:
+            return {}
+        with suppress(apsw.ReadOnlyError, apsw.BusyError):  # it is only slower without
+            self._db().execute(CHANGES_BY_ID)
+        wanted = keepable(ids)
+        query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
+        return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
+
+    def standing(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed."""
+        wanted = keepable(ids)
+        bodies = dict(self._select("SELECT id, body FROM records WHERE id IN ({})", wanted))
+        found: dict[RecordId, Record | None] = {
+            record_id: decode_record(record_id, body, self.spec) for record_id, body in bodies.items()
+        }
+        removed = self.versions([record_id for record_id in wanted if record_id not in found])
+        return {**found, **dict.fromkeys(removed)}
+
+    def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
+        """Return the keys touched after a change, and no later than another, in key order."""
+        query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
+        return [Key(key) for (key,) in self._db().execute(query, (change_no, until))]
 
     def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
         """Yield the records of these keys (all of them if None) with their vectors, in key order."""
@@ -178,6 +236,21 @@ class Store:
                 record=decode_record(RecordId(record_id), body, self.spec),
                 vector=None if vector is None else np.frombuffer(vector, dtype=np.float32),
             )
+
+    def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
+        """Yield the records of these keys as they were after a change, in key order.
+
+        What was changed since comes without its vector: that of before is not known any more.
+        """
+        if not keys:
+            return
+        moved = set(self.changed_since(change_no)).intersection(keys)
+        was = [
+            SegmentRow(key=key, record=record, vector=None)
+            for key, record in self.fetch(sorted(moved), as_of=change_no).items()
+        ]
+        unmoved = self.iter_rows([key for key in keys if key not in moved])
+        yield from sorted((*was, *unmoved), key=lambda row: row.key) if was else unmoved
 
     def check(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""
@@ -237,10 +310,10 @@ class Store:
             self._local.db = db
         return db
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> apsw.Connection:
         try:
             db = apsw.Connection(str(self.path))
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.set_busy_timeout(busy_timeout_ms)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")
             version = db.pragma("user_version")
@@ -255,15 +328,41 @@ class Store:
 
 _LATER = "FROM changes WHERE change_no > ?"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
+_PAST = """SELECT change_no, id, op, before, principal, call_id, at FROM changes {}
+           ORDER BY change_no DESC LIMIT :limit"""
+_NARROWED = {
+    "before": "change_no < :before",
+    "call_id": "call_id = :call_id",
+    "ids": "id IN (SELECT value FROM json_each(:ids))",
+}
 
 
-def _is_utf8(text: str) -> bool:
-    """Tell whether SQLite can be asked about a text; halves of surrogate pairs are not in UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _conditions(asked: Mapping[str, Any]) -> str:
+    """Return the WHERE clause of what is asked for. The clauses are ours; the values are bound."""
+    clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
+    if asked["call_id"]:
+        clauses.append("call_id <> ''")  # so that SQLite may use the index of those
+    return f"WHERE {' AND '.join(clauses)}" if clauses else ""
+
+
+def _as_json(ids: Sequence[RecordId]) -> str:
+    return orjson.dumps(keepable(ids)).decode()
+
+
+def _logged(row: tuple[Any, ...]) -> LoggedChange:
+    change_no, record_id, op, before, principal, call_id, at = row
+    return LoggedChange(
+        change_no=change_no,
+        id=RecordId(record_id),
+        op=Op(op),
+        before=before,
+        author=Author(principal=principal, call_id=call_id),
+        at=datetime.fromisoformat(at).replace(tzinfo=UTC),
+    )
+
+
+def _last_change(db: apsw.Connection) -> int:
+    return int(db.execute("SELECT max(change_no) FROM changes").get or 0)
 
 
 def _digest_of(put: Put) -> bytes | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import tantivy
 from numpy.typing import NDArray
 
@@ -28,6 +29,8 @@ ALL = "all"
 KEY = "key"
 MARKER = "marker"
 TOKENIZER = "tokens"
+META_FILE = "meta.json"
+"""Where tantivy says what is committed."""
 EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
@@ -70,6 +73,7 @@ class TextIndex:
     def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
         """Take the touched keys out, put the rows in, and name the change reached, in one commit."""
         bulk = len(touched) > BULK_DOCUMENTS
+        self._remove_leftovers()
         with self._failing_as(StorageError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
         if touched and self.searcher.num_docs:
@@ -130,6 +134,20 @@ class TextIndex:
         """Search once in each field, so that a file that is missing or cut short is noticed now."""
         for field in (ALL, *(_boost_name(field.name) for field in self.spec.boosted_fields)):
             self.searcher.search(self._term(field, "", 1.0), limit=1)
+
+    def _remove_leftovers(self) -> None:
+        """Remove lists of deleted documents that a writer left who was killed before its commit.
+
+        They are named by numbers that the next commit counts up to again, and tantivy does not write over a file.
+        """
+        try:
+            reached = int(orjson.loads((self.folder / META_FILE).read_bytes())["opstamp"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # nothing was ever committed here, or what was is found to be damaged elsewhere
+        for path in self.folder.glob("*.del"):
+            number = path.suffixes[0].removeprefix(".") if len(path.suffixes) == 2 else ""
+            if number.isdecimal() and int(number) > reached:
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:

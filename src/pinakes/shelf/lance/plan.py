@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.history import LoggedChange
 from pinakes.shelf.lance.layout import DocumentRow
-from pinakes.shelf.port import Change, Delete, Embedding, Put
+from pinakes.shelf.port import Author, Change, Delete, Embedding, Op, Put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,7 @@ class Plan:
     gone: Sequence[Key]
     rows: Sequence[DocumentRow]
     spare: Mapping[bytes, Vector]
+    log: Sequence[LoggedChange]
     change_no: int
     last_key: int
 
@@ -63,7 +66,12 @@ class Planner:
         model: ModelId | None,
         change_no: int,
         last_key: int,
+        author: Author,
+        at: datetime,
     ) -> None:
+        self._author = author
+        self._at = at
+        self._log: list[LoggedChange] = []
         self._stored = stored
         self._now: dict[RecordId, StoredRow | DocumentRow] = dict(stored)
         self._vectors = {**held, **spare}
@@ -88,6 +96,7 @@ class Planner:
             gone=[row.key for record_id, row in self._stored.items() if self._now.get(record_id) is not row],
             rows=sorted(rows, key=lambda row: row.key),
             spare={digest: vector for digest, vector in self._vectors.items() if digest not in kept},
+            log=self._log,
             change_no=self._change_no,
             last_key=self._last_key,
         )
@@ -98,7 +107,7 @@ class Planner:
         old = self._now.get(put.record.id)
         if old is not None and (old.body, old.digest) == (body, digest):
             return
-        self._change_no += 1
+        self._note(put.record.id, Op.INSERT if old is None else Op.UPDATE, old)
         self._now[put.record.id] = DocumentRow(
             key=self._new_key() if old is None else old.key,
             change_no=self._change_no,
@@ -109,8 +118,23 @@ class Planner:
         )
 
     def _delete(self, change: Delete) -> None:
-        if self._now.pop(change.id, None) is not None:
-            self._change_no += 1
+        old = self._now.pop(change.id, None)
+        if old is not None:
+            self._note(change.id, Op.DELETE, old)
+
+    def _note(self, record_id: RecordId, op: Op, old: StoredRow | DocumentRow | None) -> None:
+        """Give the change its number, and log what it replaces."""
+        self._change_no += 1
+        self._log.append(
+            LoggedChange(
+                change_no=self._change_no,
+                id=record_id,
+                op=op,
+                before=None if old is None else old.body,
+                author=self._author,
+                at=self._at,
+            )
+        )
 
     def _new_key(self) -> Key:
         self._last_key += 1

@@ -10,8 +10,9 @@ grown, the process loads a new base.
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,16 @@ from lancedb.table import Table
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import Key, RecordId
+from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.columns import Mask
+from pinakes.shelf.history import keepable, require_unmoved, with_afters
 from pinakes.shelf.lance.layout import DocumentRow, documents_schema, documents_table, indexed_columns
 from pinakes.shelf.lance.plan import Plan, Planner, digests_of, ids_of, require_fitting
 from pinakes.shelf.lance.segment import Segment, build_segment
 from pinakes.shelf.lance.tables import Pointer, Tables
 from pinakes.shelf.lance.view import Addresses, LanceView
-from pinakes.shelf.port import LOCAL, Author, Change, Put
+from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
 
 TABLES_FOLDER = "lance"
 LOCK_FILE = "lock"
@@ -48,7 +50,7 @@ LOOSE_WRITES_SHARE = 0.002
 
 
 class LanceShelf:
-    """Implements `BuildableShelf` and `ShelfWriter` on a folder."""
+    """Implements `BuildableShelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
@@ -100,11 +102,25 @@ class LanceShelf:
                 self._seen = pointer
             return self._view
 
-    def apply(self, changes: Sequence[Change], *, author: Author = LOCAL) -> int:  # noqa: ARG002
-        """Make the changes durable, all or none, and return the number of the last change. Authors are not kept."""
+    def find_reader(self) -> None:
+        """Return nothing: to learn which version is the last takes too long here."""
+
+    def history(self) -> "LanceShelf":
+        """Return what was changed: the shelf itself knows."""
+        return self
+
+    def apply(
+        self,
+        changes: Sequence[Change],
+        *,
+        author: Author = LOCAL,
+        expected: Mapping[RecordId, int] | None = None,
+    ) -> int:
+        """Make the changes durable, all or none, and return the number of the last change."""
         with self.exclusive():
             pointer = self._current()
-            plan = self._planned(changes, pointer)
+            require_unmoved(expected or {}, self.versions(list(expected or ())))
+            plan = self._planned(changes, pointer, author)
             if plan.change_no > pointer.change_no or plan.spare:
                 self._write(plan, pointer)
             return plan.change_no
@@ -139,6 +155,36 @@ class LanceShelf:
                 unchanged.add(put.record.id)
         return unchanged
 
+    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+        """Return what these ids are now, None where the record was removed."""
+        pointer = self._current()
+        stored = self._tables.stored_rows(keepable(ids), pointer)
+        found = {one: decode_record(one, row.body, self.spec) for one, row in stored.items()}
+        removed = self._tables.last_changes([one for one in ids if one not in found], pointer)
+        return {**found, **dict.fromkeys(removed)}
+
+    def list_changes(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[PastChange]:
+        """Return past changes, newest first: those before a change, of one call, to these records."""
+        pointer = self._current()
+        page = self._tables.logged(pointer, limit=limit, before=before, call_id=call_id, ids=ids)
+        if not page:
+            return []
+        touched = list({change.id for change in page})
+        later = self._tables.logged(pointer, ids=touched, since=page[-1].change_no)
+        present = {one: row.body for one, row in self._tables.stored_rows(touched, pointer).items()}
+        return with_afters(page, [(change.id, change.change_no, change.before) for change in later], present, self.spec)
+
+    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`."""
+        return self._tables.last_changes(ids, self._current(), as_of=as_of)
+
     def is_empty(self) -> bool:
         """Tell whether there is no record on it."""
         return not self._tables.documents(self._current()).count_rows()
@@ -172,7 +218,7 @@ class LanceShelf:
             return False
         return loose > LOOSE_WRITES_SHARE * self._tables.documents(pointer).count_rows()
 
-    def _planned(self, changes: Sequence[Change], pointer: Pointer) -> Plan:
+    def _planned(self, changes: Sequence[Change], pointer: Pointer, author: Author) -> Plan:
         """Work out what the changes come to. The lock is held."""
         require_fitting(changes, pointer.model_id)
         stored, held = self._tables.stored_and_held(ids_of(changes), digests_of(changes), pointer)
@@ -184,6 +230,8 @@ class LanceShelf:
             model=pointer.model_id,
             change_no=pointer.change_no,
             last_key=pointer.last_key,
+            author=author,
+            at=datetime.now(UTC),
         )
         planner.make(changes)
         return planner.plan()
@@ -192,10 +240,12 @@ class LanceShelf:
         """Write what was planned, then name it. The lock is held."""
         rows = documents_table(plan.rows, self.spec, dimension=pointer.dimension)
         self._tables.put_by(dict(plan.spare), pointer.model_id)
+        log_version = self._tables.write_log(pointer, plan.log)
         version = self._tables.write(pointer, gone=plan.gone, rows=rows)
         self._tables.commit(
             dataclasses.replace(pointer, change_no=plan.change_no, last_key=plan.last_key, documents_version=version)
         )
+        self._tables.settle_log(log_version)
 
     def _bring_up(self, pointer: Pointer, model: ModelId | None) -> Pointer:
         """Write the documents anew where the spec or the model is another. The lock is held."""

@@ -2,10 +2,12 @@
 
     NAME_documents        one row a record (`layout`)
     NAME_spare_vectors    vectors whose records are gone, by model and digest, so that nothing is embedded twice
+    NAME_changes          one row a change: who made it, and what it replaced
     NAME_pointer          one row: the current version of the documents, and the catalogue's counters
 
 Every write to a table makes a new version of it. A change may take several; none is seen before the pointer names it.
-So a process that is killed in between leaves the old state, and the next writer takes back what was not named.
+So a process that is killed in between leaves the old state, and the next writer takes back what was not named. Of the
+changes, those are made whose numbers the pointer has reached.
 """
 
 import dataclasses
@@ -26,8 +28,10 @@ from lancedb.table import Table
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, RecordId
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.history import LoggedChange, keepable
 from pinakes.shelf.lance.layout import LAYOUT_VERSION
 from pinakes.shelf.lance.plan import StoredRow
+from pinakes.shelf.port import Author, Op
 
 STORED_COLUMNS = ("id", "key", "body", "digest")
 
@@ -40,6 +44,17 @@ PRUNING_TAKES = timedelta(minutes=1)
 NEVER = timedelta(days=36_500)
 
 SPARE_SCHEMA = pa.schema([("model", pa.string()), ("digest", pa.binary()), ("vector", pa.binary())])
+LOG_SCHEMA = pa.schema(
+    [
+        ("change_no", pa.int64()),
+        ("id", pa.string()),
+        ("op", pa.string()),
+        ("before", pa.binary()),
+        ("principal", pa.string()),
+        ("call_id", pa.string()),
+        ("at", pa.timestamp("us", tz="UTC")),
+    ]
+)
 POINTER_SCHEMA = pa.schema(
     [
         ("layout", pa.int64()),
@@ -84,11 +99,14 @@ class Tables:
         self.folder = folder
         self._documents = f"{name}_documents"
         self._spare = f"{name}_spare_vectors"
+        self._log = f"{name}_changes"
         self._pointer = f"{name}_pointer"
         self._db = lancedb.connect(folder)
         self._pointer_table: Table | None = None
         self._read: tuple[int, Pointer] | None = None
         self._opened: tuple[int, Table] | None = None
+        self._settled_log: int | None = None
+        """The version of the changes in which there are none that the pointer has not reached; None: not known."""
         self._guard = threading.Lock()
 
     @staticmethod
@@ -99,11 +117,12 @@ class Tables:
     def create(self, documents: pa.Schema, *, spec_digest: str, model: ModelId | None) -> None:
         """Create the tables of a new catalogue; without the pointer, whatever is there is nothing."""
         with self._failing("created"):
-            for name in (self._documents, self._spare):
+            for name in (self._documents, self._spare, self._log):
                 if (self.folder / f"{name}.lance").is_dir():
                     self._db.drop_table(name)  # of a process that was stopped while creating them
             created = self._db.create_table(self._documents, schema=documents)
             self._db.create_table(self._spare, schema=SPARE_SCHEMA)
+            self._db.create_table(self._log, schema=LOG_SCHEMA)
             first = Pointer(
                 spec_digest=spec_digest,
                 model=model.name if model else None,
@@ -152,6 +171,77 @@ class Tables:
                 table.add(rows)
             return int(table.version)
 
+    def write_log(self, pointer: Pointer, changes: Sequence[LoggedChange]) -> int | None:
+        """Log changes that the next pointer is to reach, and return the version of the log; None without changes."""
+        rows = [
+            {
+                "change_no": change.change_no,
+                "id": change.id,
+                "op": str(change.op),
+                "before": change.before,
+                "principal": change.author.principal,
+                "call_id": change.author.call_id,
+                "at": change.at,
+            }
+            for change in changes
+        ]
+        if not rows:
+            return None
+        with self._failing("written"):
+            table = self._find_log()
+            if table is None:
+                table = self._db.create_table(self._log, schema=LOG_SCHEMA)
+            if table.version != self._settled_log:
+                table.delete(f"change_no > {int(pointer.change_no)}")  # of a writer that was stopped before its end
+            self._settled_log = None
+            table.add(pa.Table.from_pylist(rows, schema=LOG_SCHEMA))
+            return int(table.version)
+
+    def settle_log(self, version: int | None) -> None:
+        """Remember that the pointer has reached all that is in this version of the log."""
+        self._settled_log = version
+
+    def logged(
+        self,
+        pointer: Pointer,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        since: int = 0,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
+    ) -> list[LoggedChange]:
+        """Return logged changes, newest first; none of before this table was kept."""
+        table = self._find_log()
+        if table is None or limit == 0 or (ids is not None and not ids):
+            return []
+        wanted = (col("change_no") <= pointer.change_no) & (col("change_no") >= since)
+        if before is not None:
+            wanted &= col("change_no") < before
+        if call_id is not None:
+            wanted &= col("call_id") == call_id
+        if ids is not None:
+            wanted &= col("id").isin(keepable(ids))
+        rows = self.select(table, LOG_SCHEMA.names, where=wanted).sort_by([("change_no", "descending")])
+        return [_logged(row) for row in rows.slice(0, limit).to_pylist()]
+
+    def last_changes(
+        self, ids: Sequence[RecordId], pointer: Pointer, *, as_of: int | None = None
+    ) -> dict[RecordId, int]:
+        """Return the number of the last change to each id, no later than `as_of`, that is known."""
+        if not ids:
+            return {}
+        last = pointer.change_no if as_of is None else min(as_of, pointer.change_no)
+        tables = [self.documents(pointer), self._find_log()]
+        found: dict[RecordId, int] = {}
+        for table in tables:
+            if table is None:
+                continue
+            wanted = col("id").isin(keepable(ids)) & (col("change_no") <= last)
+            for row in self.select(table, ["id", "change_no"], where=wanted).to_pylist():
+                found[row["id"]] = max(found.get(row["id"], 0), row["change_no"])
+        return found
+
     def overwrite(self, rows: pa.Table) -> int:
         """Write all documents anew, with columns of their own, and return the version of it."""
         with self._failing("written"):
@@ -171,9 +261,9 @@ class Tables:
         with self._failing("written"):
             documents = self._db.open_table(self._documents)
             documents.optimize(cleanup_older_than=_age_of_use(documents, pointer.documents_version))
-            for name in (self._spare, self._pointer):
-                table = self._db.open_table(name)
-                table.optimize(cleanup_older_than=_age_of_use(table, table.version))
+            for table in (self._db.open_table(self._spare), self._db.open_table(self._pointer), self._find_log()):
+                if table is not None:
+                    table.optimize(cleanup_older_than=_age_of_use(table, table.version))
 
     def select(self, table: Table, columns: Sequence[str], *, where: Expr | None = None) -> pa.Table:
         """Return these columns of the rows that meet a condition; `_rowid` is LanceDB's own."""
@@ -230,6 +320,12 @@ class Tables:
             table.restore()
         return table
 
+    def _find_log(self) -> Table | None:
+        """Return the changes, None in a catalogue of before they were kept."""
+        if not (self.folder / f"{self._log}.lance").is_dir():
+            return None
+        return self._db.open_table(self._log)
+
     def _opened_pointer(self) -> Table:
         if self._pointer_table is None:
             self._pointer_table = self._db.open_table(self._pointer)
@@ -260,6 +356,17 @@ def _age_of_use(table: Table, current: int) -> timedelta:
     long_ago = [at for at in written_at.values() if at <= now - KEEP_VERSIONS_FOR]
     oldest_in_use = max(long_ago) if long_ago else min(written_at.values())
     return now - min(oldest_in_use, written_at[current]) + PRUNING_TAKES
+
+
+def _logged(row: dict[str, Any]) -> LoggedChange:
+    return LoggedChange(
+        change_no=row["change_no"],
+        id=RecordId(row["id"]),
+        op=Op(row["op"]),
+        before=row["before"],
+        author=Author(principal=row["principal"], call_id=row["call_id"]),
+        at=row["at"],
+    )
 
 
 def _stored(rows: pa.Table) -> dict[RecordId, StoredRow]:

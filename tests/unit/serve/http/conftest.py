@@ -1,6 +1,7 @@
 """The whole REST side over a small toolbox, behind the guard, with real accounts in a database of its own."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -12,6 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from pinakes.control.control import Control
+from pinakes.control.events import EventLog, EventRecorder
 from pinakes.errors import StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -28,12 +30,14 @@ from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from pinakes.tools.toolbox import Toolbox, Toolboxes
 
 BASE = "http://localhost:8080"
 PASSWORD = "correct horse battery"
+SONG = {MediaKind.AUDIO: "song.wav", MediaKind.COVER: "song.png"}
 
 
 class Params(ToolParams):
@@ -110,6 +114,26 @@ NOTES = ResourceSpec(
 )
 
 
+def _songs(folder: Path) -> MediaSpec:
+    """Declare a catalogue of one song."""
+
+    def find(_principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
+        return find_file((folder,), SONG[kind]) if record_id == "song" else None
+
+    return MediaSpec(
+        catalogue="songs",
+        action=Action.ACCESS_CATALOG,
+        find=find,
+        kind_of=lambda _principal, record_id: "track" if record_id == "song" else None,
+    )
+
+
+def _events(control: Control, opened: ExitStack) -> EventRecorder:
+    log = EventLog(control.database)
+    opened.callback(log.close)
+    return EventRecorder(log)
+
+
 @dataclass(kw_only=True)
 class Noted:
     """Implements `gate.Observer`: keeps every note."""
@@ -161,17 +185,21 @@ class Site:
 @pytest.fixture
 def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Make a server with these settings; with accounts unless told otherwise."""
-    opened: list[Control] = []
+    for name in SONG.values():
+        (tmp_path / name).write_bytes(bytes(64))
+    opened = ExitStack()
 
-    def make(*, accounts: bool = True, phase: Phase | None = None, **settings: Any) -> Site:
+    def make(
+        *, accounts: bool = True, phase: Phase | None = None, toolboxes: Toolboxes | None = None, **settings: Any
+    ) -> Site:
         configured = Settings(home=tmp_path, **settings)
         control = Control.open(configured) if accounts else None
         if control:
-            opened.append(control)
+            opened.callback(control.close)
         metrics, notes, problems = Metrics(), Noted(), dict[str, str]()
         observers = [metrics, notes, *([control.audit] if control else [])]
         gate = Gate(
-            Toolbox(TOOLS, [NOTES]),
+            toolboxes or Toolbox(TOOLS, [NOTES], media=[_songs(tmp_path)]),
             limiter=control.limiter if control else None,
             observers=observers,
             cache=AnswerCache(configured.server.cache_size),
@@ -186,6 +214,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
+            events=_events(control, opened) if control else None,
             find_problems=lambda: problems,
             phase=stage,
         )
@@ -201,8 +230,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
         )
 
     yield make
-    for control in opened:
-        control.close()
+    opened.close()
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action
 from pinakes.serve.http.metrics import Metrics, Readings
 
+pytestmark = pytest.mark.alone
+
 READINGS = Readings(
     streams=3, calls_in_flight=2, is_ready=True, cache=CacheStatistics(entries=5, size=100, hits=7, misses=9)
 )

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-METHODS = ("get", "post", "delete")
+METHODS = ("get", "post", "put", "delete")
 OPERATION = {
     "type": "object",
     "required": ["operationId", "summary", "tags", "responses"],
@@ -171,7 +171,7 @@ def test_every_route_is_told_of_and_nothing_that_is_not_there(make_site: Any, ac
         for path, operations in document["paths"].items()
         for method in operations
     }
-    there = {(route.path, method) for route in site.routes for method in route.methods if method != "HEAD"}
+    there = {(route.path_format, method) for route in site.routes for method in route.methods if method != "HEAD"}
     absent = {(path, method) for path, method in there if _status(site, path, method) == 404}
     assert told == there - absent
 
@@ -180,4 +180,12 @@ def _status(site: Any, path: str, method: str) -> int:
     """Return 404 for what is only there to say that there are no accounts."""
     if site.service.control is not None or "{name}" in path:
         return 200
-    return int(site.client.request(method, path.replace("{id}", "x")).status_code)
+    return int(site.client.request(method, path.replace("{id}", "song")).status_code)
+
+
+def test_whatever_a_tool_or_a_file_may_be_answered_with_is_told_of(site: Any) -> None:
+    paths = document_of(site, site.token())["paths"]
+    tools = [operations["post"]["responses"] for path, operations in paths.items() if path.startswith("/v1/tools/")]
+    assert all({"400", "403", "404", "409", "503"} <= set(responses) for responses in tools)
+    for path in ("/v1/tracks/{id}/audio", "/v1/records/{id}/cover"):
+        assert {"200", "206", "304", "404", "412", "416"} <= set(paths[path]["get"]["responses"])

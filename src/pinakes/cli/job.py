@@ -1,0 +1,333 @@
+"""`job list|show|run|trigger|cancel|enable|disable|schedule|history|output`: work that is done beside calls."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from pinakes.app import App
+from pinakes.cli.control import find_control, make_control, moment, perform, print_rows, printable
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.tables import shortened
+from pinakes.control.control import Control
+from pinakes.duties import build_duties
+from pinakes.errors import ConflictError, NotFoundError
+from pinakes.jobs.board import MOST_LISTED, JobBoard, JobStatus, get_named
+from pinakes.jobs.bodies import Duties, house_jobs
+from pinakes.jobs.runs import JobRun, RunReport, RunState
+from pinakes.jobs.scheduler import Scheduler
+from pinakes.jobs.timetable import usual_timing
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import load_settings
+from pinakes.tools.admin.jobs import output_text, progress_of
+
+AREA = "job"
+SHOWN_LENGTH = 60
+
+ResultT = TypeVar("ResultT")
+
+
+@click.group("job")
+def job_command() -> None:
+    """See, run and schedule the work that is done beside calls.
+
+    A server runs jobs by their schedules, one at a time; of several servers of one library, one does. A schedule is an
+    interval (30m, 6h, 1d), five fields of cron in UTC ('0 3 * * *'), or manual.
+    """
+
+
+@job_command.command("list")
+@json_option
+def list_jobs_command(as_json: bool) -> None:
+    """List the jobs, when each is due, and how it went last.
+
+    Example: pinakes job list
+    """
+    jobs = _list_jobs()
+    if as_json:
+        print_json([_fields(one) for one in jobs])
+        return
+    rows = [
+        (
+            one.spec.name,
+            one.timing.schedule.text,
+            _yes(one.timing.enabled),
+            moment(one.timing.next_at, none="–"),
+            _last(one),
+        )
+        for one in jobs
+    ]
+    print_rows(("job", "schedule", "enabled", "next", "last run"), rows)
+
+
+@job_command.command("show")
+@click.argument("name")
+@json_option
+def show_job_command(name: str, as_json: bool) -> None:
+    """Show the job NAME: what it does, when, and how it goes.
+
+    Example: pinakes job show backup
+    """
+    job = get_named({one.spec.name: one for one in _list_jobs()}, name)
+    _print_job(job, as_json=as_json)
+
+
+@job_command.command("run")
+@click.argument("name")
+@json_option
+@click.pass_context
+def run_job_command(ctx: click.Context, name: str, as_json: bool) -> None:
+    """Run the job NAME now, in this process, and show what it does.
+
+    Where a server of this library runs jobs, it says so and does nothing: use pinakes job trigger. The exit code is 1
+    when the job did not end well.
+
+    Example: pinakes job run backup
+    """
+    with _make_board() as (control, board):
+        spec = board.get_spec(name)
+        scheduler = Scheduler(board)
+        with _progress(spec.name, hidden=as_json) as show:
+            work = partial(scheduler.run_now, spec.name, by=LOCAL_USER.name, show=show)
+            run = _perform(control, "run", spec.name, {}, work)
+        output = board.find_output(str(run.id))
+    if as_json:
+        print_json({**asdict(run), "output": output.text if output else ""})
+    else:
+        click.echo(printable_lines(output.text if output else ""), nl=False)
+        click.echo(f"{run.job}: {run.state}{f': {printable(run.error)}' if run.error else ''}", err=True)
+    if run.state is not RunState.DONE:
+        ctx.exit(1)
+
+
+@job_command.command("trigger")
+@click.argument("name")
+@json_option
+def trigger_command(name: str, as_json: bool) -> None:
+    """Have the server run the job NAME as soon as it can.
+
+    Example: pinakes job trigger rescan_folders
+    """
+    with _make_board() as (control, board):
+        spec = board.get_spec(name)
+        run = _perform(control, "trigger", spec.name, {}, partial(board.trigger, spec.name, by=LOCAL_USER.name))
+        runner = board.find_runner()
+    waits = "" if runner else f"; no server runs jobs at present: it waits for one, or: pinakes job run {run.job}"
+    _print_run(run, f"queued as run {run.id}{waits}", as_json=as_json)
+
+
+@job_command.command("cancel")
+@click.argument("name")
+@json_option
+def cancel_command(name: str, as_json: bool) -> None:
+    """Take the job NAME from the queue, or have it end at its next checkpoint.
+
+    Example: pinakes job cancel rescan_folders
+    """
+    with _find_board() as (control, board):
+        spec = board.get_spec(name)
+        run = _perform(control, "cancel", spec.name, {}, partial(board.cancel, spec.name))
+    done = "ends at its next checkpoint" if run.is_live else "is taken from the queue"
+    _print_run(run, f"run {run.id} {done}", as_json=as_json)
+
+
+@job_command.command("enable")
+@click.argument("name")
+@json_option
+def enable_command(name: str, as_json: bool) -> None:
+    """Let the job NAME run by its schedule.
+
+    Example: pinakes job enable refresh_sources
+    """
+    _set_enabled(name, enabled=True, as_json=as_json)
+
+
+@job_command.command("disable")
+@click.argument("name")
+@json_option
+def disable_command(name: str, as_json: bool) -> None:
+    """Let the job NAME run only when somebody asks for it.
+
+    Example: pinakes job disable backup
+    """
+    _set_enabled(name, enabled=False, as_json=as_json)
+
+
+@job_command.command("schedule")
+@click.argument("name")
+@click.argument("spec", metavar="SCHEDULE")
+@json_option
+def schedule_command(name: str, spec: str, as_json: bool) -> None:
+    """Run the job NAME at the times of SCHEDULE: 6h, '0 3 * * *' (UTC), or manual.
+
+    Example: pinakes job schedule backup '30 2 * * *'
+    """
+    with _make_board() as (control, board):
+        named = board.get_spec(name).name
+        work = partial(board.set_schedule, named, spec)
+        job = _perform(control, "schedule", named, {"schedule": spec[:100]}, work)
+    _print_job(job, as_json=as_json)
+
+
+@job_command.command("history")
+@click.argument("name", required=False)
+@click.option(
+    "-n", "count", default=20, show_default=True, type=click.IntRange(1, MOST_LISTED), help="How many at most."
+)
+@json_option
+def history_command(name: str | None, count: int, as_json: bool) -> None:
+    """List the last runs, of the job NAME or of all, the newest first.
+
+    Example: pinakes job history backup
+    """
+    if name is not None:
+        get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
+    with find_control() as control:
+        runs = [] if control is None else _board(control).list_runs(name, limit=count)[0]
+    if as_json:
+        print_json([asdict(run) for run in runs])
+    elif runs:
+        print_rows(("run", "job", "state", "because", "started", "took", "what"), [_cells(run) for run in runs])
+    else:
+        click.echo("nothing has run yet")
+
+
+@job_command.command("output")
+@click.argument("name")
+@json_option
+def output_command(name: str, as_json: bool) -> None:
+    """Print what the job NAME wrote in its last run; NAME may be the number of a run.
+
+    Example: pinakes job output backup
+    """
+    with find_control() as control:
+        found = None if control is None else _board(control).find_output(name)
+    if found is None:
+        if not name.isdecimal():
+            get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
+        raise NotFoundError(f"'{printable(name[:80])}' has not run, or its run is not kept any more")
+    if as_json:
+        print_json({**asdict(found.run), "output": found.text, "output_dropped": found.dropped_bytes})
+    else:
+        click.echo(printable_lines(output_text(found)), nl=False)
+
+
+def printable_lines(text: str) -> str:
+    """Return lines in which nothing moves the cursor of a terminal."""
+    return "".join(f"{printable(line)}\n" for line in text.splitlines())
+
+
+@contextmanager
+def _make_board() -> Iterator[tuple[Control, JobBoard]]:
+    """Open the jobs of this library; what notes them is made where it is not there yet."""
+    with make_control() as control:
+        yield control, _board(control)
+
+
+@contextmanager
+def _find_board() -> Iterator[tuple[Control, JobBoard]]:
+    """Open the jobs of this library; refuse where none was ever run or changed."""
+    with find_control() as control:
+        if control is None:
+            raise ConflictError("no job is queued or running: none ever was")
+        yield control, _board(control)
+
+
+def _board(control: Control) -> JobBoard:
+    return JobBoard(control.database, house_jobs(lambda: build_duties(App(load_settings()), control)))
+
+
+def _no_duties() -> Duties:
+    raise NotImplementedError("nothing is run of a list")
+
+
+def _list_jobs() -> list[JobStatus]:
+    with find_control() as control:
+        if control is not None:
+            return _board(control).list_jobs()
+    return [JobStatus(spec=spec, timing=usual_timing(spec), last_run=None) for spec in house_jobs(_no_duties)]
+
+
+def _perform(
+    control: Control, operation: str, name: str, parameters: Mapping[str, Any], work: Callable[[], ResultT]
+) -> ResultT:
+    return perform(control, operation, name, parameters, work, area=AREA)
+
+
+def _set_enabled(name: str, *, enabled: bool, as_json: bool) -> None:
+    with _make_board() as (control, board):
+        named = board.get_spec(name).name
+        work = partial(board.set_enabled, named, enabled=enabled)
+        job = _perform(control, "enable" if enabled else "disable", named, {}, work)
+    _print_job(job, as_json=as_json)
+
+
+@contextmanager
+def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunReport], None]]:
+    """Show how a run goes, on standard error, where that is a terminal."""
+    console = Console(stderr=True)
+    if hidden or not console.is_terminal:
+        yield lambda _run, _report: None
+        return
+    with console.status(name) as status:
+
+        def show(_run: JobRun, report: RunReport) -> None:
+            count = "" if report.done is None else f" {report.done}{f' of {report.total}' if report.total else ''}"
+            status.update(f"{name}:{count} {printable(shortened(report.message, SHOWN_LENGTH))}")
+
+        yield show
+
+
+def _print_job(job: JobStatus, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_fields(job))
+        return
+    rows = [
+        ("job", job.spec.name),
+        ("does", job.spec.description),
+        ("schedule", job.timing.schedule.text),
+        ("enabled", _yes(job.timing.enabled)),
+        ("next", moment(job.timing.next_at, none="–")),
+        ("last run", _last(job)),
+    ]
+    run = job.last_run
+    if run is not None:
+        rows += [("progress", progress_of(run) or "–"), ("error", run.error or "–")]
+    print_rows(("", ""), rows)
+
+
+def _print_run(run: JobRun, done: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(run))
+    else:
+        click.echo(f"{run.job}: {done}")
+
+
+def _fields(job: JobStatus) -> dict[str, Any]:
+    return {
+        "name": job.spec.name,
+        "description": job.spec.description,
+        "schedule": job.timing.schedule.text,
+        "enabled": job.timing.enabled,
+        "next_at": job.timing.next_at,
+        "last_run": None if job.last_run is None else asdict(job.last_run),
+    }
+
+
+def _cells(run: JobRun) -> tuple[object, ...]:
+    what = shortened(run.error or progress_of(run), SHOWN_LENGTH)
+    took = f"{(run.ended_at - run.started_at).total_seconds():.0f} s" if run.started_at and run.ended_at else "–"
+    return run.id, run.job, run.state, run.cause, moment(run.started_at, none="–"), took, what
+
+
+def _last(job: JobStatus) -> str:
+    run = job.last_run
+    return "never" if run is None else f"{run.state} {moment(run.ended_at or run.started_at or run.queued_at)}"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

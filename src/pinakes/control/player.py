@@ -1,0 +1,183 @@
+"""What belongs to a listener: the records they like, and their playlists. Another's is as unknown as none."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
+
+from pinakes.control.database import ControlDatabase
+from pinakes.control.moments import utc_now
+from pinakes.control.player_tables import likes as _likes
+from pinakes.control.player_tables import playlist_tracks as _tracks
+from pinakes.control.player_tables import playlists as _playlists
+from pinakes.control.tables import users
+from pinakes.errors import ConflictError, InputError, NotFoundError
+
+MOST_LIKES = 10_000
+MOST_PLAYLISTS = 200
+MOST_TRACKS = 2_000
+MOST_TRACKS_IN_ALL = 20_000
+"""How many tracks somebody's playlists have together: all of them are listed at once."""
+LONGEST_NAME = 200
+NUL = "\0"
+"""What PostgreSQL cannot keep in a text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like:
+    """A record that somebody likes."""
+
+    record_id: str
+    kind: str
+    liked_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playlist:
+    """Tracks in an order of somebody's own."""
+
+    id: str
+    name: str
+    updated_at: datetime
+    tracks: tuple[str, ...]
+
+
+class Player:
+    """The likes and playlists of everybody, each only for themselves."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def list_likes(self, user: str) -> list[Like]:
+        """Return what somebody likes, the newest first."""
+        mine = select(_likes).join(users, users.c.id == _likes.c.user_id).where(users.c.name == user)
+        with self._database.read() as connection:
+            rows = connection.execute(mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)).all()
+        return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows]
+
+    def like(self, user: str, record_id: str, kind: str) -> None:
+        """Note that somebody likes a record; liking it again changes nothing."""
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            mine = _likes.c.user_id == user_id
+            if connection.execute(select(_likes).where(mine, _likes.c.record_id == record_id)).first():
+                return
+            _require_room(connection, _likes, mine, MOST_LIKES, "likes")
+            connection.execute(
+                _likes.insert(),
+                {"user_id": user_id, "record_id": record_id, "kind": kind, "liked_at": self._now()},
+            )
+
+    def unlike(self, user: str, record_id: str) -> None:
+        """Note that somebody does not like a record any more."""
+        if NUL in record_id:
+            return
+        with self._database.begin() as connection:
+            mine = _likes.c.user_id == _hold_user(connection, user)
+            connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
+
+    def list_playlists(self, user: str) -> list[Playlist]:
+        """Return somebody's playlists, by name."""
+        with self._database.read() as connection:
+            mine = select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
+            rows = connection.execute(mine.order_by(_playlists.c.name, _playlists.c.id)).all()
+            return _with_tracks(connection, rows)
+
+    def get_playlist(self, user: str, playlist_id: str) -> Playlist:
+        """Return a playlist of somebody's own."""
+        with self._database.read() as connection:
+            (found,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
+            return found
+
+    def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
+        """Make a playlist."""
+        _require_playlist(name, tracks)
+        playlist_id = secrets.token_hex(8)
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            _require_room(connection, _playlists, _playlists.c.user_id == user_id, MOST_PLAYLISTS, "playlists")
+            connection.execute(
+                _playlists.insert(),
+                {"id": playlist_id, "user_id": user_id, "name": name, "updated_at": self._now()},
+            )
+            _put_tracks(connection, user_id, playlist_id, tracks)
+        return self.get_playlist(user, playlist_id)
+
+    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str]) -> Playlist:
+        """Give a playlist another name and other tracks."""
+        _require_playlist(name, tracks)
+        with self._database.begin() as connection:
+            user_id = _hold_user(connection, user)
+            _get_row(connection, user, playlist_id)
+            changed = _playlists.update().where(_playlists.c.id == playlist_id)
+            connection.execute(changed.values(name=name, updated_at=self._now()))
+            connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist_id))
+            _put_tracks(connection, user_id, playlist_id, tracks)
+        return self.get_playlist(user, playlist_id)
+
+    def delete_playlist(self, user: str, playlist_id: str) -> None:
+        """Take a playlist away."""
+        with self._database.begin() as connection:
+            _hold_user(connection, user)
+            _get_row(connection, user, playlist_id)
+            connection.execute(_playlists.delete().where(_playlists.c.id == playlist_id))
+
+
+def _hold_user(connection: Connection, name: str) -> int:
+    """Return whose things are changed; until the end of the transaction, no other changes theirs."""
+    found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
+    if found is None:
+        raise NotFoundError(f"there is no user '{name[:80]}'")
+    return int(found)
+
+
+def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
+    mine = select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
+    is_possible = NUL not in playlist_id
+    row = connection.execute(mine.where(_playlists.c.id == playlist_id)).first() if is_possible else None
+    if row is None:
+        raise NotFoundError(f"there is no playlist '{playlist_id[:80]}'")
+    return row
+
+
+def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
+    """Return the playlists of these rows, in the same order."""
+    tracks: dict[str, list[str]] = {row.id: [] for row in rows}
+    theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
+    for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
+        tracks[playlist_id].append(track_id)
+    return [Playlist(id=row.id, name=row.name, updated_at=row.updated_at, tracks=tuple(tracks[row.id])) for row in rows]
+
+
+def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: Sequence[str]) -> None:
+    """Put the tracks of a playlist that has none."""
+    theirs = _playlists.c.user_id == user_id
+    others = select(func.count()).select_from(_tracks.join(_playlists)).where(theirs)
+    together = connection.execute(others).scalar_one() + len(tracks)
+    if together > MOST_TRACKS_IN_ALL:
+        most = MOST_TRACKS_IN_ALL
+        raise ConflictError(
+            f"your playlists would have {together} tracks together; {most} is the most: remove some first"
+        )
+    rows = [{"playlist_id": playlist_id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
+    if rows:
+        connection.execute(_tracks.insert(), rows)
+
+
+def _require_playlist(name: str, tracks: Sequence[str]) -> None:
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise InputError(f"'name' has 1 to {LONGEST_NAME} characters")
+    if NUL in name:
+        raise InputError("'name' has a character that no name has: U+0000")
+    if len(tracks) > MOST_TRACKS:
+        raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {len(tracks)}")
+
+
+def _require_room(connection: Connection, table: Table, mine: ColumnElement[bool], most: int, what: str) -> None:
+    count = connection.execute(select(func.count()).select_from(table).where(mine)).scalar_one()
+    if count >= most:
+        raise ConflictError(f"you have {count} {what}, and can have no more than {most}; remove one first")

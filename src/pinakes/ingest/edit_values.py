@@ -1,0 +1,198 @@
+"""What a person or an assistant gives for a field → the field's value. What does not fit is refused, with what would.
+
+A source's cells are read leniently (`values`); here the caller can be asked again, so nothing is guessed.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
+from pinakes.errors import InputError, did_you_mean
+from pinakes.model.record import Tag, Value
+
+LONGEST_TEXT = 100_000
+MOST_ITEMS = 1_000
+GREATEST_INT = 2**53
+SHOWN = 60
+
+_UNKEEPABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those too that turn the direction of writing, and halves of letters."""
+_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
+_NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+def read_fields(
+    given: Mapping[str, Any], kind: str, spec: CatalogueSpec, known_tags: Callable[[FieldSpec], Iterable[Tag]]
+) -> dict[str, Value]:
+    """Return the values given for fields of a kind, None for those to be removed; refuse with every problem.
+
+    `known_tags` gives the tags of a field by which a tag is read that is given by its value alone.
+    """
+    values: dict[str, Value] = {}
+    problems: list[str] = []
+    for name, raw in given.items():
+        field = spec.fields.get(name)
+        if field is None or not field.is_of(kind):
+            problems.append(_unknown(name, kind, spec))
+            continue
+        try:
+            tags = known_tags(field) if field.type is FieldType.TAGS else ()
+            values[name] = read_given(raw if _is_literal(field, spec) else _composed(raw, field), field, tags)
+        except InputError as error:
+            problems.append(error.message)
+    if problems:
+        raise InputError("; ".join(problems))
+    return values
+
+
+def read_given(raw: Any, field: FieldSpec, known_tags: Iterable[Tag] = ()) -> Value:
+    """Return what is given as the field's type has it; None where it is null or empty."""
+    if raw is None:
+        return None
+    value = READERS[field.type](raw, field, known_tags)
+    return None if value in ("", ()) else value
+
+
+def _is_literal(field: FieldSpec, spec: CatalogueSpec) -> bool:
+    """Tell whether a field is kept to the letter: the id of a record, or what nobody searches or counts, as a path."""
+    is_id = any(relation.field == field.name for relation in spec.relations)
+    return is_id or not (field.searched or field.needs_column or field is spec.title_field)
+
+
+def _composed(raw: Any, field: FieldSpec) -> Any:
+    """Return what is given with its letters in the form in which sources have them: é is one character, not two."""
+    if isinstance(raw, str):
+        return unicodedata.normalize("NFC", raw)
+    if isinstance(raw, list | tuple) and field.type is FieldType.TEXTS:
+        return [_composed(item, field) if isinstance(item, str) else item for item in raw]
+    return raw
+
+
+def require_id(record_id: str, *, longest: int) -> str:
+    """Refuse what cannot be a record's id."""
+    if not record_id or record_id != record_id.strip() or len(record_id) > longest or _NO_ID.search(record_id):
+        raise InputError(
+            f"'id' is 1 to {longest} characters without control characters, and no spaces around them; "
+            f"not {record_id[:SHOWN]!r}"
+        )
+    return record_id
+
+
+def require_new_id(record_id: str, *, longest: int) -> str:
+    """Refuse what cannot be the id of a new record: one that looks like another but is not."""
+    if _UNKEEPABLE.search(record_id) or _INVISIBLE.search(record_id):
+        raise InputError("'id' has control or invisible characters; an id without them is right")
+    return require_id(unicodedata.normalize("NFC", record_id), longest=longest)
+
+
+def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
+    known = [field.name for field in spec.fields.values() if field.is_of(kind)]
+    field = spec.fields.get(name)
+    if field is not None:
+        return f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has: {', '.join(known)}"
+    if name in ("id", "kind"):
+        return f"'{name}' is given beside 'fields', not in it"
+    return f"no field {name[:SHOWN]!r}{did_you_mean(name, known)}; {kind} has: {', '.join(known)}"
+
+
+def _wrong(field: FieldSpec, raw: Any, right: str) -> InputError:
+    return InputError(f"'{field.name}' is {str(raw)[:SHOWN]!r}; {right} is right")
+
+
+def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
+    if not isinstance(raw, str):
+        raise _wrong(field, raw, "a text")
+    if len(raw) > LONGEST_TEXT:
+        raise InputError(f"'{field.name}' has {len(raw)} characters; {LONGEST_TEXT} at the most are right")
+    if _UNKEEPABLE.search(raw):
+        raise InputError(f"'{field.name}' has control or broken characters; a text without them is right")
+    text = raw.strip()
+    return text if _INVISIBLE.sub("", text).strip() else ""
+
+
+def _url(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+    text = _text(raw, field)
+    if any(char.isspace() for char in text):
+        raise _wrong(field, raw, "an address without spaces")
+    return text
+
+
+def _items(raw: Any, field: FieldSpec, example: str) -> list[Any]:
+    if not isinstance(raw, list | tuple):
+        raise _wrong(field, raw, f"a list, as in {example},")
+    if len(raw) > MOST_ITEMS:
+        raise InputError(f"'{field.name}' has {len(raw)} items; {MOST_ITEMS} at the most are right")
+    return list(raw)
+
+
+def _texts(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> tuple[str, ...]:
+    items = [_text(item, field) for item in _items(raw, field, '["a", "b"]')]
+    return tuple(dict.fromkeys(item for item in items if item))
+
+
+def _tags(raw: Any, field: FieldSpec, known: Iterable[Tag]) -> tuple[Tag, ...]:
+    """Return tags; one that is given by its value alone has the category that the last known one of it has."""
+    categories = {tag.value.casefold(): tag.category for tag in known}
+    tags = [_tag(item, field, categories) for item in _items(raw, field, '["a", {"category": "c", "value": "b"}]')]
+    return tuple(dict.fromkeys(tag for tag in tags if tag.value))
+
+
+def _tag(item: Any, field: FieldSpec, categories: Mapping[str, str]) -> Tag:
+    if isinstance(item, Mapping) and set(item) <= {"category", "value"} and "value" in item:
+        return Tag(_tag_text(item.get("category") or "", field), _tag_text(item["value"], field))
+    if isinstance(item, Mapping):
+        raise _wrong(field, dict(item), '{"category": "c", "value": "b"}')
+    value = _tag_text(item, field)
+    return Tag(categories.get(value.casefold(), ""), value)
+
+
+def _tag_text(raw: Any, field: FieldSpec) -> str:
+    return _text(_composed(raw, field), field)
+
+
+def _whole(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> int:
+    is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
+    if not is_number or not abs(raw) <= GREATEST_INT or raw != int(raw):
+        raise _wrong(field, raw, "a whole number, as in 1723,")
+    return int(raw)
+
+
+def _number(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < math.inf:
+        raise _wrong(field, raw, "a number, as in 2.5,")
+    try:
+        return float(raw)
+    except OverflowError as error:
+        raise _wrong(field, raw, "a smaller number") from error
+
+
+def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+    try:
+        return date.fromisoformat(raw).isoformat()
+    except (TypeError, ValueError) as error:
+        raise _wrong(field, raw, "a date, as in 2015-04-30,") from error
+
+
+def _choice(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
+    known = {value.lower(): value for value in field.values}
+    text = _text(raw, field)
+    if text.lower() not in known:
+        raise _wrong(field, raw, f"one of {', '.join(field.values)}")
+    return known[text.lower()]
+
+
+READERS: Mapping[FieldType, Callable[[Any, FieldSpec, Iterable[Tag]], Value]] = {
+    FieldType.TEXT: _text,
+    FieldType.URL: _url,
+    FieldType.TEXTS: _texts,
+    FieldType.TAGS: _tags,
+    FieldType.INT: _whole,
+    FieldType.FLOAT: _number,
+    FieldType.DATE: _date,
+    FieldType.ENUM: _choice,
+    FieldType.JSON: lambda raw, _field, _known: raw,
+}

@@ -1,0 +1,131 @@
+"""The jobs as people see and steer them, from any process: what there is, how each goes, and what is to change.
+
+Nothing runs here: what is asked for is written to the control database, and the process that holds the lease does it.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from pinakes.control.database import ControlDatabase
+from pinakes.control.moments import utc_now
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.jobs.lease import Holder, Lease
+from pinakes.jobs.runs import JobRun, Runs
+from pinakes.jobs.spec import JobSpec
+from pinakes.jobs.timetable import Timetable, Timing
+
+MOST_LISTED = 200
+MOST_DIGITS = 9
+
+JobT = TypeVar("JobT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """A job, when it runs, and its last run."""
+
+    spec: JobSpec
+    timing: Timing
+    last_run: JobRun | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutput:
+    """A run, and what is kept of what it wrote."""
+
+    run: JobRun
+    text: str
+    dropped_bytes: int
+
+
+class JobBoard:
+    """The jobs of one library. Safe to use from several threads."""
+
+    def __init__(
+        self, database: ControlDatabase, specs: Sequence[JobSpec], *, now: Callable[[], datetime] = utc_now
+    ) -> None:
+        self.specs = {spec.name: spec for spec in specs}
+        if len(self.specs) != len(specs):
+            raise ValueError("two jobs have the same name")
+        self.runs = Runs(database, now=now)
+        self.timetable = Timetable(database, now=now)
+        self.database = database
+        self.now = now
+        self.changed = threading.Event()
+        """Set when something was asked for here; a scheduler in the same process need not wait then."""
+
+    def list_jobs(self) -> list[JobStatus]:
+        """Return every job, by name."""
+        specs = sorted(self.specs.values(), key=lambda spec: spec.name)
+        timings, latest = self.timetable.timings(specs), self.runs.latest()
+        return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
+
+    def get_job(self, name: str) -> JobStatus:
+        """Return one job, or refuse with those there are."""
+        spec = self.get_spec(name)
+        return next(one for one in self.list_jobs() if one.spec is spec)
+
+    def get_spec(self, name: str) -> JobSpec:
+        """Return the declaration of a job, or refuse with those there are."""
+        return get_named(self.specs, name)
+
+    def list_runs(self, name: str | None = None, *, limit: int = 20, offset: int = 0) -> tuple[list[JobRun], int]:
+        """Return a page of the runs of a job, or of all, the newest first, and how many there are."""
+        if not 1 <= limit <= MOST_LISTED or offset < 0:
+            raise InputError(f"'limit' must be 1 to {MOST_LISTED} and 'offset' at least 0")
+        job = None if name is None else self.get_spec(name).name
+        return self.runs.list_runs(job=job, limit=limit, offset=offset)
+
+    def find_output(self, reference: str) -> JobOutput | None:
+        """Return what a run wrote: the last one of a job, by its name, or any one, by its number."""
+        run = self._find_run(reference)
+        if run is None:
+            return None
+        text, dropped_bytes = self.runs.output(run.id)
+        return JobOutput(run=run, text=text, dropped_bytes=dropped_bytes)
+
+    def find_runner(self) -> Holder | None:
+        """Return which process runs jobs at present, None where none does."""
+        holder = Lease(self.database, now=self.now).find_holder()
+        return None if holder is None or holder.is_gone or holder.expires_at <= self.now() else holder
+
+    def trigger(self, name: str, *, by: str) -> JobRun:
+        """Have a job run as soon as can be, whether it is enabled or not."""
+        run = self.runs.queue(self.get_spec(name).name, by=by)
+        self.changed.set()
+        return run
+
+    def cancel(self, name: str) -> JobRun:
+        """Take a job from the queue, or ask it to end at its next checkpoint."""
+        run = self.runs.cancel(self.get_spec(name).name)
+        self.changed.set()
+        return run
+
+    def set_enabled(self, name: str, *, enabled: bool) -> JobStatus:
+        """Let a job run by its schedule, or only when somebody asks for it."""
+        self.timetable.set_enabled(self.get_spec(name), enabled=enabled)
+        self.changed.set()
+        return self.get_job(name)
+
+    def set_schedule(self, name: str, schedule: str) -> JobStatus:
+        """Run a job at other times from now on."""
+        self.timetable.set_schedule(self.get_spec(name), schedule)
+        self.changed.set()
+        return self.get_job(name)
+
+    def _find_run(self, reference: str) -> JobRun | None:
+        if reference in self.specs:
+            return self.runs.latest().get(reference)
+        is_number = reference.isascii() and reference.isdecimal() and len(reference) <= MOST_DIGITS
+        return self.runs.find(int(reference)) if is_number else None
+
+
+def get_named(jobs: Mapping[str, JobT], name: str) -> JobT:
+    """Return what is known of the job of this name, or refuse with the names there are."""
+    if name not in jobs:
+        known = sorted(jobs)
+        raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name[:80], known)}; jobs: {', '.join(known)}")
+    return jobs[name]

@@ -1,0 +1,107 @@
+"""A provider's list of an album's files: JSON from a server that nobody vouches for, checked and made an `Album`.
+
+    {"artist": "…", "album": "…", "files": [{"url": "01.flac", "size": 123, "sha256": "…", "title": "…", "track": 1}]}
+
+Addresses may be relative to the manifest's own. Everything but `files` and each file's `url` may be left out.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+from urllib.parse import urljoin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pinakes.errors import InputError
+from pinakes.jobs.downloads.items import Album, AlbumFile, Wish
+from pinakes.jobs.downloads.names import (
+    AUDIO_SUFFIXES,
+    NAMELESS,
+    TAKEN_SUFFIXES,
+    file_component,
+    iter_variants,
+    last_component,
+    require_words,
+    suffix_of,
+)
+from pinakes.net.fetch import TransferError
+
+MOST_FILES = 500
+MANIFEST_BYTES = 4 << 20
+
+Text = Annotated[str, Field(max_length=2_000)]
+
+
+class ManifestFile(BaseModel):
+    """A file, as it is listed."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    url: Text
+    name: Text | None = None
+    size: int | None = Field(default=None, ge=0, lt=1 << 50)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9A-Fa-f]{64}$")
+    title: Text | None = None
+    track: int | None = Field(default=None, ge=0, le=9_999)
+    disc: int | None = Field(default=None, ge=0, le=999)
+
+
+class Manifest(BaseModel):
+    """An album, as it is listed."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    artist: Text | None = None
+    album: Text | None = None
+    files: list[ManifestFile] = Field(min_length=1, max_length=MOST_FILES)
+
+
+def read_manifest(body: bytes, *, url: str, wish: Wish) -> Album:
+    """Return the album that a manifest at this address lists; names that it leaves out are those of the wish."""
+    try:
+        manifest = Manifest.model_validate_json(body)
+        files = tuple(_file(file, url) for file in manifest.files)
+        artist = require_words(manifest.artist or wish.artist or NAMELESS, field="artist")
+        title = require_words(manifest.album or wish.album or NAMELESS, field="album")
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise TransferError(f"the manifest is wrong at '{place}': {problem['msg']}", is_final=True) from error
+    except InputError as error:
+        raise TransferError(f"the manifest is wrong: {error.message}", is_final=True) from error
+    return album_of(artist, title, files)
+
+
+def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
+    """Return an album whose files all have names of their own; refuse one without music."""
+    if not any(suffix_of(file.name) in AUDIO_SUFFIXES for file in files):
+        raise TransferError(f"the album has no music in it: {', '.join(sorted(AUDIO_SUFFIXES))}", is_final=True)
+    taken: set[str] = set()
+    named = []
+    for file in files:
+        name = next((name for name in iter_variants(file.name) if name.casefold() not in taken), None)
+        if name is None:
+            raise TransferError(f"the album has too many files of the name '{file.name}'", is_final=True)
+        taken.add(name.casefold())
+        named.append(AlbumFile(name=name, url=file.url, size=file.size, sha256=file.sha256))
+    return Album(artist=artist, title=title, files=tuple(named))
+
+
+def _file(file: ManifestFile, base: str) -> AlbumFile:
+    url = urljoin(base, file.url)
+    called = file.name or last_component(url)
+    suffix = suffix_of(called) or suffix_of(last_component(url))
+    if suffix is None:
+        known = ", ".join(sorted(TAKEN_SUFFIXES))
+        raise InputError(f"'{called[:80]}' is not of a kind that is taken: {known}")
+    stem = called[: -len(suffix)] if suffix_of(called) else called
+    if file.name is None and file.title:
+        stem = _numbered(file)
+    sha256 = file.sha256.lower() if file.sha256 else None
+    return AlbumFile(name=file_component(stem, suffix), url=url, size=file.size, sha256=sha256)
+
+
+def _numbered(file: ManifestFile) -> str:
+    """Return a track's name in the order of the album: '1-02 Title'."""
+    disc = f"{file.disc}-" if file.disc and file.track is not None else ""
+    track = f"{file.track:02} " if file.track is not None else ""
+    return f"{disc}{track}{file.title}"

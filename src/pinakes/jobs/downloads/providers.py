@@ -1,0 +1,209 @@
+"""Where albums come from: the port, the HTTP provider that is configured by a template, and plain addresses."""
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Protocol
+from urllib.parse import quote
+
+from pinakes.errors import InputError, InvalidUrlError
+from pinakes.jobs.downloads.items import Album, AlbumFile, Wish
+from pinakes.jobs.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
+from pinakes.jobs.downloads.names import (
+    AUDIO_SUFFIXES,
+    NAMELESS,
+    file_component,
+    last_component,
+    suffix_of,
+)
+from pinakes.net.addresses import AddressGuard, AddressRules, Resolve
+from pinakes.net.fetch import Fetcher, FetchLimits
+from pinakes.net.polite import Clock
+
+BY_URL = "url"
+"""The provider of what stands at an address that somebody gives."""
+PLACEHOLDERS = frozenset({"artist", "album"})
+PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class DownloadProvider(Protocol):
+    """Knows which files a wish comes to, and how they are fetched. Safe to use from several threads.
+
+    `require_wish` refuses, when something is asked for, what can never be had, without asking anybody. `resolve` asks
+    the outside; it raises `TransferError` where that fails.
+    """
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """What fetches the files, by the rules for this provider's addresses."""
+
+    def require_wish(self, wish: Wish) -> None:
+        """Refuse a wish that cannot be had here."""
+
+    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the files that a wish comes to."""
+
+    def headers_for(self, url: str) -> Mapping[str, str]:
+        """Return what is sent along to an address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpProviderSpec:
+    """A server that has a manifest for each album, at an address made by a template."""
+
+    manifest: str
+    """For example 'https://music.example.org/{artist}/{album}.json'."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What the server of the manifest gets to see, such as a key."""
+    rules: AddressRules = field(default_factory=AddressRules)
+    """Where its files may be beside public addresses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """How the outside is reached; tests have their own."""
+
+    limits: FetchLimits
+    resolve: Resolve | None = None
+    certificates: ssl.SSLContext | None = None
+    clock: Clock = field(default_factory=Clock)
+
+    def guard(self, rules: AddressRules) -> AddressGuard:
+        """Return what checks addresses by these rules."""
+        return AddressGuard(rules, resolve=self.resolve)
+
+    def fetcher(self, guard: AddressGuard) -> Fetcher:
+        """Return what fetches from where the guard allows."""
+        return Fetcher(guard, limits=self.limits, certificates=self.certificates, clock=self.clock)
+
+
+class HttpProvider:
+    """Implements `DownloadProvider` by the manifests of one server."""
+
+    def __init__(self, name: str, spec: HttpProviderSpec, outside: Outside) -> None:
+        self._template = _require_template(name, spec.manifest)
+        self._headers = dict(spec.headers)
+        guard = outside.guard(spec.rules)
+        self._origin = _origin(spec.manifest)
+        self._guard = guard
+        self.fetcher = outside.fetcher(guard)
+        _require_example(name, guard, self._url(Wish(provider=name, artist="artist", album="album")))
+
+    def require_wish(self, wish: Wish) -> None:
+        """Refuse a wish without an album, or without an artist where the server needs one."""
+        if wish.url is not None:
+            raise InputError(f"'{wish.provider}' is asked by artist and album; leave out 'provider' to give a 'url'")
+        self._guard.require_well_formed(self._url(wish))
+
+    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the files that the server's manifest lists."""
+        fetched = self.fetcher.fetch_text(
+            self._url(wish), max_bytes=MANIFEST_BYTES, headers=self._headers, is_cancelled=is_cancelled
+        )
+        album = read_manifest(fetched.body, url=fetched.url, wish=wish)
+        for file in album.files:
+            self._guard.require_well_formed(file.url)
+        return album
+
+    def headers_for(self, url: str) -> Mapping[str, str]:
+        """Return the server's own headers for its own addresses."""
+        return self._headers if _origin(url) == self._origin else {}
+
+    def _url(self, wish: Wish) -> str:
+        given = {"artist": wish.artist, "album": wish.album}
+        missing = [name for name in _placeholders(self._template) if not given[name]]
+        if missing:
+            raise InputError(f"'{wish.provider}' needs {' and '.join(repr(name) for name in missing)}")
+        values = {name: _segment(name, value) for name, value in given.items() if value}
+        return self._template.format_map(values)
+
+
+class UrlProvider:
+    """Implements `DownloadProvider` by addresses that people give: of a piece of music, or of a manifest."""
+
+    def __init__(self, rules: AddressRules, outside: Outside) -> None:
+        self._guard = outside.guard(rules)
+        self.fetcher = outside.fetcher(self._guard)
+
+    def require_wish(self, wish: Wish) -> None:
+        """Refuse a wish without an address, or with one that can never be fetched from."""
+        self._guard.require_well_formed(_require_url(wish))
+
+    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the one file that the address names, or those that the manifest there lists."""
+        url = _require_url(wish)
+        name = last_component(url)
+        suffix = suffix_of(name)
+        if suffix in AUDIO_SUFFIXES:
+            file = AlbumFile(name=file_component(name[: -len(suffix)], suffix), url=url)
+            return album_of(wish.artist or NAMELESS, wish.album or NAMELESS, [file])
+        fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        album = read_manifest(fetched.body, url=fetched.url, wish=wish)
+        for file in album.files:
+            self._guard.require_well_formed(file.url)
+        return Album(artist=wish.artist or album.artist, title=wish.album or album.title, files=album.files)
+
+    def headers_for(self, url: str) -> Mapping[str, str]:  # noqa: ARG002
+        """Return nothing: nobody's secrets are sent along."""
+        return {}
+
+
+def build_providers(
+    specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules | None, outside: Outside
+) -> dict[str, DownloadProvider]:
+    """Return the providers by name; with rules for addresses that people give, also the one of those."""
+    providers: dict[str, DownloadProvider] = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
+    if url_rules is not None:
+        providers[BY_URL] = UrlProvider(url_rules, outside)
+    return providers
+
+
+def _require_url(wish: Wish) -> str:
+    if wish.url is None:
+        raise InputError("'url' is missing")
+    return wish.url
+
+
+def _require_template(name: str, template: str) -> str:
+    """Return a template that has the placeholders that there are, in path or query."""
+    setting = f"setting 'downloads.providers.{name}.manifest'"
+    if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
+        raise InputError(f"setting 'downloads.providers': '{name[:80]}' cannot be the name of a provider")
+    try:
+        parts = list(Formatter().parse(template))
+        found = _placeholders(template)
+    except ValueError as error:
+        raise InputError(f"{setting}: {error}") from None
+    scheme, _, rest = (parts[0][0] if parts else "").partition("://")
+    if scheme not in ("http", "https") or "/" not in rest:
+        raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")
+    is_plain = all(not form and not conversion for _, _, form, conversion in parts)
+    if not is_plain or not set(found) <= PLACEHOLDERS or "album" not in found:
+        raise InputError(f"{setting} has {{album}} and may have {{artist}}, and nothing else in braces")
+    return template
+
+
+def _require_example(name: str, guard: AddressGuard, url: str) -> None:
+    try:
+        guard.require_well_formed(url)
+    except InvalidUrlError as error:
+        raise InputError(f"setting 'downloads.providers.{name}.manifest': {error.message}") from error
+
+
+def _placeholders(template: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+
+
+def _segment(name: str, value: str) -> str:
+    """Return a value as a part of a path; one that leads up is refused."""
+    if value.strip(".") == "":
+        raise InputError(f"'{name}' must have more than dots")
+    return quote(value, safe="")
+
+
+def _origin(url: str) -> str:
+    """Return scheme, host and port as they are written."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}".lower()

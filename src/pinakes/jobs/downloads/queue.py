@@ -1,0 +1,431 @@
+"""The queue of downloads, in the control database: what was asked for, whose turn it is, and what came of it.
+
+    request ──► queued ──► running ──► done
+                  ▲ ▲         │ ├────► failed ──► (retry) queued
+                  │ └ put off ┘ └────► cancelled
+                  └── the worker died: its claim ran out
+
+A claim is a lease with a token. Every step of a worker is one transaction that holds only while the token is the row's,
+so a worker that was taken for dead cannot change what another has since claimed. Commit point of a download: the end
+of `finish`'s transaction.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
+
+from pinakes.control.database import ControlDatabase
+from pinakes.control.moments import utc_now
+from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError
+from pinakes.jobs.downloads.items import (
+    OPEN_STATES,
+    USUAL_PRIORITY,
+    AlbumFile,
+    Claim,
+    Download,
+    DownloadFile,
+    DownloadState,
+    QueueStats,
+    Wish,
+)
+from pinakes.jobs.downloads.tables import download_files, downloads
+
+DAY = timedelta(days=1)
+LONGEST_WAIT = 2 * DAY
+"""Longer than any download waits, or any claim holds."""
+MOST_LISTED = 100
+LONGEST_ERROR = 500
+REQUEST_LOCK = 0x50494E414B444C
+"""The key of PostgreSQL's advisory lock for what counts requests."""
+TURN = (downloads.c.priority.desc(), downloads.c.id)
+
+
+class ClaimLostError(Exception):
+    """The download is no longer this worker's: it was cancelled, or the claim ran out and somebody else has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRules:
+    """What a user may ask for, and how stubborn the queue is."""
+
+    max_open_per_user: int = 20
+    max_per_day: int = 100
+    """How many new requests a user has in any 24 hours."""
+    attempts: int = 5
+    """How often a download may fail before somebody has to ask for it again."""
+    most_lost: int = 20
+    """How often its worker may die."""
+    lease_s: float = 60.0
+
+
+class DownloadQueue:
+    """All downloads of one control database. Safe to use from several threads and processes."""
+
+    def __init__(
+        self,
+        database: ControlDatabase,
+        rules: QueueRules,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        new_token: Callable[[], str] = lambda: secrets.token_hex(16),
+    ) -> None:
+        self.rules = rules
+        self._database = database
+        self._now = now
+        self._new_token = new_token
+
+    def request(self, user: str, wish: Wish, *, priority: int = USUAL_PRIORITY) -> tuple[Download, bool]:
+        """Put a wish into the queue; return it, and whether it is new: the same open wish is not queued twice."""
+        now = self._now()
+        open_key = _open_key(user, wish)
+        with self._database.begin() as connection:
+            self._lock_requests(connection)
+            row = connection.execute(select(downloads).where(downloads.c.open_key == open_key)).one_or_none()
+            if row is not None:
+                return _download(row), False
+            self._require_room(connection, user)
+            self._require_day(connection, user, now)
+            values = {
+                "key": self._new_token(),
+                "open_key": open_key,
+                "user_name": user,
+                "provider": wish.provider,
+                "artist": wish.artist,
+                "album": wish.album,
+                "url": wish.url,
+                "priority": priority,
+                "state": DownloadState.QUEUED,
+                "attempts": 0,
+                "lost": 0,
+                "next_attempt_at": now,
+                "is_installing": False,
+                "received_bytes": 0,
+                "created_at": now,
+                "updated_at": now,
+            }
+            download_id = connection.execute(insert(downloads).values(values).returning(downloads.c.id)).scalar_one()
+            return _get(connection, download_id), True
+
+    def retry(self, download_id: int, *, user: str | None) -> Download:
+        """Queue a download again that failed or was cancelled, or let one that waits try now. `user`: only theirs."""
+        now = self._now()
+        with self._database.begin() as connection:
+            self._lock_requests(connection)
+            download = _get(connection, download_id, user=user, lock=True)
+            if download.state in (DownloadState.RUNNING, DownloadState.DONE):
+                raise ConflictError(f"download {download_id} is {download.state}; only what failed can be retried")
+            if download.state is not DownloadState.QUEUED:
+                self._reopen(connection, download)
+            changes = {"attempts": 0, "lost": 0, "next_attempt_at": now, "error_code": None, "error": None}
+            _change(connection, download_id, state=DownloadState.QUEUED, updated_at=now, **changes)
+            return _get(connection, download_id)
+
+    def cancel(self, download_id: int, *, user: str | None) -> Download:
+        """Take a download out of the queue; its worker stops when it next looks. `user`: only theirs."""
+        with self._database.begin() as connection:
+            download = _get(connection, download_id, user=user, lock=True)
+            if download.state in (DownloadState.DONE, DownloadState.CANCELLED):
+                raise ConflictError(f"download {download_id} is {download.state} and cannot be cancelled")
+            if download.is_installing and download.state in OPEN_STATES:
+                raise ConflictError(f"download {download_id} is being put in place, and cannot be cancelled any more")
+            _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED))
+            return _get(connection, download_id)
+
+    def get(self, download_id: int) -> Download:
+        """Return a download, or refuse."""
+        with self._database.read() as connection:
+            return _get(connection, download_id)
+
+    def list_downloads(
+        self, state: DownloadState | None = None, *, limit: int = 20, offset: int = 0
+    ) -> tuple[list[Download], int]:
+        """Return a page and how many there are: what is open in the order of its turn, what is closed newest first."""
+        if not 1 <= limit <= MOST_LISTED or offset < 0:
+            raise InputError(f"'limit' must be 1 to {MOST_LISTED} and 'offset' at least 0")
+        states = OPEN_STATES if state is None else (state,)
+        wanted = downloads.c.state.in_(states)
+        is_open = state is None or state in OPEN_STATES
+        is_waiting = downloads.c.state == DownloadState.QUEUED
+        order = (is_waiting, *TURN) if is_open else (downloads.c.updated_at.desc(), downloads.c.id.desc())
+        with self._database.read() as connection:
+            rows = connection.execute(select(downloads).where(wanted).order_by(*order).limit(limit).offset(offset))
+            return [_download(row) for row in rows], _count(connection, wanted)
+
+    def list_files(self, download_id: int) -> list[DownloadFile]:
+        """Return the files of a download; none until they are known."""
+        with self._database.read() as connection:
+            return _files(connection, download_id)
+
+    def stats(self) -> QueueStats:
+        """Count what is in the queue."""
+        with self._database.read() as connection:
+            counts = connection.execute(select(downloads.c.state, func.count()).group_by(downloads.c.state)).all()
+            received, users = connection.execute(
+                select(func.sum(downloads.c.received_bytes), func.count(downloads.c.user_name.distinct()))
+            ).one()
+            oldest = select(func.min(downloads.c.created_at)).where(downloads.c.state == DownloadState.QUEUED)
+            return QueueStats(
+                by_state={DownloadState(state): count for state, count in counts},
+                received_bytes=int(received or 0),
+                users=int(users),
+                oldest_queued_at=connection.execute(oldest).scalar_one(),
+            )
+
+    def states_of(self, keys: Sequence[str]) -> dict[str, DownloadState]:
+        """Return the states of the downloads whose files gather under these keys."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(downloads.c.key, downloads.c.state).where(downloads.c.key.in_(keys)))
+            return {key: DownloadState(state) for key, state in rows}
+
+    def prune(self, *, older_than: timedelta) -> int:
+        """Forget what has been closed for so long, a day at the least; return how many."""
+        before = self._now() - max(older_than, DAY)
+        is_closed = downloads.c.state.not_in(OPEN_STATES)
+        is_old = (downloads.c.updated_at < before) & (downloads.c.created_at < before)
+        with self._database.begin() as connection:
+            forgotten = select(downloads.c.id).where(is_closed, is_old)
+            connection.execute(download_files.delete().where(download_files.c.download_id.in_(forgotten)))
+            return connection.execute(downloads.delete().where(is_closed, is_old)).rowcount
+
+    def claim(self) -> Claim | None:
+        """Take the download whose turn it is, together with what dead workers left; None where nothing is due."""
+        now = self._now()
+        if not self._has_work(now):
+            return None
+        with self._database.begin() as connection:
+            self._take_back(connection, now)
+            due = select(downloads.c.id).where(_is_due(now)).order_by(*TURN).limit(1)
+            wanted = due.with_for_update(skip_locked=True)
+            download_id = connection.execute(wanted).scalar_one_or_none()
+            if download_id is None:
+                return None
+            token = self._new_token()
+            until = now + timedelta(seconds=self.rules.lease_s)
+            _change(
+                connection,
+                download_id,
+                state=DownloadState.RUNNING,
+                claim_token=token,
+                claimed_until=until,
+                updated_at=now,
+            )
+            return Claim(download=_get(connection, download_id), token=token)
+
+    def renew(self, claim: Claim, *, received_bytes: int) -> None:
+        """Keep a claim for a while longer, and note how much has come."""
+        until = self._now() + timedelta(seconds=self.rules.lease_s)
+        self._step(claim, claimed_until=until, received_bytes=received_bytes)
+
+    def plan(self, claim: Claim, *, folder: str, files: Sequence[AlbumFile]) -> None:
+        """Note which files a download has, and where they land."""
+        sizes = [file.size for file in files]
+        total = None if None in sizes else sum(size for size in sizes if size is not None)
+        with self._database.begin() as connection:
+            _hold(connection, claim, folder=folder, total_bytes=total, updated_at=self._now())
+            connection.execute(download_files.delete().where(download_files.c.download_id == claim.download.id))
+            rows = [
+                {
+                    "download_id": claim.download.id,
+                    "number": number,
+                    "name": file.name,
+                    "url": file.url,
+                    "size": file.size,
+                    "sha256": file.sha256,
+                    "is_fetched": False,
+                }
+                for number, file in enumerate(files, start=1)
+            ]
+            connection.execute(download_files.insert(), rows)
+
+    def note_fetched(self, claim: Claim, number: int, *, size: int, sha256: str) -> None:
+        """Note that a file is there, whole."""
+        with self._database.begin() as connection:
+            _hold(connection, claim, updated_at=self._now())
+            of_it = (download_files.c.download_id == claim.download.id, download_files.c.number == number)
+            connection.execute(update(download_files).where(*of_it).values(size=size, sha256=sha256, is_fetched=True))
+
+    def begin_install(self, claim: Claim, *, total_bytes: int) -> None:
+        """Note that all files are there and go in place now: from here on it cannot be cancelled."""
+        self._step(claim, is_installing=True, total_bytes=total_bytes, received_bytes=total_bytes)
+
+    def finish(self, claim: Claim, *, note: str | None = None) -> Download:
+        """Close a download whose album is in place, with what is to be said of it."""
+        return self._close(claim, DownloadState.DONE, error=note and note[:LONGEST_ERROR])
+
+    def fail(self, claim: Claim, error: ExpectedError) -> Download:
+        """Close a download that cannot be had."""
+        attempts = claim.download.attempts + 1
+        return self._close(claim, DownloadState.FAILED, attempts=attempts, **_told(error))
+
+    def put_off(self, claim: Claim, error: ExpectedError, *, wait_s: float) -> Download:
+        """Try again later, unless it has failed too often."""
+        attempts = claim.download.attempts + 1
+        if attempts >= self.rules.attempts:
+            return self.fail(claim, error)
+        self._step(
+            claim,
+            state=DownloadState.QUEUED,
+            claim_token=None,
+            claimed_until=None,
+            attempts=attempts,
+            next_attempt_at=self._now() + timedelta(seconds=wait_s),
+            **_told(error),
+        )
+        return self.get(claim.download.id)
+
+    def release(self, claim: Claim) -> None:
+        """Give a download back as it was, for somebody else to go on with."""
+        self._step(claim, state=DownloadState.QUEUED, claim_token=None, claimed_until=None)
+
+    def _close(self, claim: Claim, state: DownloadState, **values: Any) -> Download:
+        self._step(claim, **{"error_code": None, **_closed(state), **values})
+        return self.get(claim.download.id)
+
+    def _step(self, claim: Claim, **values: Any) -> None:
+        with self._database.begin() as connection:
+            _hold(connection, claim, updated_at=self._now(), **values)
+
+    def _has_work(self, now: datetime) -> bool:
+        """Tell whether a claim can succeed; a look does not take the lock that writing takes."""
+        is_work = _is_due(now) | _is_abandoned(now)
+        with self._database.read() as connection:
+            return connection.execute(select(true()).where(is_work).limit(1)).first() is not None
+
+    def _take_back(self, connection: Connection, now: datetime) -> None:
+        """Queue what dead workers had; give up what has cost too many of them."""
+        lost = downloads.c.lost + 1
+        is_too_much = lost >= self.rules.most_lost
+        changes = {
+            "state": case((is_too_much, DownloadState.FAILED), else_=DownloadState.QUEUED),
+            "open_key": case((is_too_much, null()), else_=downloads.c.open_key),
+            "error_code": case((is_too_much, "internal"), else_=downloads.c.error_code),
+            "error": case((is_too_much, "its worker died too often"), else_=downloads.c.error),
+        }
+        connection.execute(
+            update(downloads)
+            .where(_is_abandoned(now))
+            .values(lost=lost, claim_token=None, claimed_until=None, next_attempt_at=now, updated_at=now, **changes)
+        )
+
+    def _lock_requests(self, connection: Connection) -> None:
+        """Let requests come one after the other, over all processes, as they do anyway on SQLite."""
+        if self._database.dialect == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": REQUEST_LOCK})
+
+    def _reopen(self, connection: Connection, download: Download) -> None:
+        """Make a closed download one of its user's open ones again; its files are asked for anew."""
+        open_key = _open_key(download.user, download.wish)
+        other = select(downloads.c.id).where(downloads.c.open_key == open_key)
+        found = connection.execute(other).scalar_one_or_none()
+        if found is not None:
+            raise ConflictError(f"the same is in the queue already, as download {found}")
+        self._require_room(connection, download.user)
+        connection.execute(download_files.delete().where(download_files.c.download_id == download.id))
+        _change(connection, download.id, open_key=open_key, is_installing=False)
+
+    def _require_room(self, connection: Connection, user: str) -> None:
+        limit = self.rules.max_open_per_user
+        is_open = (downloads.c.user_name == user) & downloads.c.state.in_(OPEN_STATES)
+        if _count(connection, is_open) >= limit:
+            raise ConflictError(f"'{user}' has {limit} open downloads, and no more are taken: wait, or cancel one")
+
+    def _require_day(self, connection: Connection, user: str, now: datetime) -> None:
+        limit = self.rules.max_per_day
+        is_recent = (downloads.c.user_name == user) & (downloads.c.created_at > now - DAY)
+        latest = select(downloads.c.created_at).where(is_recent).order_by(downloads.c.created_at.desc()).limit(limit)
+        recent = list(connection.execute(latest).scalars())
+        if len(recent) >= limit:
+            wait_s = max((min(recent, default=now) + DAY - now).total_seconds(), 1.0)
+            raise RateLimitedError(f"'{user}' has asked for {limit} downloads in a day", retry_after_s=wait_s)
+
+
+def _is_due(now: datetime) -> ColumnElement[bool]:
+    return (downloads.c.state == DownloadState.QUEUED) & _has_come(downloads.c.next_attempt_at, now)
+
+
+def _is_abandoned(now: datetime) -> ColumnElement[bool]:
+    return (downloads.c.state == DownloadState.RUNNING) & _has_come(downloads.c.claimed_until, now)
+
+
+def _has_come(moment: ColumnElement[Any], now: datetime) -> ColumnElement[bool]:
+    """Tell whether a moment is past; one that is too far away was set by a clock that was wrong."""
+    return (moment <= now) | (moment > now + LONGEST_WAIT)
+
+
+def _told(error: ExpectedError) -> dict[str, str]:
+    return {"error_code": error.code, "error": error.message[:LONGEST_ERROR]}
+
+
+def _closed(state: DownloadState) -> dict[str, Any]:
+    return {"state": state, "open_key": None, "claim_token": None, "claimed_until": None}
+
+
+def _open_key(user: str, wish: Wish) -> str:
+    names = [name and name.casefold() for name in (wish.artist, wish.album)]
+    return hashlib.sha256(json.dumps([user, wish.provider, *names, wish.url]).encode()).hexdigest()
+
+
+def _hold(connection: Connection, claim: Claim, **values: Any) -> None:
+    """Change a row as long as it is the claim's."""
+    own = (downloads.c.id == claim.download.id, downloads.c.claim_token == claim.token)
+    if connection.execute(update(downloads).where(*own).values(**values)).rowcount != 1:
+        raise ClaimLostError
+
+
+def _change(connection: Connection, download_id: int, **values: Any) -> None:
+    connection.execute(update(downloads).where(downloads.c.id == download_id).values(**values))
+
+
+def _count(connection: Connection, wanted: ColumnElement[bool]) -> int:
+    return int(connection.execute(select(func.count()).select_from(downloads).where(wanted)).scalar_one())
+
+
+def _get(connection: Connection, download_id: int, *, user: str | None = None, lock: bool = False) -> Download:
+    """Return a download; somebody else's is as unknown as one that does not exist."""
+    wanted = select(downloads).where(downloads.c.id == download_id)
+    row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
+    if row is None or user not in (None, row.user_name):
+        raise NotFoundError(f"there is no download {download_id}")
+    return _download(row)
+
+
+def _files(connection: Connection, download_id: int) -> list[DownloadFile]:
+    wanted = select(download_files).where(download_files.c.download_id == download_id)
+    return [
+        DownloadFile(
+            number=row.number,
+            name=row.name,
+            url=row.url,
+            size=row.size,
+            sha256=row.sha256,
+            is_fetched=row.is_fetched,
+        )
+        for row in connection.execute(wanted.order_by(download_files.c.number))
+    ]
+
+
+def _download(row: Any) -> Download:
+    return Download(
+        id=row.id,
+        key=row.key,
+        user=row.user_name,
+        wish=Wish(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
+        folder=row.folder,
+        priority=row.priority,
+        state=DownloadState(row.state),
+        attempts=row.attempts,
+        next_attempt_at=row.next_attempt_at,
+        is_installing=row.is_installing,
+        received_bytes=row.received_bytes,
+        total_bytes=row.total_bytes,
+        error_code=row.error_code,
+        error=row.error,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,211 @@
+"""Where the files of a download gather, and how they become an album in the music folder.
+
+    MUSIC/.downloads/KEY/lock     held by the process that works on the download
+    MUSIC/.downloads/KEY/album/   files, each whole or a `.part`
+    MUSIC/.downloads/install.lock held while files are put in place
+    MUSIC/Artist/Album/           where they land
+
+An album whose folder is new lands by one rename. Into a folder that is there its files are moved one by one: what is
+there already with the same content is not doubled, what has other content is not touched, and the new file is called
+'NAME (2)'. A file leaves the staging folder only by landing, so whoever goes on after a kill sees what is left to do.
+"""
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import filelock
+
+from pinakes.errors import BusyError, StorageError
+from pinakes.jobs.downloads.items import AlbumFile, DownloadFile, DownloadState
+from pinakes.jobs.downloads.names import iter_variants
+from pinakes.net.checksum import sha256_of
+from pinakes.net.partial import sync_folder
+
+HIDDEN = ".downloads"
+ALBUM = "album"
+INSTALL_TIMEOUT_S = 60.0
+FORGOTTEN_S = 30 * 24 * 3600.0
+"""How old a folder is, of a download that failed or that nobody knows, before it is taken away."""
+
+
+class Staging:
+    """The staging folders of one music folder."""
+
+    def __init__(self, music: Path) -> None:
+        self._music = music
+        self._root = music / HIDDEN
+
+    @contextmanager
+    def held(self, key: str) -> Iterator[Path]:
+        """Give the folder in which a download's files gather, to one process at a time."""
+        folder = self._root / key
+        with _failures(folder):
+            (folder / ALBUM).mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(folder / "lock", timeout=0)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise BusyError(f"{folder}: another process still works on this download") from None
+        try:
+            yield folder / ALBUM
+        finally:
+            lock.release()
+
+    def target(self, folder: str) -> Path:
+        """Return where an album lands."""
+        return self._music / folder
+
+    def find_installed(self, folder: str, file: DownloadFile) -> Path | None:
+        """Return where a file of an album is already, with the same content."""
+        if file.sha256 is None:
+            return None
+        for path in _variants(self.target(folder), file.name):
+            if _has_content(path, file.size, file.sha256):
+                return path
+        return None
+
+    def install(self, staged: Path, folder: str, files: Sequence[DownloadFile]) -> Path:
+        """Put an album in place, and return its folder; what is in place already stays as it is."""
+        target = self.target(folder)
+        lock = filelock.FileLock(self._root / "install.lock", timeout=INSTALL_TIMEOUT_S)
+        try:
+            with lock, _failures(target):
+                _install(staged, target, files)
+                sync_folder(self._music)
+        except filelock.Timeout:
+            raise BusyError(f"{self._music}: another process puts an album in place") from None
+        missing = [file.name for file in files if self.find_installed(folder, file) is None]
+        if missing:
+            raise StorageError(f"{target}: {len(missing)} files did not land, such as '{missing[0]}'")
+        return target
+
+    def remove(self, key: str) -> None:
+        """Take away what gathered for a download."""
+        shutil.rmtree(self._root / key, ignore_errors=True)
+
+    def sweep(self, states_of: Callable[[Sequence[str]], Mapping[str, DownloadState]]) -> None:
+        """Take away what gathered for downloads that are done or cancelled, or that were left long ago."""
+        keys = [path.name for path in self._root.glob("*") if path.is_dir()]
+        states = states_of(keys) if keys else {}
+        for key in keys:
+            state = states.get(key)
+            is_left = state in (None, DownloadState.FAILED) and _idle_s(self._root / key) > FORGOTTEN_S
+            if is_left or state in (DownloadState.DONE, DownloadState.CANCELLED):
+                self.remove_unheld(key)
+
+    def remove_unheld(self, key: str) -> None:
+        """Take away what gathered for a download, unless somebody works on it."""
+        with suppress(BusyError), self.held(key):
+            self.remove(key)
+
+
+def drop_unproven(staged: Path, files: Sequence[AlbumFile]) -> None:
+    """Take away whole files that a new list of files cannot vouch for; parts say themselves what they are of."""
+    proven = {file.name for file in files if file.sha256 is not None}
+    for path in staged.iterdir():
+        is_part = path.name.endswith((".part", ".part.json"))
+        if not is_part and path.name not in proven:
+            path.unlink()
+
+
+def _install(staged: Path, target: Path, files: Sequence[DownloadFile]) -> None:
+    """Move an album into place. Commit point: the rename, of the folder or of each file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _clear_rest(staged, files)
+    if not target.exists() and _renamed(staged, target):
+        sync_folder(target.parent)
+        return
+    target.mkdir(exist_ok=True)
+    for file in files:
+        if file.sha256 is not None and (staged / file.name).exists():
+            _land(staged / file.name, target, file.size, file.sha256)
+    sync_folder(target)
+    sync_folder(target.parent)
+
+
+def _clear_rest(staged: Path, files: Sequence[DownloadFile]) -> None:
+    """Take away what does not belong to the album, such as parts of files that an older list had."""
+    names = {file.name for file in files}
+    for path in staged.iterdir() if staged.exists() else ():
+        if path.name not in names:
+            path.unlink()
+
+
+def _renamed(staged: Path, target: Path) -> bool:
+    """Rename the folder where it is there and on the same filesystem; tell whether it was."""
+    if not staged.exists() or not any(staged.iterdir()):
+        return False
+    try:
+        staged.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True
+
+
+def _land(staged: Path, target: Path, size: int | None, sha256: str) -> None:
+    """Move a file into a folder, under the first of its names that is free or has the same content."""
+    for path in _variants(target, staged.name, with_free=True):
+        if not path.exists():
+            _move(staged, path)
+            return
+        if _has_content(path, size, sha256):
+            staged.unlink()
+            return
+    raise StorageError(f"{target}: there are too many files of the name '{staged.name}'")
+
+
+def _variants(folder: Path, name: str, *, with_free: bool = False) -> Iterator[Path]:
+    """Yield the files that a name may stand for, up to the first that is not there."""
+    for variant in iter_variants(name):
+        path = folder / variant
+        if path.exists() or with_free:
+            yield path
+        if not path.exists():
+            return
+
+
+def _move(staged: Path, path: Path) -> None:
+    try:
+        staged.rename(path)
+        return
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    # The folder is on another filesystem: copied beside its place first, so that it is there whole or not at all.
+    beside = path.with_name(f".{path.name}.part")
+    shutil.copyfile(staged, beside)
+    with beside.open("rb") as file:
+        os.fsync(file.fileno())
+    beside.rename(path)
+    staged.unlink()
+
+
+def _has_content(path: Path, size: int | None, sha256: str) -> bool:
+    try:
+        return size in (None, path.stat().st_size) and sha256_of(path) == sha256
+    except OSError:
+        return False
+
+
+def _idle_s(folder: Path) -> float:
+    """Return for how long no file has come to a download, or gone."""
+    try:
+        changed_at = max(path.stat().st_mtime for path in (folder, *folder.glob(ALBUM)))
+    except FileNotFoundError:
+        return 0.0
+    return time.time() - changed_at
+
+
+@contextmanager
+def _failures(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,288 @@
+"""One download at a time: claim it, find out its files, fetch them, put the album in place, close it.
+
+Every step can be the last before a kill, and is done again, or seen to be done, by whoever claims the download next:
+
+    files known      the plan is in the queue
+    file fetched     it lies whole in the staging folder; the queue has its checksum
+    album in place   its files have left the staging folder for the album's
+    album taken up   `on_album` has returned; to call it once more does no harm
+    done             the queue says so: the commit point
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from pinakes.errors import (
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    TooLargeError,
+    UnavailableError,
+)
+from pinakes.jobs.downloads.items import Album, Claim, Download, DownloadFile, DownloadState
+from pinakes.jobs.downloads.names import component
+from pinakes.jobs.downloads.providers import DownloadProvider
+from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue
+from pinakes.jobs.downloads.settings import DownloadSettings
+from pinakes.jobs.downloads.staging import Staging, drop_unproven
+from pinakes.net.fetch import FetchCancelledError, TransferError, WantedFile
+from pinakes.net.polite import Clock
+
+LOG = logging.getLogger(__name__)
+FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
+"""What trying again does not help with."""
+LONGEST_RETRY_AFTER_S = 24 * 3600.0
+
+OnAlbum = Callable[[Path], str | None]
+OnFinished = Callable[[Download], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """Who is told of what landed."""
+
+    on_album: OnAlbum
+    """Takes up the album in a folder; returns what is to be said of files that it could not take up.
+
+    May be called more than once for the same, and raises where it cannot take up any.
+    """
+    on_finished: OnFinished = lambda _download: None
+    """Is told of a download that is done; once at the most."""
+
+
+class Heartbeat:
+    """Keeps a claim while its download is worked on, and notices when it is lost. A context manager."""
+
+    def __init__(self, queue: DownloadQueue, claim: Claim, *, every_s: float) -> None:
+        self.received_bytes = claim.download.received_bytes
+        self._queue = queue
+        self._claim = claim
+        self._every_s = every_s
+        self._is_over = threading.Event()
+        self._is_lost = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"download {claim.download.id}", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def is_lost(self) -> bool:
+        """Tell whether the download is somebody else's by now, or cancelled."""
+        return self._is_lost.is_set()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(self._every_s):
+            try:
+                self._queue.renew(self._claim, received_bytes=self.received_bytes)
+            except ClaimLostError:
+                self._is_lost.set()
+                return
+            except StorageError as error:
+                LOG.warning("download %d: %s", self._claim.download.id, error.message)
+
+
+class DownloadWorker:
+    """Works on one download at a time. Several may share a queue, in one process or many."""
+
+    def __init__(
+        self,
+        queue: DownloadQueue,
+        providers: Mapping[str, DownloadProvider],
+        settings: DownloadSettings,
+        landing: Landing,
+        *,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._providers = providers
+        self._settings = settings
+        self._landing = landing
+        self._clock = clock
+        self._staging = Staging(settings.folder)
+
+    def work_once(self, *, is_stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Work on the download whose turn it is, to its end or its next attempt; tell whether there was one."""
+        claim = self._queue.claim()
+        if claim is None:
+            return False
+        error: BaseException | None = None
+        with Heartbeat(self._queue, claim, every_s=self._every_s()) as beat:
+            try:
+                self._bring(claim, beat, is_stopping)
+            except Exception as raised:
+                error = raised
+        try:
+            self._settle(claim, error, is_stopping=is_stopping() and not beat.is_lost())
+        except ClaimLostError:
+            self._leave(claim)
+        return True
+
+    def sweep(self) -> None:
+        """Take away what is left of downloads that are over."""
+        self._staging.sweep(self._queue.states_of)
+
+    def _every_s(self) -> float:
+        return min(self._settings.queue.lease_s / 4, self._settings.poll_s)
+
+    def _bring(self, claim: Claim, beat: Heartbeat, is_stopping: Callable[[], bool]) -> None:
+        """Bring an album from its provider into the music folder."""
+
+        def is_cancelled() -> bool:
+            return beat.is_lost() or is_stopping()
+
+        download = claim.download
+        provider = self._providers.get(download.wish.provider)
+        if provider is None:
+            raise NotFoundError(f"there is no provider '{download.wish.provider}' any more")
+        with self._staging.held(download.key) as staged:
+            folder, files = self._plan(claim, provider, staged, is_cancelled)
+            fetching = _Fetching(
+                queue=self._queue,
+                claim=claim,
+                provider=provider,
+                staging=self._staging,
+                max_album_bytes=self._settings.max_album_bytes,
+                beat=beat,
+            )
+            fetched = fetching.run(staged, folder, files, is_cancelled)
+            self._queue.begin_install(claim, total_bytes=sum(file.size or 0 for file in fetched))
+            note = self._take_up(self._staging.install(staged, folder, fetched))
+            done = self._queue.finish(claim, note=note)
+            self._staging.remove(download.key)
+        self._landing.on_finished(done)
+
+    def _plan(
+        self, claim: Claim, provider: DownloadProvider, staged: Path, is_cancelled: Callable[[], bool]
+    ) -> tuple[str, list[DownloadFile]]:
+        """Return where the album lands and its files, as they were found out before, or now."""
+        download = claim.download
+        files = self._queue.list_files(download.id)
+        if files and download.folder is not None:
+            return download.folder, files
+        album = provider.resolve(download.wish, is_cancelled=is_cancelled)
+        self._require_bounded(album)
+        folder = f"{component(album.artist)}/{component(album.title)}"
+        drop_unproven(staged, album.files)  # before the plan is there: what a plan finds whole, it takes
+        self._queue.plan(claim, folder=folder, files=album.files)
+        return folder, self._queue.list_files(download.id)
+
+    def _require_bounded(self, album: Album) -> None:
+        limit = self._settings.max_album_bytes
+        if sum(file.size or 0 for file in album.files) > limit:
+            raise TooLargeError(f"the album has more than {limit:,} bytes, which is more than is taken")
+
+    def _take_up(self, target: Path) -> str | None:
+        try:
+            return self._landing.on_album(target)
+        except ExpectedError as error:
+            raise StorageError(f"the album is in place, but was not taken up: {error.message}") from error
+
+    def _settle(self, claim: Claim, error: BaseException | None, *, is_stopping: bool) -> None:
+        """Say in the queue what came of a download."""
+        if error is None:
+            return
+        if isinstance(error, ClaimLostError | FetchCancelledError):
+            if not is_stopping:
+                raise ClaimLostError
+            self._queue.release(claim)
+        elif isinstance(error, ExpectedError):
+            self._settle_failure(claim, error)
+        else:
+            LOG.error("download %d failed by a bug", claim.download.id, exc_info=error)
+            self._settle_failure(claim, ExpectedError(f"a bug ({type(error).__name__}); the log has it"))
+
+    def _settle_failure(self, claim: Claim, error: ExpectedError) -> None:
+        is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
+        if is_final:
+            self._queue.fail(claim, error)
+            return
+        wait_s = back_off_s(
+            claim.download.attempts + 1,
+            first_s=self._settings.first_wait_s,
+            longest_s=self._settings.longest_wait_s,
+            chance=self._clock.chance(),
+            asked_s=(error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0,
+        )
+        self._queue.put_off(claim, error, wait_s=wait_s)
+
+    def _leave(self, claim: Claim) -> None:
+        """Leave a download that is not this worker's any more; what gathered for a cancelled one goes away."""
+        with suppress(NotFoundError):
+            if self._queue.get(claim.download.id).state is DownloadState.CANCELLED:
+                self._staging.remove_unheld(claim.download.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fetching:
+    """The files of one download, one after the other."""
+
+    queue: DownloadQueue
+    claim: Claim
+    provider: DownloadProvider
+    staging: Staging
+    max_album_bytes: int
+    beat: Heartbeat
+
+    def run(
+        self, staged: Path, folder: str, files: Sequence[DownloadFile], is_cancelled: Callable[[], bool]
+    ) -> list[DownloadFile]:
+        """Return the files with their sizes and checksums, all of them in the staging folder or in place already."""
+        there: list[DownloadFile] = []
+        before = 0
+        for file in files:
+            if is_cancelled():
+                raise FetchCancelledError
+            found = self._find_in_place(folder, file)
+            there.append(found or self._fetched(staged, file, before, is_cancelled))
+            before += there[-1].size or 0
+            self.beat.received_bytes = before
+        return there
+
+    def _find_in_place(self, folder: str, file: DownloadFile) -> DownloadFile | None:
+        path = self.staging.find_installed(folder, file)
+        if path is None or file.sha256 is None:
+            return None
+        return self._noted(file, size=path.stat().st_size, sha256=file.sha256)
+
+    def _fetched(self, staged: Path, file: DownloadFile, before: int, is_cancelled: Callable[[], bool]) -> DownloadFile:
+        def on_progress(received: int) -> None:
+            self.beat.received_bytes = before + received
+
+        wanted = WantedFile(
+            url=file.url,
+            destination=staged / file.name,
+            size=file.size,
+            sha256=file.sha256,
+            headers=self.provider.headers_for(file.url),
+        )
+        fetched = self.provider.fetcher.fetch_file(
+            wanted,
+            max_bytes=self.max_album_bytes - before,
+            is_cancelled=is_cancelled,
+            on_progress=on_progress,
+        )
+        return self._noted(file, size=fetched.size, sha256=fetched.sha256)
+
+    def _noted(self, file: DownloadFile, *, size: int, sha256: str) -> DownloadFile:
+        if not file.is_fetched:
+            self.queue.note_fetched(self.claim, file.number, size=size, sha256=sha256)
+        return DownloadFile(number=file.number, name=file.name, url=file.url, size=size, sha256=sha256, is_fetched=True)
+
+
+def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float, asked_s: float) -> float:
+    """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
+    backed_off_s = min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)
+    return max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))

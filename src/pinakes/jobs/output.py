@@ -1,0 +1,48 @@
+"""What a job writes: the end of it is kept, within a bound."""
+
+from collections import deque
+
+MOST_OUTPUT_BYTES = 64 * 1024
+MOST_MESSAGE = 500
+
+
+class OutputTail:
+    """The last lines that were written, as many as fit. Not safe to use from several threads."""
+
+    def __init__(self, *, most_bytes: int = MOST_OUTPUT_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lines: deque[bytes] = deque()
+        self._kept_bytes = 0
+        self.dropped_bytes = 0
+        """How much was written before what is kept."""
+
+    def write(self, text: str) -> None:
+        """Add lines; the oldest make room for them."""
+        for line in storable(text).splitlines() or [""]:
+            self._add(line.encode())
+
+    def text(self) -> str:
+        """Return what is kept."""
+        return b"".join(self._lines).decode()
+
+    def _add(self, line: bytes) -> None:
+        whole_characters = line[: self._most_bytes // 2].decode("utf-8", "ignore").encode()
+        kept = whole_characters + b"\n"
+        self.dropped_bytes += len(line) - len(whole_characters)
+        self._lines.append(kept)
+        self._kept_bytes += len(kept)
+        while self._kept_bytes > self._most_bytes:
+            oldest = self._lines.popleft()
+            self._kept_bytes -= len(oldest)
+            self.dropped_bytes += len(oldest)
+
+
+def storable(text: str) -> str:
+    """Return a text that every database takes: half characters and NUL are written out."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def shortened(text: str, most: int = MOST_MESSAGE) -> str:
+    """Return a text that can be stored, no longer than this."""
+    whole = storable(text)
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"

@@ -1,0 +1,73 @@
+"""When a job is due: every so often, at the minutes of a cron line (in UTC), or only when somebody asks for it."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cronsim import CronSim, CronSimError
+
+from pinakes.errors import InputError
+
+MANUAL = "manual"
+"""The schedule of a job that is run only when somebody asks for it."""
+CRON_FIELDS = 5
+LEAST = timedelta(minutes=1)
+MOST = timedelta(days=366)
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+INTERVAL = re.compile(r"(\d{1,6})\s*([smhdw])")
+MOST_CHARS = 100
+FORMS = (
+    "write an interval such as 30m, 6h or 1d (units s, m, h, d, w), five fields of cron in UTC such as "
+    f"'0 3 * * *' (minute, hour, day of month, month, day of week), or {MANUAL}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a job is due. Exactly one of `interval` and `cron` is there; neither: only when somebody asks for it."""
+
+    text: str
+    """As it is written."""
+    interval: timedelta | None = None
+    cron: str | None = None
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return the first moment after this one at which it is due; None: never by itself."""
+        if self.interval is not None:
+            return moment + self.interval
+        if self.cron is not None:
+            return next(CronSim(self.cron, moment.astimezone(UTC)), None)
+        return None
+
+
+def parse_schedule(text: str) -> Schedule:
+    """Return the schedule that is written so, or refuse with the forms there are."""
+    written = " ".join(text[: MOST_CHARS + 1].split())
+    if len(text) > MOST_CHARS or not written:
+        raise InputError(f"'schedule' is {'empty' if not written else 'too long'}; {FORMS}")
+    if written.lower() == MANUAL:
+        return Schedule(text=MANUAL)
+    found = INTERVAL.fullmatch(written.lower())
+    if found is not None:
+        return _every(written, int(found[1]), UNITS[found[2]])
+    if len(written.split(" ")) == CRON_FIELDS:
+        return _at(written)
+    raise InputError(f"'schedule': {written[:60]!r} is not understood; {FORMS}")
+
+
+def _every(written: str, count: int, unit: str) -> Schedule:
+    interval = timedelta(**{unit: count})
+    if not LEAST <= interval <= MOST:
+        raise InputError(f"'schedule': {written!r} is not between a minute and a year")
+    return Schedule(text=written.replace(" ", "").lower(), interval=interval)
+
+
+def _at(written: str) -> Schedule:
+    try:
+        first = next(CronSim(written, datetime(2024, 1, 1, tzinfo=UTC)), None)
+    except CronSimError as error:
+        reason = str(error)
+        raise InputError(f"'schedule': {written!r}: {reason[:1].lower()}{reason[1:]}; {FORMS}") from error
+    if first is None:
+        raise InputError(f"'schedule': {written!r} names no day that ever comes")
+    return Schedule(text=written, cron=written)

@@ -1,0 +1,200 @@
+"""The scheduler: one process of all that serve a library runs its jobs, one after the other.
+
+It holds the lease, queues what is due, runs what is queued in a thread, notes how that goes, and heeds who wants it to
+end. Whoever takes the lease marks what was running as interrupted, since its process is gone, and begins anew what can
+be. A process without the lease only looks whether it has become free.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pinakes.errors import BusyError, ConflictError, StorageError
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.lease import USUAL_TIMES, Lease, LeaseTimes
+from pinakes.jobs.runner import RunningJob
+from pinakes.jobs.runs import JobRun, RunReport, RunState
+
+logger = logging.getLogger(__name__)
+
+JOIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerTimes:
+    """How often the scheduler looks, and how long it waits for a job to reach a checkpoint when it is to end."""
+
+    look_every_s: float = 1.0
+    stop_within_s: float = 3.0
+    lease: LeaseTimes = USUAL_TIMES
+
+
+class Scheduler:
+    """Runs the jobs of a board, where no other process does."""
+
+    def __init__(
+        self,
+        board: JobBoard,
+        *,
+        times: SchedulerTimes | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.board = board
+        self._times = times or SchedulerTimes()
+        self._lease = Lease(board.database, times=self._times.lease, now=board.now, monotonic=monotonic)
+        self._running: RunningJob | None = None
+        self._is_stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._trouble = ""
+
+    @property
+    def is_holder(self) -> bool:
+        """Whether jobs are run here."""
+        return self._lease.is_held
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End: the job that runs is told to, and is noted as interrupted where it does not reach its end."""
+        self._is_stopping.set()
+        self.board.changed.set()
+        if self._thread is not None:
+            self._thread.join(self._times.stop_within_s + JOIN_S)
+
+    def step(self) -> None:
+        """Look once at everything; for one thread, which is the scheduler's own once it is started."""
+        is_ours = self._keep_lease()
+        if self._running is not None:
+            self._attend(self._running, is_ours=is_ours)
+        if is_ours:
+            self._queue_due()
+            if self._running is None:
+                self._begin_next()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the job that runs is over; tell whether none runs."""
+        return self._running is None or self._running.wait(timeout_s)
+
+    def run_now(self, name: str, *, by: str, show: Callable[[JobRun, RunReport], None]) -> JobRun:
+        """Run one job in this process and return what became of it; refuse while another process runs jobs."""
+        spec = self.board.get_spec(name)
+        self._require_lease(name)
+        try:
+            queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
+            running = self._begin(queued)
+            if running is None:
+                raise ConflictError(f"job '{spec.name}' was taken from the queue by somebody else")
+            while self._running is not None:
+                running.wait(self._times.look_every_s)
+                self._attend(running, is_ours=self._keep_lease())
+                show(running.run, running.context.report())
+        except KeyboardInterrupt:
+            if self._running is not None:
+                self._running.stop(RunState.CANCELLED)
+            raise
+        finally:
+            self._wind_up()
+        return self.board.runs.find(running.run.id) or running.run
+
+    def _loop(self) -> None:
+        while not self._is_stopping.is_set():
+            self._try_step()
+            self.board.changed.wait(self._times.look_every_s)
+            self.board.changed.clear()
+        try:
+            self._wind_up()
+        except StorageError as error:
+            logger.warning("the end of the scheduler could not be noted: %s", error.message)
+
+    def _try_step(self) -> None:
+        """Take a step; a database that is away, or a bug, must not be the end of all jobs."""
+        try:
+            self.step()
+            self._trouble = ""
+        except Exception as error:
+            trouble = error.message if isinstance(error, StorageError) else repr(error)
+            if trouble != self._trouble:
+                logger.error("jobs cannot be looked after: %s", trouble, exc_info=not isinstance(error, StorageError))
+            self._trouble = trouble
+            if self._running is not None and not self._lease.is_held:
+                self._running.stop(RunState.INTERRUPTED)
+
+    def _keep_lease(self) -> bool:
+        """Renew or take the lease; tell whether it is ours."""
+        if self._lease.is_held:
+            return not self._lease.is_due or self._lease.renew()
+        if not self._lease.take():
+            return False
+        self._take_over()
+        return True
+
+    def _take_over(self) -> None:
+        """Deal with what another process was running when it ended."""
+        resumed = [spec.name for spec in self.board.specs.values() if spec.resumes]
+        own = None if self._running is None else self._running.run.id
+        for run in self.board.runs.interrupt_others(resumed, besides=own):
+            logger.warning("job '%s' (run %d) was interrupted: its process ended", run.job, run.id)
+
+    def _require_lease(self, name: str) -> None:
+        """Take the lease; where its holder may be dead, wait until that is certain."""
+        while not self._keep_lease():
+            holder = self._lease.find_holder()
+            if holder is not None and holder.expires_at > self.board.now():
+                raise BusyError(
+                    f"jobs are run by another process ({holder.place}); have it run there: pinakes job trigger {name}"
+                )
+            time.sleep(self._times.look_every_s)
+
+    def _attend(self, running: RunningJob, *, is_ours: bool) -> None:
+        """Note how the job that runs goes or ended, and whether somebody wants it to end."""
+        if not is_ours:
+            running.stop(RunState.INTERRUPTED)
+        end = running.end()
+        version, report = running.context.version, running.context.report()
+        runs, run_id = self.board.runs, running.run.id
+        if end is not None:
+            runs.end(run_id, report, end, holder=self._lease.id)
+            self._running = None
+            return
+        if version != running.noted_version and runs.follow(run_id, report, holder=self._lease.id):
+            running.noted_version = version
+        known = runs.find(run_id)
+        if known is None or known.state is not RunState.RUNNING:
+            running.stop(RunState.INTERRUPTED)  # somebody has taken over
+        elif known.is_cancelling:
+            running.stop(RunState.CANCELLED)
+
+    def _queue_due(self) -> None:
+        try:
+            self.board.timetable.queue_due(list(self.board.specs.values()))
+        except ConflictError:
+            return  # somebody is changing the same; there is another look soon
+
+    def _begin_next(self) -> None:
+        queued = self.board.runs.find_next(list(self.board.specs))
+        if queued is not None:
+            self._begin(queued)
+
+    def _begin(self, queued: JobRun) -> RunningJob | None:
+        """Start a run that was queued; None where it no longer is."""
+        if not self.board.runs.start(queued.id, holder=self._lease.id):
+            return None
+        running = RunningJob(self.board.specs[queued.job], queued, on_over=self.board.changed.set)
+        self._running = running
+        running.start()
+        return running
+
+    def _wind_up(self) -> None:
+        """Have the job that runs end, note its end, and give the lease back."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop(RunState.INTERRUPTED)
+            running.wait(self._times.stop_within_s)
+            report = running.context.report()
+            self.board.runs.end(running.run.id, report, running.abandoned(), holder=self._lease.id)
+        self._lease.release()

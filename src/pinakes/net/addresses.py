@@ -1,0 +1,315 @@
+"""Which addresses may be fetched from: public ones, and those that are named as allowed.
+
+An address is read strictly, its name resolved once, and every address that it resolves to is checked. Whoever connects
+uses the checked addresses (`Place.addresses`) and never the name, so that a second answer of the name server cannot
+lead elsewhere. A redirect is a new address and is checked like one.
+"""
+
+import ipaddress
+import re
+import socket
+import threading
+import unicodedata
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urljoin
+
+from pinakes.errors import InputError, InvalidUrlError, UnavailableError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolve = Callable[[str, int], Sequence[str]]
+"""Returns the addresses of a host name; raises OSError where there is none."""
+ValueT = TypeVar("ValueT")
+
+LONGEST_URL = 2_000
+LONGEST_HOST = 253
+RESOLVE_TIMEOUT_S = 5.0
+USUAL_PORTS = {"http": 80, "https": 443}
+MOST_PORTS = 65_535
+PORT = re.compile(r"[1-9][0-9]{0,4}")
+URL = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?"
+    r"(?P<target>(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@/\[\]-]|%[0-9A-Fa-f]{2})*)?"
+    r"(?:\?(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]-]|%[0-9A-Fa-f]{2})*)?)"
+    r"(?:#[!-\[\]-~]*)?"
+)
+LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""A last label that some readers take for a part of an IPv4 address."""
+INWARD = "the address leads to a network that is not public"
+INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
+"""Names, and endings of names, that lead inward or nowhere."""
+
+INWARD_IPV4 = tuple(
+    ipaddress.IPv4Network(one)
+    for one in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # what a cloud's machines ask about themselves, at a public address
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
+INWARD_IPV6 = tuple(
+    ipaddress.IPv6Network(one)
+    for one in (
+        "2001::/23",  # Teredo, benchmarks, identifiers that are no addresses
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: an IPv4 address inside
+        "2620:4f:8000::/48",
+        "3fff::/20",
+    )
+)
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRules:
+    """Where fetching may lead beside public addresses at the usual ports. What is not named is not allowed."""
+
+    ports: frozenset[int] = frozenset(USUAL_PORTS.values())
+    allowed_hosts: frozenset[str] = frozenset()
+    """Hosts, as they stand in the address and in small letters, that may be anywhere."""
+    allowed_networks: tuple[Network, ...] = ()
+    """Networks that may be reached although they are not public."""
+
+    @classmethod
+    def of(
+        cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int | str] = ()
+    ) -> "AddressRules":
+        """Return the rules that settings say; ports are beside the usual ones."""
+        return cls(
+            ports=frozenset({*USUAL_PORTS.values(), *map(_port, ports)}),
+            allowed_hosts=frozenset(host.lower() for host in hosts),
+            allowed_networks=tuple(_network(text) for text in networks),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An address that was checked, and the IP addresses to connect to."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    """Path and query."""
+    addresses: tuple[Address, ...]
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """What must stay the same for anything secret to be sent again."""
+        return (self.scheme, self.host, self.port)
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the Host header has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == USUAL_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The address as it is written."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+
+class AddressGuard:
+    """Checks addresses by rules. Safe to use from several threads."""
+
+    def __init__(self, rules: AddressRules, *, resolve: Resolve | None = None) -> None:
+        self._rules = rules
+        self._resolve = resolve or resolve_name
+
+    def require_well_formed(self, url: str) -> None:
+        """Refuse an address that can be refused without asking a name server."""
+        _, host, _, _ = self._parsed(url)
+        address = _find_address(host)
+        if address is not None:
+            self._require_allowed(host, [address])
+
+    def require(self, url: str) -> Place:
+        """Return where an address leads; refuse one that is not allowed. UnavailableError: its name has no answer."""
+        scheme, host, port, target = self._parsed(url)
+        addresses = self._addresses(host, port)
+        self._require_allowed(host, addresses)
+        return Place(scheme=scheme, host=host, port=port, target=target, addresses=addresses)
+
+    def follow(self, place: Place, location: str) -> Place:
+        """Return where a redirect leads; refuse one to an address that is not allowed, or out of TLS."""
+        url = urljoin(place.url, location) if _is_plain(location) else location
+        if place.scheme == "https" and not url.lower().startswith("https://"):
+            raise InvalidUrlError(f"{place.host} redirects from https to something less")
+        return self.require(url)
+
+    def _parsed(self, url: str) -> tuple[str, str, int, str]:
+        """Return scheme, host, port and target of an address that is well formed."""
+        if len(url) > LONGEST_URL:
+            raise InvalidUrlError(f"the address is longer than {LONGEST_URL:,} characters")
+        if not _is_plain(url):
+            raise InvalidUrlError("an address has printable ASCII characters only; write others as %XX or xn--…")
+        found = URL.fullmatch(url)
+        scheme = found["scheme"].lower() if found else url.partition(":")[0].lower()
+        if found is None or scheme not in USUAL_PORTS:
+            raise InvalidUrlError("only addresses of the form http(s)://HOST/PATH, without a user, are fetched from")
+        port = int(found["port"] or USUAL_PORTS[scheme])
+        if port not in self._rules.ports:
+            allowed = ", ".join(map(str, sorted(self._rules.ports)))
+            raise InvalidUrlError(f"port {port} is not fetched from; allowed: {allowed}")
+        target = found["target"]
+        return scheme, self._host(found["host"].lower()), port, target if target.startswith("/") else f"/{target}"
+
+    def _host(self, host: str) -> str:
+        """Return a host that is a plain name or a plain IP address, without brackets."""
+        if host.startswith("["):
+            return str(_ipv6(host[1:-1]))
+        if NUMBER.fullmatch(host.rpartition(".")[2]):
+            return str(_ipv4(host))
+        if host in self._rules.allowed_hosts:
+            return host
+        _require_public_name(host)
+        return host
+
+    def _addresses(self, host: str, port: int) -> tuple[Address, ...]:
+        literal = _find_address(host)
+        if literal is not None:
+            return (literal,)
+        try:
+            found = _within(RESOLVE_TIMEOUT_S, lambda: self._resolve(host, port))
+        except (OSError, UnicodeError) as error:
+            raise UnavailableError(f"the name '{host}' cannot be resolved") from error
+        if not found:
+            raise UnavailableError(f"the name '{host}' has no address")
+        return tuple(_resolved(host, one) for one in dict.fromkeys(found))
+
+    def _require_allowed(self, host: str, addresses: Sequence[Address]) -> None:
+        """Refuse a host as soon as one of its addresses is not allowed."""
+        if host in self._rules.allowed_hosts:
+            return
+        for address in addresses:
+            is_named = any(address in network for network in self._rules.allowed_networks)
+            if not is_named and not is_public(address):
+                raise InvalidUrlError(INWARD)
+
+
+def is_public(address: Address) -> bool:
+    """Tell whether an address is one of the internet's, in no disguise."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.is_global and not any(address in network for network in INWARD_IPV4)
+    if address in NAT64:
+        return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    is_tunnel = (int(address) >> 32) & 0xFFFFFFFF in ISATAP_IDS
+    if address not in PUBLIC_IPV6 or is_tunnel or not address.is_global:
+        return False
+    return not any(address in network for network in INWARD_IPV6)
+
+
+def resolve_name(host: str, port: int) -> list[str]:
+    """Return the addresses of a host name, as the system resolves it."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+def _port(written: int | str) -> int:
+    text = str(written)
+    if not (PORT.fullmatch(text) and int(text) <= MOST_PORTS):
+        raise InputError(f"'{text[:60]}' is not a port: 1 to {MOST_PORTS}")
+    return int(text)
+
+
+def _network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise InputError(f"'{text[:60]}' is not a network: {error}") from None
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether a text has printable ASCII characters only: no space, no control character, no backslash."""
+    return all("!" <= character <= "~" and character != "\\" for character in text)
+
+
+def _find_address(host: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _ipv4(host: str) -> ipaddress.IPv4Address:
+    try:
+        return ipaddress.IPv4Address(host)
+    except ValueError:
+        raise InvalidUrlError("an IPv4 address is written as four decimal numbers") from None
+
+
+def _ipv6(host: str) -> ipaddress.IPv6Address:
+    try:
+        return ipaddress.IPv6Address(host)
+    except ValueError:
+        raise InvalidUrlError("the IPv6 address in the brackets is none") from None
+
+
+def _require_public_name(host: str) -> None:
+    labels = host.split(".")
+    if len(host) > LONGEST_HOST or not all(LABEL.fullmatch(label) for label in labels):
+        raise InvalidUrlError("the host is not a plain name or IP address")
+    if len(labels) == 1 or any(host == name or host.endswith(f".{name}") for name in INWARD_NAMES):
+        raise InvalidUrlError(f"'{host}' is not a public name")
+    if not all(_is_decodable(label) for label in labels if label[2:4] == "--"):
+        raise InvalidUrlError(f"'{host}' is not a name in Punycode")
+
+
+def _is_decodable(label: str) -> bool:
+    """Tell whether a label is what a word in another script is written as, and not something that looks so."""
+    try:
+        word = label[4:].encode().decode("punycode")
+    except UnicodeError:
+        return False
+    is_word = all(character == "-" or unicodedata.category(character)[0] in "LMN" for character in word)
+    return label.startswith("xn--") and not word.isascii() and is_word and unicodedata.normalize("NFKC", word) == word
+
+
+def _resolved(host: str, text: str) -> Address:
+    """Return what a name server answered; a zone, which belongs to a link, is refused."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise InvalidUrlError(f"the name '{host}' leads to '{text[:60]}', which is no address") from None
+    if getattr(address, "scope_id", None) is not None:
+        raise InvalidUrlError(INWARD)
+    return address
+
+
+def _within(seconds: float, work: Callable[[], ValueT]) -> ValueT:
+    """Return what the work gives, or raise TimeoutError; the system's resolver cannot be told how long to take."""
+    future: Future[ValueT] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="resolve", daemon=True).start()
+    return future.result(timeout=seconds)

@@ -1,0 +1,428 @@
+"""Files from servers that nobody vouches for: bounded, resumed, checked, and whole or not there at all.
+
+Every connection goes to an address that `AddressGuard` checked, by its number, without proxies, cookies or kept
+connections. Bodies are taken as they are sent: what is compressed for the way is refused, since nobody knows how large
+it becomes. A fetch is cut off as a whole, on an event loop of its own, like in `net.deadline`.
+"""
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from pinakes import __version__
+from pinakes.errors import StorageError, TooLargeError, UnavailableError
+from pinakes.net.addresses import AddressGuard, Place
+from pinakes.net.checksum import sha256_of
+from pinakes.net.partial import PartFile, PartNotes
+from pinakes.net.polite import RETRIED_STATUSES, Clock, read_retry_after
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MOST_REDIRECTS = 5
+MOST_ADDRESSES = 4
+"""How many of a host's addresses are tried."""
+POLL_S = 0.1
+CLOSE_S = 5.0
+LATER_STATUSES = RETRIED_STATUSES | {408, 425}
+RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18}|\*)")
+UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})")
+LENGTH = re.compile(r"\d{1,18}")
+
+ValueT = TypeVar("ValueT")
+IsCancelled = Callable[[], bool]
+OnProgress = Callable[[int], None]
+
+
+class TransferError(UnavailableError):
+    """A server did not give what was asked for."""
+
+    def __init__(self, message: str, *, is_final: bool = False, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+        """Whether asking again would not help."""
+        self.retry_after_s = retry_after_s
+
+
+class FetchCancelledError(Exception):
+    """Whoever asked does not want it any more; what came so far is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """How much a server may send, and how long it may take."""
+
+    max_bytes: int
+    stall_s: float = 30.0
+    """How long it may send nothing."""
+    total_s: float = 3600.0
+    """How long a fetch may take as a whole; a file is gone on with at the next."""
+    connect_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFile:
+    """What to fetch, where to put it, and what is known of it."""
+
+    url: str
+    destination: Path
+    size: int | None = None
+    sha256: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What only the server in `url` gets to see; not sent on after a redirect to another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedFile:
+    """A file that is there, whole."""
+
+    path: Path
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedText:
+    """A small body, and the address that it came from in the end."""
+
+    body: bytes
+    url: str
+
+
+class Fetcher:
+    """Fetches from anywhere that its guard allows. Safe to use from several threads; not on an event loop."""
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        limits: FetchLimits,
+        certificates: ssl.SSLContext | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._guard = guard
+        self._limits = limits
+        self._certificates = certificates
+        self._clock = clock or Clock()
+
+    def fetch_file(
+        self,
+        wanted: WantedFile,
+        *,
+        max_bytes: int | None = None,
+        is_cancelled: IsCancelled = lambda: False,
+        on_progress: OnProgress = lambda _received: None,
+    ) -> FetchedFile:
+        """Fetch a file to its place, going on with what came before; one that is there already is only checked."""
+        part = PartFile(wanted.destination)
+        limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
+        try:
+            there = _find_fetched(wanted)
+            if there is not None:
+                part.discard()
+                return there
+            has_begun = part.size > 0
+            self._run(_Transfer(self, wanted, part, limit, on_progress).bring(), is_cancelled)
+            return _installed(wanted, part, was_resumed=has_begun)
+        except OSError as error:
+            raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
+
+    def fetch_text(
+        self,
+        url: str,
+        *,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> FetchedText:
+        """Return a small body, whole."""
+        return self._run(self._text(url, max_bytes, headers or {}), is_cancelled)
+
+    async def _text(self, url: str, max_bytes: int, headers: Mapping[str, str]) -> FetchedText:
+        async with self.opened(url, {}, headers) as (response, place):
+            if response.status_code != 200:
+                raise self.refusal(response)
+            require_size(declared_size(response), max_bytes)
+            body = bytearray()
+            async for block in response.aiter_raw():
+                body += block
+                require_size(len(body), max_bytes)
+            return FetchedText(body=bytes(body), url=place.url)
+
+    def refusal(self, response: httpx.Response) -> TransferError:
+        """Return what an answer that has no file in it means."""
+        status = response.status_code
+        wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
+        return TransferError(
+            f"the server answered status {status}",
+            is_final=status not in LATER_STATUSES,
+            retry_after_s=wait_s or None,
+        )
+
+    @asynccontextmanager
+    async def opened(
+        self, url: str, headers: Mapping[str, str], own_headers: Mapping[str, str]
+    ) -> AsyncIterator[tuple[httpx.Response, Place]]:
+        """Ask for an address, follow its redirects, and give the answer; `own_headers` go to the first server only."""
+        place = self._guard.require(url)
+        first = place.origin
+        for _ in range(MOST_REDIRECTS + 1):
+            sent = {**headers, **own_headers} if place.origin == first else headers
+            async with self._answered(place, sent) as response:
+                if response.status_code not in REDIRECTS:
+                    _require_plain(response)
+                    yield response, place
+                    return
+                location = response.headers.get("Location")
+            if not location:
+                raise TransferError("the server redirects to nowhere", is_final=True)
+            place = self._guard.follow(place, location)
+        raise TransferError(f"the server redirects more than {MOST_REDIRECTS} times", is_final=True)
+
+    @asynccontextmanager
+    async def _answered(self, place: Place, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        """Connect to the first of the checked addresses that takes the connection, and give its answer."""
+        response, transport = await self._first_answer(place, headers)
+        try:
+            yield response
+        finally:
+            await response.aclose()
+            await transport.aclose()
+
+    async def _first_answer(
+        self, place: Place, headers: Mapping[str, str]
+    ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
+        failure: httpx.HTTPError | None = None
+        for address in place.addresses[:MOST_ADDRESSES]:
+            # One for each connection: a kept one would be used for another host name at the same address.
+            transport = httpx.AsyncHTTPTransport(verify=self._certificates or _certificates(), trust_env=False)
+            try:
+                return await transport.handle_async_request(self._request(place, str(address), headers)), transport
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = error
+                await transport.aclose()
+            except BaseException:
+                await transport.aclose()
+                raise
+        raise failure or httpx.ConnectError("no address")
+
+    def _request(self, place: Place, address: str, headers: Mapping[str, str]) -> httpx.Request:
+        limits = self._limits
+        wait = {"connect": limits.connect_s, "pool": limits.connect_s, "read": limits.stall_s, "write": limits.stall_s}
+        return httpx.Request(
+            "GET",
+            httpx.URL(scheme=place.scheme, host=address, port=place.port, raw_path=place.target.encode("ascii")),
+            headers={
+                "User-Agent": f"pinakes/{__version__}",
+                "Accept": "*/*",
+                **headers,
+                "Host": place.authority,
+                "Accept-Encoding": "identity",
+                "Connection": "close",
+            },
+            extensions={"timeout": wait, "sni_hostname": place.host},
+        )
+
+    def _run(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
+        """Do the work on a loop of its own; every failure of the network is a TransferError."""
+        try:
+            return asyncio.run(self._supervised(work, is_cancelled))
+        except (httpx.HTTPError, ssl.SSLError) as error:
+            raise TransferError(_reason(error)) from error
+
+    async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._limits.total_s
+        task = loop.create_task(work)
+        try:
+            while not task.done():
+                if is_cancelled():
+                    raise FetchCancelledError
+                if loop.time() >= ends_at:
+                    raise TransferError(f"it did not end within {self._limits.total_s:g} s")
+                await asyncio.wait({task}, timeout=POLL_S)
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CLOSE_S)
+
+
+class _Transfer:
+    """One file on its way to its part."""
+
+    def __init__(
+        self, fetcher: Fetcher, wanted: WantedFile, part: PartFile, max_bytes: int, on_progress: OnProgress
+    ) -> None:
+        self._fetcher = fetcher
+        self._wanted = wanted
+        self._part = part
+        self._max_bytes = max_bytes
+        self._on_progress = on_progress
+
+    async def bring(self) -> None:
+        """Bring the part up to the whole file; where the rest does not fit what is there, from the start."""
+        if await self._is_brought():
+            return
+        self._part.discard()
+        if not await self._is_brought():
+            raise TransferError("the server sends another part of the file than was asked for")
+
+    async def _is_brought(self) -> bool:
+        """Ask once, and tell whether the answer could be used."""
+        notes = self._find_notes()
+        if notes is not None and notes.size == self._part.size:
+            return True
+        async with self._fetcher.opened(self._wanted.url, self._range(notes), self._wanted.headers) as (response, _):
+            if response.status_code == 200:
+                await self._take_whole(response)
+                return True
+            if notes is None:
+                raise self._fetcher.refusal(response)
+            if response.status_code == 206:
+                return await self._took_rest(response, notes)
+            if response.status_code == 416:
+                return self._is_all(response, notes)
+            raise self._fetcher.refusal(response)
+
+    def _find_notes(self) -> PartNotes | None:
+        """Return the notes of a part that can be gone on with: of this file, and sure to be noticed where it is not."""
+        notes = self._part.find_notes()
+        if notes is None or notes.url != self._wanted.url:
+            return None
+        if None not in (notes.size, self._wanted.size) and notes.size != self._wanted.size:
+            return None
+        return notes if notes.validator or self._wanted.sha256 else None
+
+    def _range(self, notes: PartNotes | None) -> dict[str, str]:
+        if notes is None:
+            return {}
+        asked = {"Range": f"bytes={self._part.size}-"}
+        return {**asked, "If-Range": notes.validator} if notes.validator else asked
+
+    async def _take_whole(self, response: httpx.Response) -> None:
+        size = declared_size(response)
+        self._require_wanted(size)
+        size = size if size is not None else self._wanted.size
+        if size is None and self._wanted.sha256 is None and not _is_chunked(response):
+            raise TransferError("the server does not say where the file ends", is_final=True)
+        etag, last_modified = response.headers.get("ETag"), response.headers.get("Last-Modified")
+        self._part.restart(PartNotes(url=self._wanted.url, etag=etag, last_modified=last_modified, size=size))
+        await self._append(response, size)
+
+    async def _took_rest(self, response: httpx.Response, notes: PartNotes) -> bool:
+        """Take the rest of the file; tell whether it is the rest, by what the server says of it."""
+        found = RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if found is None or int(found[1]) != self._part.size or not _has_same_tag(response, notes):
+            return False
+        size = notes.size if found[3] == "*" else int(found[3])
+        if notes.size not in (None, size) or (size is None and self._wanted.sha256 is None):
+            return False  # another file, or one of which nothing would tell whether it is whole
+        self._require_wanted(size)
+        await self._append(response, size)
+        return True
+
+    def _is_all(self, response: httpx.Response, notes: PartNotes) -> bool:
+        """Tell whether nothing is left to send, since everything is there."""
+        found = UNSATISFIED.fullmatch(response.headers.get("Content-Range", ""))
+        return found is not None and int(found[1]) == self._part.size and _has_same_tag(response, notes)
+
+    async def _append(self, response: httpx.Response, size: int | None) -> None:
+        received = self._part.size
+        with self._part.open_to_append() as file:
+            async for block in response.aiter_raw():
+                received += len(block)
+                self._require_wanted(received, is_whole=False)
+                file.write(block)
+                self._on_progress(received)
+        if size is not None and received != size:
+            raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+
+    def _require_wanted(self, size: int | None, *, is_whole: bool = True) -> None:
+        """Refuse a size that is not the file's, or too much."""
+        try:
+            require_size(size, self._max_bytes)
+        except TooLargeError:
+            self._part.discard()
+            raise
+        wanted = self._wanted.size
+        if size is not None and wanted is not None and (size > wanted or (is_whole and size != wanted)):
+            self._part.discard()
+            raise TransferError(f"the server has a file of another size than {wanted:,} bytes", is_final=True)
+
+
+def declared_size(response: httpx.Response) -> int | None:
+    """Return how long a body is by its header."""
+    text = response.headers.get("Content-Length", "")
+    return int(text) if LENGTH.fullmatch(text) else None
+
+
+def require_size(size: int | None, max_bytes: int) -> None:
+    """Refuse what is larger than is taken."""
+    if size is not None and size > max_bytes:
+        raise TooLargeError(f"the server has more than {max_bytes:,} bytes, which is more than is taken")
+
+
+def _require_plain(response: httpx.Response) -> None:
+    """Refuse a body that is compressed for the way."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise TransferError("the server sends a compressed body, which was not asked for", is_final=True)
+
+
+def _is_chunked(response: httpx.Response) -> bool:
+    return "chunked" in response.headers.get("Transfer-Encoding", "").lower()
+
+
+def _has_same_tag(response: httpx.Response, notes: PartNotes) -> bool:
+    etag = response.headers.get("ETag")
+    return etag is None or notes.etag is None or etag == notes.etag
+
+
+def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
+    """Return the file where it is there already; it is put there only when it is whole."""
+    try:
+        size = wanted.destination.stat().st_size
+    except FileNotFoundError:
+        return None
+    sha256 = sha256_of(wanted.destination)
+    if wanted.size not in (None, size) or wanted.sha256 not in (None, sha256):
+        wanted.destination.unlink()
+        return None
+    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
+
+
+def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> FetchedFile:
+    """Check a part that came whole, and put it in its place."""
+    size = part.size
+    if wanted.size not in (None, size):
+        part.discard()
+        raise TransferError(f"the file has {size:,} bytes rather than {wanted.size:,}", is_final=not was_resumed)
+    sha256 = sha256_of(part.path)
+    if wanted.sha256 not in (None, sha256):
+        part.discard()
+        raise TransferError("the file is not the one that was promised: its sha256 differs", is_final=not was_resumed)
+    part.install()
+    return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return what servers are checked by; to load it takes longer than a request."""
+    return httpx.create_ssl_context()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+        return "the server cannot be reached"
+    if isinstance(error, httpx.TimeoutException):
+        return "the server sent nothing for too long"
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
+        return f"the server ended its answer before it was whole ({error})"
+    return f"the answer could not be read ({str(error) or type(error).__name__})"

@@ -1,0 +1,87 @@
+"""Past changes as shelves keep them, and what came after each: the next record of that id, or the present one."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pinakes.catalogue.codec import decode_record
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import ConflictError
+from pinakes.model.record import Record, RecordId
+from pinakes.shelf.port import Author, Op, PastChange
+
+MOVED_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedChange:
+    """A change as it is kept: with what it replaced, and without what it made, which the next one replaced."""
+
+    change_no: int
+    id: RecordId
+    op: Op
+    before: bytes | None
+    author: Author
+    at: datetime
+
+
+def with_afters(
+    page: Sequence[LoggedChange],
+    later: Iterable[tuple[RecordId, int, bytes | None]],
+    present: Mapping[RecordId, bytes],
+    spec: CatalogueSpec,
+) -> list[PastChange]:
+    """Return the changes of a page with the records before and after each.
+
+    `later` has (id, change number, what it replaced) of every change to these records since the oldest of the page, and
+    `present` what they are now.
+    """
+    replaced: dict[RecordId, list[tuple[int, bytes | None]]] = {}
+    for record_id, change_no, before in sorted(later, key=lambda change: change[1]):
+        replaced.setdefault(record_id, []).append((change_no, before))
+
+    def after_of(change: LoggedChange) -> bytes | None:
+        following = replaced.get(change.id, [])
+        place = bisect_right(following, change.change_no, key=lambda one: one[0])
+        return following[place][1] if place < len(following) else present.get(change.id)
+
+    return [
+        PastChange(
+            change_no=change.change_no,
+            id=change.id,
+            op=change.op,
+            author=change.author,
+            at=change.at,
+            before=_decoded(change.id, change.before, spec),
+            after=_decoded(change.id, after_of(change), spec),
+        )
+        for change in page
+    ]
+
+
+def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId, int]) -> None:
+    """Refuse where a record's last change is not the expected one; 0 is expected of one that never was."""
+    moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
+    if not moved:
+        return
+    named = ", ".join(f"'{one}' (change {versions.get(one, 0)})" for one in moved[:MOVED_SHOWN])
+    more = f" and {len(moved) - MOVED_SHOWN} more" if len(moved) > MOVED_SHOWN else ""
+    raise ConflictError(f"changed since it was read: {named}{more}; nothing was changed now")
+
+
+def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
+    """Return those ids that a file can have and be asked about: halves of surrogate pairs are not in UTF-8."""
+    return [record_id for record_id in ids if _is_utf8(record_id)]
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _decoded(record_id: RecordId, body: bytes | None, spec: CatalogueSpec) -> Record | None:
+    return None if body is None else decode_record(record_id, body, spec)

@@ -1,0 +1,237 @@
+"""Rows from a folder of audio files, or from one such file: one row a file, with what its tags say.
+
+A file that did not change since it was last read, by its size and the time of its last change, is not read again where
+the source is given what it remembers (`recall`). Covers are either pictures beside the files or inside them.
+"""
+
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from pinakes.errors import InputError, UnavailableError
+from pinakes.sources.folder_rows import iter_files
+from pinakes.sources.port import Reading, Readings, SourceRow
+
+AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
+"""The endings of files that are read."""
+PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
+PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
+"""What the picture of an album beside its files is called, the likeliest first."""
+MOST_PICTURE_BYTES = 10_000_000
+MOST_PATH_CHARS = 1_000
+DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
+"""What the folder of one disc of several is called."""
+TAGS_MODULE = "pinakes.sources.audio_tags"
+READER = 1
+"""To be raised when files are to be read again although they did not change."""
+SAVED_AT_ONCE = 200
+
+TagReader = Callable[[Path], dict[str, Any]]
+
+
+def load_tags(path: Path) -> dict[str, Any]:
+    """Read the tags of a file; what reads them is loaded when it is needed."""
+    tags: dict[str, Any] = importlib.import_module(TAGS_MODULE).read_tags(path)
+    return tags
+
+
+def extract_picture(path: Path) -> tuple[str, bytes] | None:
+    """Return the cover inside a file, with the name that `picture` of its row says; None where there is none."""
+    picture: tuple[str, bytes] | None = importlib.import_module(TAGS_MODULE).find_picture(path)
+    return picture
+
+
+class AudioRows:
+    """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
+
+    A row has what `audio_tags.read_tags` gives, and `path`, `folders` (those on the path, without that of a disc),
+    `added` (the day of the file's last change, if it has one) and, where there is a picture beside it, `beside`. Both
+    paths are relative to the folder; links that lead out of it are refused.
+    """
+
+    def __init__(self, path: Path, *, read: TagReader = load_tags) -> None:
+        self._path = path.expanduser()
+        self._read = read
+        self._readings: Readings | None = None
+        if not self._path.exists():
+            raise InputError(f"{path}: there is no such file or folder")
+        if next(self._files(), None) is None:
+            raise InputError(f"{path}: there is no audio file in it; endings that are read: {', '.join(AUDIO_ENDINGS)}")
+
+    @staticmethod
+    def reads(path: Path) -> bool:
+        """Tell whether something is a folder with audio files in it, or an audio file."""
+        return any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
+
+    @property
+    def name(self) -> str:
+        """The whole path of the folder or file."""
+        return str(self._path.resolve())
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths are relative to."""
+        return self._path if self._path.is_dir() else self._path.parent
+
+    @property
+    def is_whole(self) -> bool:
+        """A folder has all its files."""
+        return True
+
+    def count_rows(self) -> int | None:
+        """Return the number of audio files."""
+        return sum(1 for _ in self._files())
+
+    def recall(self, readings: Readings) -> None:
+        """Use these from now on, and keep them up."""
+        self._readings = readings
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the files in the order of their paths; those that cannot be read come with the reason."""
+        known = self._readings.load() if self._readings else {}
+        fresh: dict[str, Reading] = {}
+        seen: set[str] = set()
+        beside = cache(self._find_beside)
+        try:
+            for path in islice(self._files(), start, None):
+                place = self._place(path)
+                seen.add(place)
+                yield self._row(path, place, known.get(place), fresh, beside)
+                if len(fresh) >= SAVED_AT_ONCE:
+                    self._save(fresh)
+        finally:
+            self._save(fresh)
+        if self._readings and not start:
+            self._readings.forget(known.keys() - seen)
+
+    def _files(self) -> Iterator[Path]:
+        return (path for path in iter_files(self._path) if path.suffix.lower() in AUDIO_ENDINGS)
+
+    def _place(self, path: Path) -> str:
+        return os.fsencode(path.relative_to(self.folder).as_posix()).decode("utf-8", errors="replace")
+
+    def _save(self, fresh: dict[str, Reading]) -> None:
+        if self._readings and fresh:
+            self._readings.save(fresh)
+        fresh.clear()
+
+    def _row(
+        self,
+        path: Path,
+        place: str,
+        known: Reading | None,
+        fresh: dict[str, Reading],
+        beside: Callable[[Path], str | None],
+    ) -> SourceRow:
+        """Return the row of a file: by what is remembered of it where it is the same, else by reading it."""
+        try:
+            problem = self._problem(path, place)
+            state = path.stat()
+        except OSError as error:
+            return _refused(place, f"it cannot be read: {error.strerror or error}")
+        if problem:
+            return _refused(place, problem)
+        stamp = f"{READER}-{state.st_size}-{state.st_mtime_ns}"
+        if known is None or known.stamp != stamp:
+            try:
+                known = fresh[place] = Reading(stamp, orjson.dumps(_outcome(self._read, path)))
+            except UnavailableError as error:
+                return _refused(place, error.message)  # it may be well the next time
+        said = orjson.loads(known.content)
+        if "problem" in said:
+            return _refused(place, said["problem"])
+        added, picture = _day_of(state.st_mtime), beside(path.parent)
+        values = {
+            **said,
+            "path": place,
+            "folders": _folders_of(place),
+            **({"added": added} if added else {}),
+            **({"beside": picture} if picture else {}),
+        }
+        return SourceRow(place=place, values=values, digest=digest_of(values))
+
+    def _problem(self, path: Path, place: str) -> str | None:
+        """Return why a file is not to be opened at all."""
+        if not _is_inside(path, self.folder):
+            return "it is a link that leads out of the folder"
+        if not path.is_file():
+            return "it is not a plain file"
+        if path.stat().st_size == 0:
+            return "it is empty"
+        if "\ufffd" in place or len(place) > MOST_PATH_CHARS:
+            return "its name is not UTF-8, or too long"
+        return None
+
+    def _find_beside(self, folder: Path) -> str | None:
+        """Return the path of the picture that stands for what is in a folder; a disc has its album's."""
+        found = _find_picture_in(folder)
+        if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
+            found = _find_picture_in(folder.parent)
+        return self._place(found) if found and _is_inside(found, self.folder) else None
+
+
+def digest_of(values: Any) -> str:
+    """Return a digest of what a row says."""
+    return hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _day_of(modified_at: float) -> str | None:
+    """Return the day of a time; None for one that no calendar has, which a file system can keep all the same."""
+    try:
+        return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _folders_of(place: str) -> list[str]:
+    folders = list(PurePosixPath(place).parts[:-1])
+    return folders[:-1] if len(folders) > 1 and DISC_FOLDER.fullmatch(folders[-1]) else folders
+
+
+def _outcome(read: TagReader, path: Path) -> dict[str, Any]:
+    try:
+        return read(path)
+    except InputError as error:
+        return {"problem": error.message}
+
+
+def _refused(place: str, problem: str) -> SourceRow:
+    return SourceRow(place=place, values={}, problem=problem)
+
+
+def _is_audio(path: Path) -> bool:
+    return path.suffix.lower() in AUDIO_ENDINGS and path.is_file()
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a file that was found below a folder is there indeed, and not a link that leads out, or in circles.
+
+    Links to folders are not followed when files are looked for.
+    """
+    if not path.is_symlink():
+        return True
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def _find_picture_in(folder: Path) -> Path | None:
+    try:
+        pictures = [one for one in folder.iterdir() if one.suffix.lower() in PICTURE_ENDINGS]
+    except OSError:
+        return None
+    named = {name: one for one in sorted(pictures, reverse=True) if (name := one.stem.lower()) in PICTURE_NAMES}
+    likeliest = next((named[name] for name in PICTURE_NAMES if name in named), None)
+    if likeliest is None or not likeliest.is_file():
+        return None
+    return likeliest if 0 < likeliest.stat().st_size <= MOST_PICTURE_BYTES else None

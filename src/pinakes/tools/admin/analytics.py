@@ -1,0 +1,183 @@
+"""`analytics.query`: listening, bandwidth, popular content, top queries and those without results, from real events."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pinakes.control.event_reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
+from pinakes.control.names import fold_name
+from pinakes.errors import InputError
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.record import RecordId
+from pinakes.model.scope import Scope
+from pinakes.tools.addresses import address_of
+from pinakes.tools.admin.choice import one_of, visible_catalogues
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+
+LISTED_IN_TEXT = 20
+DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
+
+
+class Report(StrEnum):
+    """What is asked for."""
+
+    LISTENING = "listening"
+    BANDWIDTH = "bandwidth"
+    POPULAR = "popular"
+    TOP_QUERIES = "top_queries"
+    NO_RESULTS = "no_results"
+
+
+class AnalyticsParams(GenericParams):
+    """The arguments of `analytics.query`."""
+
+    query_type: Annotated[Report, one_of(Report)]
+    user: str | None = None
+    since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
+    until: str | None = Field(default=None, alias="to", description="Last day, or moment")
+    period: Period | None = Field(default=None, description="Rows by period rather than by user")
+    limit: int = Field(default=20, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class AnalyticsResult(GenericResult):
+    """The answer of `analytics.query`."""
+
+    query_type: str
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class Analytics:
+    """Answers from the events."""
+
+    def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+        """`catalogues` gives those that are served now, for the titles of what was played."""
+        self._reports = reports
+        self._catalogues = catalogues
+
+    def query(self, principal: Principal, params: AnalyticsParams) -> AnalyticsResult:
+        """Return a page of a report."""
+        rows, total = self._rows(principal, params, _span(principal, params))
+        return AnalyticsResult(
+            query_type=params.query_type,
+            rows=rows,
+            total=total,
+            has_more=params.offset + len(rows) < total,
+        )
+
+    def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
+        match params.query_type:
+            case Report.LISTENING:
+                listened, total = self._reports.listening(span, by=params.period)
+                return [_labelled(one, params.period) for one in listened], total
+            case Report.BANDWIDTH:
+                sent, total = self._reports.bandwidth(span, by=params.period)
+                return [_labelled(one, params.period) for one in sent], total
+        if params.period is not None:
+            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
+        match params.query_type:
+            case Report.POPULAR:
+                played, total = self._reports.popular(span)
+                return self._with_titles(principal, played), total
+            case _:
+                without_results = params.query_type is Report.NO_RESULTS
+                searched, total = self._reports.searched(span, without_results=without_results)
+                return [_searched(one) for one in searched], total
+
+    def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
+        visible = visible_catalogues(self._catalogues(), principal)
+        scope = Scope(sight=principal.sight)
+        rows = []
+        for one in played:
+            # Who notes a play need not know the catalogue: then it is the first that has the track.
+            among = [catalogue for catalogue in visible if one.catalogue in ("", catalogue.name)]
+            found = _find_titled(among, RecordId(one.id), scope)
+            catalogue, title = found or (one.catalogue, None)
+            address = address_of(catalogue, RecordId(one.id)) if catalogue else one.id
+            counts = {"plays": one.plays, "seconds": one.seconds, "listeners": one.listeners}
+            rows.append({"id": address, "title": title, **counts})
+        return rows
+
+
+def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> list[ToolSpec]:
+    """Declare `analytics.query`."""
+    return [
+        ToolSpec(
+            name="analytics.query",
+            description="Listening, bandwidth, popular content, top queries, queries without results.",
+            params=AnalyticsParams,
+            result=AnalyticsResult,
+            action=Action.VIEW_ANALYTICS,
+            cost=Cost.READ,
+            run=Analytics(reports, catalogues).query,
+            text=_text,
+        )
+    ]
+
+
+def _span(principal: Principal, params: AnalyticsParams) -> Span:
+    since = None if params.since is None else _moment("from", params.since, is_end=False)
+    until = None if params.until is None else _moment("to", params.until, is_end=True)
+    if since is not None and until is not None and since >= until:
+        raise InputError("'from' is not before 'to'")
+    return Span(
+        user=None if params.user is None else fold_name(params.user),
+        since=since,
+        until=until,
+        sight=principal.sight,
+        offset=params.offset,
+        limit=params.limit,
+    )
+
+
+def _moment(name: str, text: str, *, is_end: bool) -> datetime:
+    """Return the moment that a text names; a day as an end is the end of that day."""
+    day = _find_day(text)
+    if day is not None:
+        first_after = day + timedelta(days=1) if is_end and day < date.max else day
+        return datetime.combine(first_after, datetime.min.time(), UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"'{name}': {text[:40]!r} is not a day or a moment; write {DAY_FORM}") from error
+
+
+def _find_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:
+    """Return a row under its user, or under the first day of its period."""
+    values = asdict(row)
+    return {"user" if period is None else "period": values.pop("label"), **values}
+
+
+def _searched(row: Searched) -> dict[str, Any]:
+    last_at = row.last_at.isoformat(timespec="seconds")
+    return {"query": row.query, "searches": row.searches, "users": row.users, "results": row.results, "last": last_at}
+
+
+def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
+    """Return the first catalogue that has a record of this id, and the record's title."""
+    for catalogue in catalogues:
+        record = catalogue.find_record(record_id, scope=scope)
+        if record is not None:
+            return catalogue.name, catalogue.spec.title_of(record)
+    return None
+
+
+def _text(result: AnalyticsResult) -> str:
+    lines = [", ".join(f"{name} {value}" for name, value in row.items()) for row in result.rows[:LISTED_IN_TEXT]]
+    return "\n".join([f"{result.query_type}: {result.total} rows", *lines])

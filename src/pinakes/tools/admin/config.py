@@ -1,0 +1,52 @@
+"""The settings as they may be shown: everything but what is secret."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import orjson
+
+from pinakes.model.principal import Action, Principal
+from pinakes.net.shown import REDACTED, shown_address
+from pinakes.settings import Settings
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+
+CONFIG_ADDRESS = "config://server"
+_SECRET_NAME = re.compile(
+    r"(?<!public_)key(?!_file)|secret|password|passwd|token|credential|authorization", re.IGNORECASE
+)
+
+
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """Return all settings as JSON values, without those that are secret by their name or by their form."""
+    plain: dict[str, Any] = _plain("", settings)
+    return plain
+
+
+def config_resources(settings: Settings) -> list[ResourceSpec]:
+    """Declare `config://server`."""
+
+    def read(_principal: Principal, rest: str) -> ResourceContent | None:
+        if rest:
+            return None
+        text = orjson.dumps(plain_settings(settings), option=orjson.OPT_INDENT_2).decode()
+        return ResourceContent(mime_type="application/json", text=text)
+
+    entry = ResourceEntry(uri=CONFIG_ADDRESS, name="server configuration", mime_type="application/json")
+    return [ResourceSpec(prefix=CONFIG_ADDRESS, action=Action.SERVER_ADMIN, entries=lambda _who: [entry], read=read)]
+
+
+def _plain(name: str, value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(field.name, getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(str(key), one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(name, one) for one in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    if _SECRET_NAME.search(name):
+        return REDACTED if text else ""
+    return shown_address(text)

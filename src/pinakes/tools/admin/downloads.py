@@ -1,0 +1,245 @@
+"""`downloads.query` and `downloads.action`: what is in the queue of downloads, and asking for more."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field, WithJsonSchema
+
+from pinakes.errors import InputError
+from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+
+LARGEST = 10**9
+"""What an id or an offset can be; every database counts so far."""
+BARE_OBJECT = WithJsonSchema({"type": "object"})
+BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
+ValueT = TypeVar("ValueT")
+
+
+class DownloadsQueryParams(GenericParams):
+    """The arguments of `downloads.query`."""
+
+    query_type: Literal["stats", "queue", "item"]
+    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For item.")
+    state: DownloadState | None = Field(default=None, description="For queue; else what is open.")
+    limit: int = Field(default=20, ge=1, le=100)
+    offset: int = Field(default=0, ge=0, le=LARGEST)
+
+
+class DownloadsActionParams(GenericParams):
+    """The arguments of `downloads.action`."""
+
+    action: Literal["request", "retry", "cancel"]
+    id: int | None = Field(default=None, ge=1, le=LARGEST, description="For retry and cancel.")
+    artist: str | None = None
+    album: str | None = None
+    url: str | None = Field(default=None, description="A track or manifest, instead of a provider's album.")
+    provider: str | None = None
+    priority: int | None = Field(default=None, ge=0, le=9, description="9 first; usually 5.")
+
+
+class FileShown(GenericResult):
+    """A file of a download."""
+
+    name: str
+    size_bytes: int | None
+    sha256: str | None
+    fetched: bool
+
+
+class DownloadShown(GenericResult):
+    """A download."""
+
+    id: int
+    state: DownloadState
+    user: str
+    provider: str
+    artist: str | None
+    album: str | None
+    url: str | None
+    folder: str | None
+    priority: int
+    attempts: int
+    next_attempt_at: datetime | None
+    received_bytes: int
+    total_bytes: int | None
+    error_code: str | None
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class StatsShown(GenericResult):
+    """What is in the queue."""
+
+    by_state: dict[DownloadState, int]
+    received_bytes: int
+    users: int
+    oldest_queued_at: datetime | None
+    providers: list[str]
+
+
+class DownloadsResult(GenericResult):
+    """The answer of `downloads.query`: counts, or a page of downloads, or one with its files."""
+
+    stats: Annotated[StatsShown | None, BARE_OBJECT_OR_NULL]
+    downloads: Annotated[list[DownloadShown], BARE_LIST]
+    files: Annotated[list[FileShown], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class DownloadsActionResult(GenericResult):
+    """The answer of `downloads.action`."""
+
+    download: Annotated[DownloadShown, BARE_OBJECT]
+    created: bool
+
+
+class DownloadsTools:
+    """The tools over one desk."""
+
+    def __init__(self, desk: DownloadDesk) -> None:
+        self._desk = desk
+
+    def query(self, _principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
+        """Answer one of the questions."""
+        answers = {"stats": self._stats, "queue": self._queue, "item": self._item}
+        return answers[params.query_type](params)
+
+    def act(self, principal: Principal, params: DownloadsActionParams) -> DownloadsActionResult:
+        """Do one of the actions, for the caller; an administrator has everybody's downloads."""
+        if params.action == "request":
+            return self._request(principal, params)
+        download_id = _require(params.id, "id", params.action)
+        owner = None if Action.SERVER_ADMIN in principal.actions else principal.name
+        act = self._desk.retry if params.action == "retry" else self._desk.cancel
+        return DownloadsActionResult(download=_shown(act(download_id, user=owner)), created=False)
+
+    def _request(self, principal: Principal, params: DownloadsActionParams) -> DownloadsActionResult:
+        download, is_new = self._desk.request(
+            principal.name,
+            provider=params.provider,
+            artist=params.artist,
+            album=params.album,
+            url=params.url,
+            priority=USUAL_PRIORITY if params.priority is None else params.priority,
+        )
+        return DownloadsActionResult(download=_shown(download), created=is_new)
+
+    def _stats(self, _params: DownloadsQueryParams) -> DownloadsResult:
+        stats = self._desk.queue.stats()
+        shown = StatsShown(
+            by_state={state: stats.by_state.get(state, 0) for state in DownloadState},
+            received_bytes=stats.received_bytes,
+            users=stats.users,
+            oldest_queued_at=stats.oldest_queued_at,
+            providers=self._desk.provider_names,
+        )
+        total = sum(stats.by_state.values())
+        return DownloadsResult(stats=shown, downloads=[], files=[], total=total, has_more=False)
+
+    def _queue(self, params: DownloadsQueryParams) -> DownloadsResult:
+        page, total = self._desk.queue.list_downloads(params.state, limit=params.limit, offset=params.offset)
+        return _result(page, total=total, has_more=params.offset + len(page) < total)
+
+    def _item(self, params: DownloadsQueryParams) -> DownloadsResult:
+        download = self._desk.queue.get(_require(params.id, "id", params.query_type))
+        files = self._desk.queue.list_files(download.id)
+        page = files[params.offset : params.offset + params.limit]
+        has_more = params.offset + len(page) < len(files)
+        return _result([download], total=len(files), has_more=has_more, files=page)
+
+
+def downloads_tools(desk: DownloadDesk) -> list[ToolSpec]:
+    """Declare the tools of the queue."""
+    tools = DownloadsTools(desk)
+    return [
+        ToolSpec(
+            name="downloads.query",
+            description="The download queue: counts, its items, or one item with its files.",
+            params=DownloadsQueryParams,
+            result=DownloadsResult,
+            action=Action.VIEW_ANALYTICS,
+            cost=Cost.READ,
+            run=tools.query,
+            text=_query_text,
+        ),
+        ToolSpec(
+            name="downloads.action",
+            description="Request an album to be downloaded, retry or cancel a download.",
+            params=DownloadsActionParams,
+            result=DownloadsActionResult,
+            action=Action.REQUEST_CONTENT,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=tools.act,
+            text=_action_text,
+        ),
+    ]
+
+
+def _require(value: ValueT | None, name: str, purpose: str) -> ValueT:
+    if value is None:
+        raise InputError(f"'{name}' is missing, which '{purpose}' needs")
+    return value
+
+
+def _result(
+    page: list[Download], *, total: int, has_more: bool, files: list[DownloadFile] | None = None
+) -> DownloadsResult:
+    return DownloadsResult(
+        stats=None,
+        downloads=[_shown(download) for download in page],
+        files=[_file_shown(file) for file in files or []],
+        total=total,
+        has_more=has_more,
+    )
+
+
+def _file_shown(file: DownloadFile) -> FileShown:
+    return FileShown(name=file.name, size_bytes=file.size, sha256=file.sha256, fetched=file.is_fetched)
+
+
+def _shown(download: Download) -> DownloadShown:
+    wish = download.wish
+    is_waiting = download.state is DownloadState.QUEUED
+    return DownloadShown(
+        id=download.id,
+        state=download.state,
+        user=download.user,
+        provider=wish.provider,
+        artist=wish.artist,
+        album=wish.album,
+        url=None if wish.url is None else wish.url.partition("?")[0],  # what follows is often a key
+        folder=download.folder,
+        priority=download.priority,
+        attempts=download.attempts,
+        next_attempt_at=download.next_attempt_at if is_waiting else None,
+        received_bytes=download.received_bytes,
+        total_bytes=download.total_bytes,
+        error_code=download.error_code,
+        error=download.error,
+        created_at=download.created_at,
+        updated_at=download.updated_at,
+    )
+
+
+def _line(one: DownloadShown) -> str:
+    named = one.folder or " – ".join(part for part in (one.artist, one.album) if part) or one.url or one.provider
+    total = "" if one.total_bytes is None else f" of {one.total_bytes:,}"
+    error = f": {one.error}" if one.error else ""
+    return f"{one.id}. {named} [{one.state}, {one.received_bytes:,}{total} bytes, for {one.user}]{error}"
+
+
+def _query_text(result: DownloadsResult) -> str:
+    counts = [f"{state}: {count}" for state, count in result.stats.by_state.items()] if result.stats else []
+    files = [f"  {file.name}{' (fetched)' if file.fetched else ''}" for file in result.files]
+    return "\n".join([*counts, *map(_line, result.downloads), *files]) or "nothing"
+
+
+def _action_text(result: DownloadsActionResult) -> str:
+    return _line(result.download)

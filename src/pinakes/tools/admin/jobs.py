@@ -1,0 +1,310 @@
+"""Jobs by conversation: `jobs.query`, `jobs.action`, and what a job wrote as `jobs://{job_id}/output`."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+from urllib.parse import unquote
+
+from pydantic import Field, WithJsonSchema
+
+from pinakes.errors import InputError
+from pinakes.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
+from pinakes.jobs.runs import JobRun
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.admin.choice import one_of
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.spec import ToolSpec
+
+SCHEME = "jobs://"
+OUTPUT = "/output"
+PLAIN_TEXT = "text/plain"
+
+
+class JobsQuery(StrEnum):
+    """What is asked about jobs."""
+
+    LIST = "list"
+    GET = "get"
+    HISTORY = "history"
+
+
+class JobsAction(StrEnum):
+    """What is done with a job."""
+
+    TRIGGER = "trigger"
+    ENABLE = "enable"
+    DISABLE = "disable"
+    CANCEL = "cancel"
+    SCHEDULE = "schedule"
+
+
+class JobsQueryParams(GenericParams):
+    """The arguments of `jobs.query`."""
+
+    query_type: Annotated[JobsQuery, one_of(JobsQuery)]
+    job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
+    limit: int = Field(default=20, ge=1, le=MOST_LISTED)
+    offset: int = Field(default=0, ge=0, le=1_000_000)
+
+
+class JobsActionParams(GenericParams):
+    """The arguments of `jobs.action`."""
+
+    action: Annotated[JobsAction, one_of(JobsAction)]
+    job_id: str = Field(max_length=200)
+    schedule: str | None = Field(
+        default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
+    )
+
+
+class RunShape(GenericResult):
+    """A run."""
+
+    run_id: int
+    job_id: str
+    state: str
+    cause: str
+    requested_by: str
+    queued_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    progress: str
+    error: str | None
+
+
+class JobShape(GenericResult):
+    """A job."""
+
+    job_id: str
+    description: str
+    schedule: str
+    enabled: bool
+    next_run_at: datetime | None
+    last_run: RunShape | None
+
+
+class JobsQueryResult(GenericResult):
+    """The answer of `jobs.query`: jobs, or runs, of which there are `total`."""
+
+    jobs: Annotated[list[JobShape], BARE_LIST]
+    runs: Annotated[list[RunShape], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class JobsActionResult(GenericResult):
+    """The answer of `jobs.action`: the job as it is then."""
+
+    done: str
+    job: Annotated[JobShape, WithJsonSchema({"type": "object"})]
+
+
+class JobTools:
+    """The tools and resources over a board of jobs."""
+
+    def __init__(self, board: JobBoard) -> None:
+        self._board = board
+        self._queries: Mapping[JobsQuery, Callable[[JobsQueryParams], JobsQueryResult]] = {
+            JobsQuery.LIST: self._list,
+            JobsQuery.GET: self._get,
+            JobsQuery.HISTORY: self._history,
+        }
+        self._actions: Mapping[JobsAction, Callable[[Principal, JobsActionParams], str]] = {
+            JobsAction.TRIGGER: self._trigger,
+            JobsAction.ENABLE: self._enable,
+            JobsAction.DISABLE: self._disable,
+            JobsAction.CANCEL: self._cancel,
+            JobsAction.SCHEDULE: self._schedule,
+        }
+
+    def query(self, _principal: Principal, params: JobsQueryParams) -> JobsQueryResult:
+        """Answer what is asked about jobs."""
+        return self._queries[params.query_type](params)
+
+    def act(self, principal: Principal, params: JobsActionParams) -> JobsActionResult:
+        """Do something with a job."""
+        if params.schedule is not None and params.action is not JobsAction.SCHEDULE:
+            raise InputError("'schedule' is for the action 'schedule' only")
+        done = self._actions[params.action](principal, params)
+        return JobsActionResult(done=done, job=_job(self._board.get_job(params.job_id)))
+
+    def entries(self, _principal: Principal) -> list[ResourceEntry]:
+        """List the outputs of the jobs that have run."""
+        return [
+            ResourceEntry(uri=f"{SCHEME}{one.spec.name}{OUTPUT}", name=f"{one.spec.name} output")
+            for one in self._board.list_jobs()
+            if one.last_run is not None
+        ]
+
+    def read(self, _principal: Principal, rest: str) -> ResourceContent | None:
+        """Return what a job wrote in its last run, or in the one with this number."""
+        if not rest.endswith(OUTPUT):
+            return None
+        job_id = unquote(rest.removesuffix(OUTPUT))
+        found = self._board.find_output(job_id)
+        if found is not None:
+            return ResourceContent(mime_type=PLAIN_TEXT, text=output_text(found))
+        if job_id in self._board.specs:
+            return ResourceContent(mime_type=PLAIN_TEXT, text=f"{job_id} has not run yet\n")
+        return None
+
+    def complete(self, _principal: Principal, variable: str, typed: str, _others: dict[str, str]) -> list[str]:
+        """Complete the name of a job."""
+        names = sorted(self._board.specs) if variable == "job_id" else []
+        return [name for name in names if name.startswith(typed)]
+
+    def _list(self, params: JobsQueryParams) -> JobsQueryResult:
+        jobs = self._board.list_jobs()
+        end = params.offset + params.limit
+        shown = [_job(one) for one in jobs[params.offset : end]]
+        return JobsQueryResult(jobs=shown, runs=[], total=len(jobs), has_more=end < len(jobs))
+
+    def _get(self, params: JobsQueryParams) -> JobsQueryResult:
+        if params.job_id is None:
+            raise InputError("'job_id' is missing; list gives those there are")
+        return JobsQueryResult(jobs=[_job(self._board.get_job(params.job_id))], runs=[], total=1, has_more=False)
+
+    def _history(self, params: JobsQueryParams) -> JobsQueryResult:
+        runs, total = self._board.list_runs(params.job_id, limit=params.limit, offset=params.offset)
+        has_more = params.offset + len(runs) < total
+        return JobsQueryResult(jobs=[], runs=[_run(one) for one in runs], total=total, has_more=has_more)
+
+    def _trigger(self, principal: Principal, params: JobsActionParams) -> str:
+        run = self._board.trigger(params.job_id, by=principal.name)
+        runner = self._board.find_runner()
+        waits = "" if runner else "; no server runs jobs at present: it waits for one"
+        return f"queued as run {run.id}{waits}"
+
+    def _enable(self, _principal: Principal, params: JobsActionParams) -> str:
+        self._board.set_enabled(params.job_id, enabled=True)
+        return "enabled"
+
+    def _disable(self, _principal: Principal, params: JobsActionParams) -> str:
+        self._board.set_enabled(params.job_id, enabled=False)
+        return "disabled: it runs only when it is triggered"
+
+    def _cancel(self, _principal: Principal, params: JobsActionParams) -> str:
+        run = self._board.cancel(params.job_id)
+        return f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
+
+    def _schedule(self, _principal: Principal, params: JobsActionParams) -> str:
+        if params.schedule is None:
+            raise InputError("'schedule' is missing; '6h', five cron fields in UTC, or 'manual'")
+        status = self._board.set_schedule(params.job_id, params.schedule)
+        return f"scheduled: {status.timing.schedule.text}"
+
+
+def jobs_tools(board: JobBoard) -> list[ToolSpec]:
+    """Declare the tools over the jobs of a library."""
+    tools = JobTools(board)
+    names = {"job_id": {"type": "string", "enum": sorted(board.specs)}}
+    return [
+        ToolSpec(
+            name="jobs.query",
+            description="The server's jobs, one of them, or the history of their runs.",
+            params=JobsQueryParams,
+            result=JobsQueryResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.READ,
+            run=tools.query,
+            text=_query_text,
+        ),
+        ToolSpec(
+            name="jobs.action",
+            description="Trigger, cancel, enable, disable or schedule a job.",
+            params=JobsActionParams,
+            result=JobsActionResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=tools.act,
+            text=lambda result: f"{result.job.job_id}: {result.done}",
+            properties=names,
+        ),
+    ]
+
+
+def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
+    """Declare what jobs wrote as resources."""
+    tools = JobTools(board)
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.SERVER_ADMIN,
+            entries=tools.entries,
+            read=tools.read,
+            template=f"{SCHEME}{{job_id}}{OUTPUT}",
+            name="job output",
+            description="What a job wrote in its last run, or in the run of this number.",
+            template_mime_type=PLAIN_TEXT,
+            complete=tools.complete,
+        )
+    ]
+
+
+def output_text(output: JobOutput) -> str:
+    """Return what a run wrote, with a line before it that says which run it is and how it went."""
+    run = output.run
+    lines = [f"{run.job}, run {run.id}: {run.state}{_times(run)}"]
+    if run.error:
+        lines.append(f"error: {run.error}")
+    if output.dropped_bytes:
+        lines.append(f"({output.dropped_bytes} bytes were written before what follows, and are not kept)")
+    return "\n".join([*lines, "", output.text])
+
+
+def progress_of(run: JobRun) -> str:
+    """Return how far a run has come, for people."""
+    count = "" if run.done is None else str(run.done) if run.total is None else f"{run.done} of {run.total}"
+    return ", ".join(part for part in (count, run.message) if part)
+
+
+def _times(run: JobRun) -> str:
+    begun = f"; started {run.started_at:%Y-%m-%d %H:%M:%S}Z" if run.started_at else ""
+    return begun + (f", ended {run.ended_at:%Y-%m-%d %H:%M:%S}Z" if run.ended_at else "")
+
+
+def _job(status: JobStatus) -> JobShape:
+    return JobShape(
+        job_id=status.spec.name,
+        description=status.spec.description,
+        schedule=status.timing.schedule.text,
+        enabled=status.timing.enabled,
+        next_run_at=status.timing.next_at,
+        last_run=None if status.last_run is None else _run(status.last_run),
+    )
+
+
+def _run(run: JobRun) -> RunShape:
+    return RunShape(
+        run_id=run.id,
+        job_id=run.job,
+        state=run.state,
+        cause=run.cause,
+        requested_by=run.requested_by,
+        queued_at=run.queued_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        progress=progress_of(run),
+        error=run.error,
+    )
+
+
+def _query_text(result: JobsQueryResult) -> str:
+    lines = [_job_line(job) for job in result.jobs] + [_run_line(run) for run in result.runs]
+    shown = len(lines)
+    return "\n".join([*lines, f"{shown} of {result.total}" if result.has_more or not lines else ""]).strip()
+
+
+def _job_line(job: JobShape) -> str:
+    last = f"last {_run_line(job.last_run)}" if job.last_run else "never run"
+    state = job.schedule if job.enabled else f"disabled ({job.schedule})"
+    return f"{job.job_id}: {state}; {last}"
+
+
+def _run_line(run: RunShape) -> str:
+    at = run.started_at or run.queued_at
+    what = run.error or run.progress
+    return f"run {run.run_id} of {run.job_id}: {run.state} at {at:%Y-%m-%d %H:%M:%S}Z{f': {what}' if what else ''}"

@@ -1,0 +1,199 @@
+"""`server.query`: what is running, how much memory it has, who is connected, and how it is configured."""
+
+import platform
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pinakes import __version__
+from pinakes.model.principal import Action, Cost, Identity, Principal
+from pinakes.model.scope import Scope
+from pinakes.settings import Settings
+from pinakes.tools.admin.choice import one_of, visible_catalogues
+from pinakes.tools.admin.config import plain_settings
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+STATUS_FILE = Path("/proc/self/status")
+MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSize": "address_bytes"}
+
+
+class ServerQuery(StrEnum):
+    """What is asked for."""
+
+    INFO = "info"
+    MEMORY = "memory"
+    SESSIONS = "sessions"
+    CONFIG = "config"
+
+
+class ServerParams(GenericParams):
+    """The arguments of `server.query`."""
+
+    query_type: Annotated[ServerQuery, one_of(ServerQuery)]
+    limit: int = Field(default=20, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class ServerResult(GenericResult):
+    """The answer of `server.query`."""
+
+    query_type: str
+    values: dict[str, Any]
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+    """Catalogues, parts of the memory, or sessions."""
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState:
+    """What there is to tell of the server. What changes is asked for each time."""
+
+    settings: Settings
+    started_at: datetime
+    catalogues: Callable[[], Sequence[OpenCatalogue]]
+    """Those that are served now."""
+    identities: Callable[[], Sequence[Identity]] = tuple
+    """Whose streams are open, one for each stream."""
+    problems: Callable[[], Mapping[str, str]] = dict
+    """What is degraded and why, by part."""
+    memory_parts: Callable[[], Mapping[str, int]] = dict
+    """How many bytes a part has, where it knows."""
+    counters: Callable[[], Mapping[str, int | float]] = dict
+    """Such as the calls that are running, and the events that were dropped."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+class ServerTool:
+    """Answers about the server."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._answers: dict[ServerQuery, Callable[[Principal], tuple[dict[str, Any], list[dict[str, Any]]]]] = {
+            ServerQuery.INFO: self._info,
+            ServerQuery.MEMORY: self._memory,
+            ServerQuery.SESSIONS: self._sessions,
+            ServerQuery.CONFIG: lambda _principal: (plain_settings(self._state.settings), []),
+        }
+
+    def query(self, principal: Principal, params: ServerParams) -> ServerResult:
+        """Return what was asked for, a page of its rows."""
+        values, rows = self._answers[params.query_type](principal)
+        end = params.offset + params.limit
+        return ServerResult(
+            query_type=params.query_type,
+            values=values,
+            rows=rows[params.offset : end],
+            total=len(rows),
+            has_more=end < len(rows),
+        )
+
+    def _info(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        state = self._state
+        values = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": platform.system(),
+            "started_at": state.started_at.isoformat(timespec="seconds"),
+            "uptime_s": round((state.now() - state.started_at).total_seconds()),
+            "problems": dict(state.problems()),
+            **state.counters(),
+        }
+        return values, [_catalogue(one, principal) for one in visible_catalogues(state.catalogues(), principal)]
+
+    def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        mapped = {
+            f"index of {one.name}": _folder_bytes(one.folder / "index")
+            for one in visible_catalogues(self._state.catalogues(), principal)
+            if one.folder is not None
+        }
+        parts = {**self._state.memory_parts(), **mapped}
+        rows = [{"part": part, "bytes": size} for part, size in parts.items() if size]
+        return memory_of_process(), sorted(rows, key=lambda row: (-row["bytes"], row["part"]))
+
+    def _sessions(self, _principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        open_now = Counter(self._state.identities())
+        rows = [
+            {
+                "user": identity.principal.name,
+                "credential": identity.credential_id,
+                "streams": count,
+                "expires_at": identity.expires_at.isoformat(timespec="seconds") if identity.expires_at else None,
+            }
+            for identity, count in open_now.items()
+        ]
+        values = {"streams": open_now.total(), "users": len({one.principal.name for one in open_now})}
+        return values, sorted(rows, key=lambda row: (str(row["user"]), str(row["credential"])))
+
+
+def server_tools(state: ServerState) -> list[ToolSpec]:
+    """Declare `server.query`."""
+    return [
+        ToolSpec(
+            name="server.query",
+            description="The server: version and catalogues, memory, open sessions, configuration without secrets.",
+            params=ServerParams,
+            result=ServerResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.READ,
+            run=ServerTool(state).query,
+            text=_text,
+        )
+    ]
+
+
+def memory_of_process() -> dict[str, Any]:
+    """Return how much memory this process has, as far as the system tells."""
+    found: dict[str, Any] = {}
+    if STATUS_FILE.is_file():
+        for line in STATUS_FILE.read_text(encoding="ascii", errors="replace").splitlines():
+            name, _, rest = line.partition(":")
+            if name in MEMORY_NAMES:
+                found[MEMORY_NAMES[name]] = int(rest.split()[0]) * 1024
+    elif resource is not None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        found["peak_resident_bytes"] = peak if sys.platform == "darwin" else peak * 1024
+    return found
+
+
+def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]:
+    reader = catalogue.shelf.reader()
+    return {
+        "catalogue": catalogue.name,
+        "title": catalogue.spec.title,
+        "spec": catalogue.spec.name,
+        "records": reader.count(Scope(sight=principal.sight)),
+        "change_no": reader.change_no,
+        "model": None if reader.model is None else str(reader.model),
+        "stale": reader.stale,
+    }
+
+
+def _folder_bytes(folder: Path) -> int:
+    """Return the size of all files below a folder, as far as they stay while they are looked at."""
+    sizes = 0
+    for path in folder.rglob("*") if folder.is_dir() else ():
+        try:
+            sizes += path.stat().st_size if path.is_file() else 0
+        except OSError:
+            continue
+    return sizes
+
+
+def _text(result: ServerResult) -> str:
+    lines = [f"{name}: {value}" for name, value in result.values.items()]
+    return "\n".join([*lines, *(", ".join(f"{name} {value}" for name, value in row.items()) for row in result.rows)])

@@ -1,0 +1,113 @@
+"""`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageError
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.admin.choice import choose_catalogue
+from pinakes.tools.admin.sql_children import SqlChildren
+from pinakes.tools.admin.sql_guard import MOST_ROWS, Question, Reply, Verdict
+from pinakes.tools.admin.sql_tables import KEPT_AWAY, TABLES, SqlFiles, columns_of, views_of
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+
+UNKNOWN_COLUMN = "no such column"
+
+
+class SqlParams(GenericParams):
+    """The arguments of `debug.sql`."""
+
+    query: str
+    catalogue: str | None = None
+    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+
+
+class SqlResult(GenericResult):
+    """The answer of `debug.sql`."""
+
+    catalogue: str
+    columns: list[str]
+    rows: Annotated[list[list[Any]], WithJsonSchema({"type": "array", "items": {"type": "array"}})]
+    total: int
+    """How many rows are given."""
+    has_more: bool
+    notes: list[str]
+
+
+class SqlTool:
+    """Runs statements over catalogues."""
+
+    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+        """`catalogues` gives those that are served now."""
+        self._catalogues = catalogues
+        self._children = SqlChildren()
+        self._files = SqlFiles()
+
+    def run(self, principal: Principal, params: SqlParams) -> SqlResult:
+        """Run a statement over one of the catalogues that the caller sees."""
+        if principal.sight.audiences is not None:
+            raise ForbiddenError("a statement reads all records of a catalogue, and some are kept from you")
+        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
+        reply = self._children.ask(
+            Question(
+                path=str(self._files.path_of(catalogue)),
+                sql=params.query,
+                tables=TABLES,
+                views=views_of(catalogue.spec),
+                kept_away=KEPT_AWAY,
+                limit=params.limit,
+            )
+        )
+        if reply.verdict is not Verdict.OK:
+            raise _error(reply, catalogue.spec)
+        return SqlResult(
+            catalogue=catalogue.name,
+            columns=list(reply.columns),
+            rows=[list(row) for row in reply.rows],
+            total=len(reply.rows),
+            has_more=reply.has_more,
+            notes=list(reply.notes),
+        )
+
+    def close(self) -> None:
+        """End the processes, and remove what was copied for them."""
+        self._children.close()
+        self._files.close()
+
+
+def sql_tools(tool: SqlTool) -> list[ToolSpec]:
+    """Declare `debug.sql`."""
+    return [
+        ToolSpec(
+            name="debug.sql",
+            description=(
+                "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
+                "changes(change_no, id, op, principal, call_id, at)."
+            ),
+            params=SqlParams,
+            result=SqlResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.SQL,
+            run=tool.run,
+            text=_text,
+        )
+    ]
+
+
+def _error(reply: Reply, spec: CatalogueSpec) -> ExpectedError:
+    hint = f"; items has {', '.join(columns_of(spec))}" if UNKNOWN_COLUMN in reply.message else ""
+    message = f"{reply.verdict}: {reply.message}{hint}"
+    if reply.verdict is Verdict.DENIED:
+        return ForbiddenError(message)
+    return StorageError(reply.message) if reply.verdict is Verdict.STORAGE else InputError(message)
+
+
+def _text(result: SqlResult) -> str:
+    """Return the table in short; the values themselves stay in the structured content."""
+    more = ", and there are more" if result.has_more else ""
+    return f"{result.total} rows of {', '.join(result.columns)}{more}"

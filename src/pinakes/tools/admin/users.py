@@ -1,0 +1,230 @@
+"""`users.query` and `users.mutate`: accounts by conversation. Who may change whom is decided by `control.accounts`."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from pinakes.control.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.names import fold_name
+from pinakes.errors import InputError
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.admin.choice import one_of
+from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+
+LISTED_IN_TEXT = 20
+
+
+class UsersQuery(StrEnum):
+    """What is asked for."""
+
+    LIST = "list"
+    GET = "get"
+
+
+class UserAction(StrEnum):
+    """What is done to an account."""
+
+    CREATE = "create"
+    DELETE = "delete"
+    SET_ROLE = "set_role"
+    GRANT = "grant"
+    REVOKE = "revoke"
+    DISABLE = "disable"
+    ENABLE = "enable"
+    RESET_PASSWORD = "reset_password"
+
+
+class UsersQueryParams(GenericParams):
+    """The arguments of `users.query`."""
+
+    query_type: Annotated[UsersQuery, one_of(UsersQuery)]
+    name: str | None = Field(default=None, description="For 'get'")
+    limit: int = Field(default=20, ge=1, le=200)
+    offset: int = Field(default=0, ge=0)
+
+
+class UsersMutateParams(GenericParams):
+    """The arguments of `users.mutate`."""
+
+    action: Annotated[UserAction, one_of(UserAction)]
+    name: str
+    role: str | None = Field(default=None, description="For 'create' and 'set_role'")
+    permission: Action | None = Field(default=None, description="For 'grant' and 'revoke'")
+    password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")
+
+
+class UserRow(GenericResult):
+    """A user, without any secret."""
+
+    name: str
+    roles: list[str]
+    permissions: list[str]
+    granted: list[str]
+    """The permissions that they have beside those of their roles."""
+    disabled: bool
+    external: bool
+    has_password: bool
+    created_at: str
+
+
+class UsersResult(GenericResult):
+    """The answer of `users.query`."""
+
+    users: Annotated[list[UserRow], BARE_LIST]
+    total: int
+    has_more: bool
+
+
+class UserChanged(GenericResult):
+    """The answer of `users.mutate`."""
+
+    action: str
+    name: str
+    user: Annotated[UserRow | None, WithJsonSchema({"type": ["object", "null"]})]
+    """None after 'delete'."""
+    one_time_password: str | None
+    """Logs the user in once; it is given here and nowhere else."""
+
+
+class UserTools:
+    """Reads and changes accounts for whoever asks, with their rights."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+        self._changes: dict[UserAction, Callable[[Principal, UsersMutateParams], UserChanged]] = {
+            UserAction.CREATE: self._create,
+            UserAction.DELETE: self._delete,
+            UserAction.SET_ROLE: self._set_role,
+            UserAction.GRANT: self._grant,
+            UserAction.REVOKE: self._revoke,
+            UserAction.DISABLE: lambda actor, params: self._set_disabled(actor, params, disabled=True),
+            UserAction.ENABLE: lambda actor, params: self._set_disabled(actor, params, disabled=False),
+            UserAction.RESET_PASSWORD: self._reset_password,
+        }
+
+    def query(self, _principal: Principal, params: UsersQueryParams) -> UsersResult:
+        """Return a page of users, or one."""
+        if params.query_type is UsersQuery.GET:
+            user = self._accounts.get_user(_needed("name", params.name, params.query_type))
+            return UsersResult(users=[_row(user)], total=1, has_more=False)
+        if params.name is not None:
+            raise InputError("'name' is for 'get'; 'list' has everybody")
+        users, total = self._accounts.list_users(offset=params.offset, limit=params.limit)
+        has_more = params.offset + len(users) < total
+        return UsersResult(users=[_row(user) for user in users], total=total, has_more=has_more)
+
+    def mutate(self, principal: Principal, params: UsersMutateParams) -> UserChanged:
+        """Change an account."""
+        _require_no_more_than_used(params)
+        return self._changes[params.action](principal, params)
+
+    def _create(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        roles = USUAL_ROLES if params.role is None else (params.role,)
+        user = self._accounts.create_user(actor, params.name, password=params.password, roles=roles)
+        secret = None if params.password is not None else self._accounts.reset_password(actor, user.name)
+        return _changed(params, user, secret=secret)
+
+    def _delete(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        self._accounts.delete_user(actor, params.name)
+        return UserChanged(action=params.action, name=fold_name(params.name), user=None, one_time_password=None)
+
+    def _set_role(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        role = _needed("role", params.role, params.action)
+        return _changed(params, self._accounts.set_roles(actor, params.name, [role]))
+
+    def _grant(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        permission = _needed("permission", params.permission, params.action)
+        return _changed(params, self._accounts.grant(actor, params.name, Action(permission)))
+
+    def _revoke(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        permission = _needed("permission", params.permission, params.action)
+        return _changed(params, self._accounts.revoke(actor, params.name, Action(permission)))
+
+    def _set_disabled(self, actor: Principal, params: UsersMutateParams, *, disabled: bool) -> UserChanged:
+        return _changed(params, self._accounts.set_disabled(actor, params.name, disabled))
+
+    def _reset_password(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
+        secret = self._accounts.reset_password(actor, params.name)
+        return _changed(params, self._accounts.get_user(params.name), secret=secret)
+
+
+def users_tools(accounts: Accounts) -> list[ToolSpec]:
+    """Declare `users.query` and `users.mutate`."""
+    tools = UserTools(accounts)
+    return [
+        ToolSpec(
+            name="users.query",
+            description="Users with their roles and permissions.",
+            params=UsersQueryParams,
+            result=UsersResult,
+            action=Action.MANAGE_PERMISSIONS,
+            cost=Cost.READ,
+            run=tools.query,
+            text=lambda result: "\n".join([f"{result.total} users", *map(_line, result.users[:LISTED_IN_TEXT])]),
+        ),
+        ToolSpec(
+            name="users.mutate",
+            description="Create or delete a user, or change their role, permissions or password.",
+            params=UsersMutateParams,
+            result=UserChanged,
+            action=Action.MANAGE_PERMISSIONS,
+            cost=Cost.WRITE,
+            read_only=False,
+            run=tools.mutate,
+            text=_changed_text,
+        ),
+    ]
+
+
+def _needed(name: str, value: str | None, operation: str) -> str:
+    if value is None:
+        raise InputError(f"'{name}' is missing, which '{operation}' needs")
+    return value
+
+
+USED = {
+    UserAction.CREATE: {"role", "password"},
+    UserAction.SET_ROLE: {"role"},
+    UserAction.GRANT: {"permission"},
+    UserAction.REVOKE: {"permission"},
+}
+"""Which of the optional arguments an action uses."""
+
+
+def _require_no_more_than_used(params: UsersMutateParams) -> None:
+    """Refuse an argument that would be passed over in silence."""
+    given = {name for name in ("role", "permission", "password") if getattr(params, name) is not None}
+    unused = sorted(given - USED.get(params.action, set()))
+    if unused:
+        raise InputError(f"'{unused[0]}' is not for '{params.action}'")
+
+
+def _row(user: User) -> UserRow:
+    return UserRow(
+        name=user.name,
+        roles=list(user.roles),
+        permissions=sorted(user.actions),
+        granted=sorted(user.granted),
+        disabled=user.disabled,
+        external=user.external,
+        has_password=user.has_password,
+        created_at=user.created_at.isoformat(timespec="seconds"),
+    )
+
+
+def _changed(params: UsersMutateParams, user: User, *, secret: str | None = None) -> UserChanged:
+    return UserChanged(action=params.action, name=user.name, user=_row(user), one_time_password=secret)
+
+
+def _line(user: UserRow) -> str:
+    disabled = " (disabled)" if user.disabled else ""
+    return f"{user.name}{disabled}: {', '.join(user.roles) or 'no role'}; {', '.join(user.permissions) or 'nothing'}"
+
+
+def _changed_text(result: UserChanged) -> str:
+    """Say what was done; the secret itself is in the structured content only."""
+    secret = "; the one-time password is in the result, and nowhere else" if result.one_time_password else ""
+    return f"{result.action} {result.name}: done{secret}"

@@ -1,0 +1,145 @@
+"""Why a search does or does not find a record: what each arm makes of it, and what keeps it out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pinakes.catalogue.spec import texts_of
+from pinakes.model.hits import Ranking
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import PUBLIC, Scope, Sight
+from pinakes.search.searcher import QueryVector
+from pinakes.shelf.memory import meets
+from pinakes.shelf.port import ShelfReader
+from pinakes.shelf.terms import text_tokens
+from pinakes.text.normalise import clean
+from pinakes.text.query import MAX_CHARS, analyse_query
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.filters import KIND, parse_filters
+
+LOOKED_AT = 100
+"""How many results are looked through: as many as can be paged to."""
+RANKED = 1_000
+"""How deep the rank in one arm is looked for."""
+SHOWN_VALUES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arm:
+    """A record's place in one arm of the search."""
+
+    rank: int | None
+    score: float | None
+    of: int
+
+
+def explain(
+    catalogue: OpenCatalogue, key: Key, record: Record, *, query: str, filters: Mapping[str, Any], sight: Sight
+) -> dict[str, Any]:
+    """Return whether a search finds a record, at which rank, and why; `sight` is what the caller may see."""
+    reader, spec = catalogue.shelf.reader(), catalogue.spec
+    searched = Scope(conditions=tuple(parse_filters(filters, spec)), sight=sight)
+    asked = analyse_query(clean(query[:MAX_CHARS]), synonyms=spec.synonyms)
+    meaning = catalogue.searcher.embed(query)
+    page = catalogue.searcher.search(query, scope=searched, limit=LOOKED_AT, meaning=meaning)
+    rank = next((place for place, hit in enumerate(page.hits, start=1) if hit.key == key), None)
+    hit = None if rank is None else page.hits[rank - 1]
+    terms = [term for term, _ in asked.terms]
+    here = set(text_tokens(record, spec.searched_fields))
+    words = _place(reader.lexical(asked, scope=searched, limit=RANKED), key)
+    nearest = _nearest(reader, key, meaning, searched)
+    reasons = [
+        *_kept_from(record),
+        *_kept_out(catalogue, record, filters),
+        *_about_words(terms, here, words),
+        *_about_meaning(reader, key, meaning, nearest, catalogue),
+        *([f"the index is older than the records: {reader.stale}"] if reader.stale else []),
+    ]
+    return {
+        "title": spec.title_of(record),
+        "kind": record.kind,
+        "found": rank is not None,
+        "rank": rank,
+        "score": None if hit is None else round(hit.score, 4),
+        "match": None if hit is None else str(hit.match_type),
+        "parts": {} if hit is None else {name: round(value, 4) for name, value in hit.reasons.items()},
+        "words": _plain_arm(words),
+        "meaning": _plain_arm(nearest),
+        "terms": {term: term in here for term in terms},
+        "because": reasons,
+    }
+
+
+def _plain_arm(arm: _Arm) -> dict[str, Any]:
+    return {"rank": arm.rank, "score": arm.score, "of": arm.of}
+
+
+def _nearest(reader: ShelfReader, key: Key, meaning: QueryVector, scope: Scope) -> _Arm:
+    if meaning.vector is None:
+        return _Arm(rank=None, score=None, of=0)
+    (ranking,) = reader.nearest(meaning.vector[None, :], scope=scope, limit=RANKED)
+    arm = _place(ranking, key)
+    cosine = float(reader.vectors([key])[0] @ meaning.vector)
+    return _Arm(rank=arm.rank, score=round(cosine, 4), of=arm.of)
+
+
+def _place(ranking: Ranking, key: Key) -> _Arm:
+    places = np.flatnonzero(ranking.keys == key)
+    if not len(places):
+        return _Arm(rank=None, score=None, of=ranking.total)
+    at = int(places[0])
+    return _Arm(rank=at + 1, score=round(float(ranking.scores[at]), 4), of=ranking.total)
+
+
+def _kept_from(record: Record) -> list[str]:
+    """Say for whom a record is, where it is not for everybody."""
+    if not record.audiences or PUBLIC in record.audiences:
+        return []
+    return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
+
+
+def _kept_out(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, Any]) -> list[str]:
+    """Say which filters leave a record out, and whether its kind is found only when it is asked for."""
+    spec = catalogue.spec
+    found = []
+    for name, asked in filters.items():
+        conditions = parse_filters({name: asked}, spec)
+        if conditions and not meets(record, conditions[0], spec):
+            value = record.kind if name == KIND else ", ".join(texts_of(record.get(name))[:SHOWN_VALUES])
+            found.append(f"the filter '{name}' leaves it out: it has {value or 'no value'}")
+    if record.kind in spec.unfound_kinds and not filters.get(KIND):
+        found.append(f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them")
+    return found
+
+
+def _about_words(terms: list[str], here: set[str], words: _Arm) -> list[str]:
+    missing = [term for term in terms if term not in here]
+    if not terms:
+        return ["the query has no words to look for"]
+    if len(missing) == len(terms):
+        return [f"it has none of the words: {', '.join(missing)}"]
+    rank = f"by words it is {_rank_by_words(words)}"
+    return [f"{rank}; it lacks: {', '.join(missing)}" if missing else f"{rank}, and has every word"]
+
+
+def _rank_by_words(words: _Arm) -> str:
+    if words.rank:
+        return f"number {words.rank} of {words.of}"
+    return f"not among the first {RANKED} of {words.of}" if words.of > RANKED else "not found"
+
+
+def _about_meaning(
+    reader: ShelfReader, key: Key, meaning: QueryVector, nearest: _Arm, catalogue: OpenCatalogue
+) -> list[str]:
+    if meaning.vector is None:
+        return [f"searched by words alone: {meaning.problem}"]
+    if not np.any(reader.vectors([key])):
+        return ["it has no vector: it was not embedded"]
+    depth = max(catalogue.searcher.way.depth, LOOKED_AT)
+    if nearest.rank is None:
+        return [f"by meaning it is not among the first {RANKED}"]
+    if nearest.rank > depth:
+        return [f"by meaning it is number {nearest.rank}; a search looks at the first {depth}"]
+    return [f"by meaning it is number {nearest.rank}"]

@@ -1,0 +1,296 @@
+"""Edits by conversation: `catalog.mutate` over every catalogue that may be edited, and `changelog://recent`."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import orjson
+from pydantic import ConfigDict, Field
+
+from pinakes.embed.port import Embedder
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.ingest.edit_plans import (
+    LONGEST_SOURCE_ID,
+    EditAction,
+    EditPlan,
+    EditRequest,
+    FieldChange,
+    RecordChange,
+    is_visible,
+)
+from pinakes.ingest.edit_values import require_id
+from pinakes.ingest.edits import Edits
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.shelf.port import Author, Op, PastChange
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+
+SCHEME = "changelog://"
+RECENT = "recent"
+CHANGES_SHOWN = 50
+CHANGES_LOGGED = 100
+PAGES_LOOKED_AT = 10
+LONGEST_VALUE = 500
+LONGEST_LIST = 2_000
+"""How many characters of a text, and of a list as JSON, are shown."""
+USUAL_CATALOGUE = "music"
+
+
+class MutateParams(ToolParams):
+    """The arguments of `catalog.mutate`."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    action: EditAction
+    kind: str | None = None
+    id: str | None = Field(default=None, description="for undo: a call_id or change number")
+    fields: dict[str, Any] | None = Field(default=None, description="values to set; null removes")
+    preview: bool = Field(default=False, description="only tell what would change, with a plan")
+    plan: str | None = Field(default=None, description="from a preview: refuse if anything moved since")
+    cascade: bool = Field(default=False, description="delete what names it too")
+
+
+class MutateOneParams(MutateParams):
+    """The arguments of `catalog.mutate` where several catalogues may be edited."""
+
+    catalogue: str | None = None
+
+
+class ChangedField(ToolResult):
+    """A field before and after."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    field: str
+    before: Any
+    after: Any
+
+
+class ChangedRecord(ToolResult):
+    """A record that changed."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    id: str
+    kind: str
+    op: Op
+    fields: list[ChangedField]
+
+
+class MutateResult(ToolResult):
+    """The answer of `catalog.mutate`."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    applied: bool
+    plan: str | None
+    changes: list[ChangedRecord]
+    total: int
+    has_more: bool
+    call_id: str | None
+    notes: list[str]
+
+
+class EditTools:
+    """The tools over these catalogues, of which those that are editable count."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> None:
+        self._edits = {one.name: Edits(shelf=one.shelf, embedder=embedder) for one in catalogues if one.spec.editable}
+
+    def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
+        """Plan an edit, and make it unless a preview is all that is asked for."""
+        name = self._chosen(params)
+        edits, request = self._edits[name], _request_of(params, name)
+        if params.preview:
+            plan = edits.plan(request, sight=principal.sight)
+            return _result(principal, plan, token=plan.token if plan.changes else None)
+        author = Author(principal=principal.name, call_id=call_id)
+        applied = edits.apply(request, author=author, token=params.plan, sight=principal.sight)
+        made = call_id if applied.plan.changes else None
+        return _result(principal, applied.plan, call_id=made, notes=applied.notes)
+
+    def _chosen(self, params: MutateParams) -> str:
+        """Return the catalogue that is meant: the named one, the only one, the usual one, or the one a call changed."""
+        known = list(self._edits)
+        asked = params.catalogue if isinstance(params, MutateOneParams) else None
+        if asked is not None and asked not in known:
+            hint = did_you_mean(asked, known)
+            raise NotFoundError(f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}")
+        if asked is not None or len(known) == 1:
+            return asked or known[0]
+        if params.action is EditAction.UNDO and params.id:
+            require_id(params.id, longest=LONGEST_SOURCE_ID)
+            changed = [name for name in known if self._has_call(name, params.id)]
+            if len(changed) == 1:
+                return changed[0]
+        if USUAL_CATALOGUE in known:
+            return USUAL_CATALOGUE
+        raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
+
+    def _has_call(self, name: str, call_id: str) -> bool:
+        return bool(self._edits[name].shelf.history().list_changes(call_id=call_id, limit=1))
+
+
+class ChangelogResource:
+    """What was changed of late in these catalogues, of which those that are editable count."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = [one for one in catalogues if one.spec.editable]
+
+    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
+        """Return the last changes that the principal may see, newest first, as JSON."""
+        if rest != RECENT:
+            return None
+        found = [(change, one.name) for one in self._catalogues for change in _list_visible(one, principal)]
+        newest = sorted(found, key=lambda one: (one[0].at, one[0].change_no), reverse=True)[:CHANGES_LOGGED]
+        text = orjson.dumps({"changes": [{"catalogue": name, **_logged(change)} for change, name in newest]}).decode()
+        return ResourceContent(mime_type="application/json", text=text)
+
+
+def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> list[ToolSpec]:
+    """Declare the tool that changes records; none where no catalogue may be edited."""
+    editable = [one for one in catalogues if one.spec.editable]
+    if not editable:
+        return []
+    kinds = dict.fromkeys(kind for one in editable for kind in one.spec.kinds)
+    several = len(editable) > 1
+    properties: dict[str, Any] = {"kind": {"enum": list(kinds)}}
+    if several:
+        properties["catalogue"] = {"enum": [one.name for one in editable]}
+    return [
+        ToolSpec(
+            name="catalog.mutate",
+            description="Create, update or delete records, or undo a change; with a preview on request.",
+            params=MutateOneParams if several else MutateParams,
+            result=MutateResult,
+            action=Action.EDIT_CATALOG,
+            cost=Cost.WRITE,
+            read_only=False,
+            wants_call_id=True,
+            run=EditTools(editable, embedder).mutate,
+            text=_text,
+            properties=properties,
+        )
+    ]
+
+
+def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
+    """Declare what was changed of late as a resource; none where no catalogue may be edited."""
+    if not any(one.spec.editable for one in catalogues):
+        return []
+    entry = ResourceEntry(uri=SCHEME + RECENT, name="recent changes", mime_type="application/json")
+    return [
+        ResourceSpec(
+            prefix=SCHEME,
+            action=Action.EDIT_CATALOG,
+            entries=lambda _principal: [entry],
+            read=ChangelogResource(catalogues).read,
+        )
+    ]
+
+
+def _request_of(params: MutateParams, catalogue: str) -> EditRequest:
+    record_id = params.id
+    if record_id and params.action in (EditAction.UPDATE, EditAction.DELETE):
+        record_id = record_id.removeprefix(f"{catalogue}/")  # as the generic tools write it
+    return EditRequest(
+        action=params.action, id=record_id, kind=params.kind, fields=params.fields or {}, cascade=params.cascade
+    )
+
+
+def _result(
+    principal: Principal,
+    plan: EditPlan,
+    *,
+    token: str | None = None,
+    call_id: str | None = None,
+    notes: Sequence[str] = (),
+) -> MutateResult:
+    seen = [change for change in plan.changes if is_visible(change, principal.sight)]
+    hidden = len(plan.changes) - len(seen)
+    said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
+    if not plan.changes:
+        said.append("nothing to change: it is so already")
+    return MutateResult(
+        applied=call_id is not None,
+        plan=token,
+        changes=[_changed(change) for change in seen[:CHANGES_SHOWN]],
+        total=len(seen),
+        has_more=len(seen) > CHANGES_SHOWN,
+        call_id=call_id,
+        notes=[*notes, *said],
+    )
+
+
+def _changed(change: RecordChange) -> ChangedRecord:
+    fields = [ChangedField(**_field(one)) for one in change.fields]
+    return ChangedRecord(id=change.id, kind=change.kind, op=change.op, fields=fields)
+
+
+def _field(change: FieldChange) -> dict[str, Any]:
+    return {"field": change.field, "before": _shown(change.before), "after": _shown(change.after)}
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as it is shown: a long text or list is cut, and says so."""
+    if isinstance(value, str):
+        return _cut(value, LONGEST_VALUE)
+    text = orjson.dumps(value).decode()
+    if len(text) <= LONGEST_LIST:
+        return value
+    if not isinstance(value, list):
+        return _cut(text, LONGEST_LIST)
+    lengths = accumulate(len(orjson.dumps(item)) for item in value)
+    fitting = sum(length <= LONGEST_LIST for length in lengths)
+    return [*value[:fitting], f"… ({len(value)} items)"]
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
+
+
+def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastChange]:
+    """Return the last changes of a catalogue that the principal may see; those of a vector alone are left out."""
+    found: list[PastChange] = []
+    before = None
+    for _ in range(PAGES_LOOKED_AT):
+        page = catalogue.shelf.history().list_changes(limit=CHANGES_LOGGED, before=before)
+        found += [change for change in page if change.before != change.after and is_visible(change, principal.sight)]
+        if len(page) < CHANGES_LOGGED or len(found) >= CHANGES_LOGGED:
+            break
+        before = page[-1].change_no
+    return found[:CHANGES_LOGGED]
+
+
+def _of(change: PastChange) -> RecordChange:
+    return RecordChange(id=change.id, before=change.before, after=change.after)
+
+
+def _logged(change: PastChange) -> dict[str, Any]:
+    as_record = _of(change)
+    return {
+        "change_no": change.change_no,
+        "at": change.at.isoformat(timespec="seconds"),
+        "principal": change.author.principal,
+        "call_id": change.author.call_id or None,
+        "id": change.id,
+        "kind": as_record.kind,
+        "op": change.op,
+        "fields": [_field(one) for one in as_record.fields],
+    }
+
+
+def _counted(number: int) -> str:
+    return "1 record" if number == 1 else f"{number} records"
+
+
+def _text(result: MutateResult) -> str:
+    """Say in a few lines what changed, or would."""
+    done = f"applied (call {result.call_id})" if result.applied else "nothing was changed"
+    head = f"preview: {_counted(result.total)} would change (plan {result.plan})" if result.plan else done
+    lines = [
+        f"{one.op} {one.kind} {one.id}: {', '.join(field.field for field in one.fields)}" for one in result.changes
+    ]
+    more = [f"… and {result.total - len(result.changes)} more"] if result.has_more else []
+    return "\n".join([head, *lines, *more, *result.notes])

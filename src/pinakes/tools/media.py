@@ -1,0 +1,92 @@
+"""Files of records: what is played and shown rather than read. Declared like tools; knows no transport."""
+
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pinakes.model.principal import Action, Principal
+
+
+class MediaKind(StrEnum):
+    """What of a record is asked for."""
+
+    AUDIO = "audio"
+    COVER = "cover"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaFile:
+    """A file on this machine that the caller may have."""
+
+    path: Path
+    mime_type: str
+    size_bytes: int
+    modified_at: float
+    """When it was changed last, in seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPlace:
+    """Which catalogue a record is of, and of which kind it is."""
+
+    catalogue: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaSpec:
+    """The files of a catalogue's records. It cannot be declared without the action it needs."""
+
+    catalogue: str
+    action: Action
+    find: Callable[[Principal, str, MediaKind], MediaFile | None]
+    """The file of a record by its id; None where there is none that the principal may see."""
+    kind_of: Callable[[Principal, str], str | None]
+    """The kind of a record by its id; None where there is none that the principal may see."""
+
+
+MIME_TYPES = {
+    ".mp3": "audio/mpeg",
+    ".flac": "audio/flac",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".m4a": "audio/mp4",
+    ".m4b": "audio/mp4",
+    ".wav": "audio/wav",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+}
+"""What is served, by its ending; anything else is not."""
+
+
+def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
+    """Return a file that a record names, where it lies within one of these folders and is of a kind that is served."""
+    if Path(name).suffix.lower() not in MIME_TYPES:
+        return None
+    for root in roots:
+        found = _find_within(root, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _find_within(root: Path, name: str) -> MediaFile | None:
+    """Return the file of a name below a folder; what leads out of it, or cannot be looked at, is none."""
+    try:
+        folder = root.resolve()
+        path = (folder / name).resolve()
+        mime_type = MIME_TYPES.get(path.suffix.lower())
+        if mime_type is None or not path.is_relative_to(folder):
+            return None
+        found = path.stat()
+    except (OSError, ValueError, RuntimeError):  # no such file; no possible name; links in a circle
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return MediaFile(path=path, mime_type=mime_type, size_bytes=found.st_size, modified_at=found.st_mtime)

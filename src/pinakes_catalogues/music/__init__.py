@@ -1,0 +1,1 @@
+"""Artists, albums and tracks."""

@@ -1,0 +1,117 @@
+"""What a music catalogue lacks: metadata, positions, albums of a discography; and what it has twice. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pinakes.api import Record
+from pinakes_catalogues.music.names import ReleaseNames, work_key
+
+SAME_LENGTH_S = 2.0
+"""Two recordings of the same name whose lengths differ by more are not the same."""
+HUNDRED = 100
+MISSING_SHOWN = 20
+
+WITHOUT: Mapping[str, Callable[[Record], bool]] = {
+    "tracks_without_year": lambda track: track.get("year") is None,
+    "tracks_without_genre": lambda track: not track.get("genres"),
+    "tracks_without_length": lambda track: not track.get("seconds"),
+    "tracks_without_album": lambda track: not track.get("album_id"),
+    "tracks_without_file": lambda track: not track.get("file"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Something that is lacking or doubled: the records it is about, and what there is to say of it."""
+
+    records: tuple[Record, ...] = ()
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """One kind of gap, and every place where it is."""
+
+    name: str
+    found: tuple[Found, ...]
+
+
+def find_gaps(
+    tracks: Sequence[Record], albums: Sequence[Record], *, reference: Sequence[str] | None = None
+) -> list[Gap]:
+    """Return the gaps of these tracks and albums; `reference` names the albums that there should be."""
+    gaps = [
+        Gap(name=name, found=tuple(Found(records=(track,)) for track in tracks if is_lacking(track)))
+        for name, is_lacking in WITHOUT.items()
+    ]
+    uncovered = [Found(records=(album,)) for album in albums if not album.get("cover")]
+    missing = missing_albums(reference, albums) if reference is not None else []
+    return [
+        *gaps,
+        Gap(name="albums_without_cover", found=tuple(uncovered)),
+        Gap(name="albums_with_missing_positions", found=tuple(_iter_incomplete(tracks, albums))),
+        Gap(name="duplicates", found=tuple(_iter_duplicates(tracks))),
+        Gap(name="missing_albums", found=tuple(Found(said={"name": name}) for name in missing)),
+    ]
+
+
+def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
+    """Return those names of a discography that no album goes by."""
+    known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
+    wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
+    return [one for one in wanted if one and not known.has(one)]
+
+
+def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[Found]:
+    """Yield the albums that lack a number between 1 and their last, or whose tracks have none."""
+    by_album: dict[str, list[Record]] = {}
+    for track in tracks:
+        by_album.setdefault(str(track.get("album_id") or ""), []).append(track)
+    for album in albums:
+        numbers = missing_positions(by_album.get(album.id, ()))
+        if numbers:
+            yield Found(records=(album,), said={"missing": numbers[:MISSING_SHOWN]})
+
+
+def missing_positions(tracks: Iterable[Record]) -> list[str]:
+    """Return the numbers that the tracks of an album leave out, as `7`, or as `2-7` where there are several discs."""
+    discs: dict[int, set[int]] = {}
+    for track in tracks:
+        position = track.get("position")
+        if position:
+            disc = track.get("disc") or (position // HUNDRED if position > HUNDRED else 0)
+            discs.setdefault(disc, set()).add(position % HUNDRED if position > HUNDRED else position)
+    return [
+        f"{disc}-{number}" if len(discs) > 1 else str(number)
+        for disc, numbers in sorted(discs.items())
+        for number in range(1, max(numbers))
+        if number not in numbers
+    ]
+
+
+def _iter_duplicates(tracks: Sequence[Record]) -> Iterable[Found]:
+    """Yield tracks of the same name by the same artists that are as long as each other."""
+    alike: dict[tuple[str, ...], list[Record]] = {}
+    for track in tracks:
+        artists = tuple(sorted(track.get("artist_ids") or track.get("artists") or ()))
+        alike.setdefault((work_key(str(track.get("name"))), *artists), []).append(track)
+    for some in alike.values():
+        for run in _runs_of_one_length(some):
+            if len(run) > 1:
+                yield Found(records=tuple(sorted(run, key=lambda track: track.id)))
+
+
+def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
+    """Part tracks where the next longer one is too long to be the same; those of unknown length go together."""
+    runs: list[list[Record]] = []
+    last: float | None = None
+    for track in sorted(tracks, key=lambda one: (one.get("seconds") or 0.0, one.id)):
+        seconds = float(track.get("seconds") or 0.0)
+        is_same = last is not None and bool(seconds) == bool(last) and seconds - last <= SAME_LENGTH_S
+        if is_same:
+            runs[-1].append(track)
+        else:
+            runs.append([track])
+        last = seconds
+    return runs

@@ -1,0 +1,188 @@
+"""A music catalogue as somebody sees it: records by id or name, and what belongs to them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from pinakes.api import (
+    KIND_FIELD,
+    AnyOf,
+    Condition,
+    InputError,
+    Key,
+    NotFoundError,
+    OpenCatalogue,
+    Principal,
+    Record,
+    RecordId,
+    Scope,
+    ShelfReader,
+    analyse_query,
+    fold_name,
+)
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
+from pinakes_catalogues.music.names import numbers_in
+
+ID = re.compile(rf"({'|'.join(KINDS)})-\S+")
+SCAN_KEYS = 5_000
+NAMESAKES = 10
+WORDS_TRIED = 50
+SUGGESTIONS = 3
+SURE = 0.72
+"""A name as like the one asked for as this is taken for it."""
+LIKE = 0.5
+"""A name less like the one asked for than this is not suggested."""
+
+
+class MusicLibrary:
+    """One catalogue, one caller, one moment: every read of it sees the same data."""
+
+    def __init__(self, catalogue: OpenCatalogue, principal: Principal) -> None:
+        self.catalogue = catalogue
+        self._sight = principal.sight
+
+    @cached_property
+    def reader(self) -> ShelfReader:
+        """The catalogue at this moment."""
+        return self.catalogue.shelf.reader()
+
+    def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
+        """Return the records of a kind that the caller may see, or those of every kind."""
+        of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
+        return Scope(conditions=(*of_kind, *conditions), sight=self._sight)
+
+    def count(self, kind: str, *conditions: Condition) -> int:
+        """Return how many records there are."""
+        return self.reader.count(self.scope(kind, *conditions))
+
+    def keys(self, kind: str, *conditions: Condition) -> list[Key]:
+        """Return the keys of records, in the order in which they came."""
+        scope = self.scope(kind, *conditions)
+        return self.reader.scan(scope=scope, limit=self.reader.count(scope))
+
+    def fetch(self, keys: Sequence[Key]) -> list[Record]:
+        """Return the records of keys, in their order."""
+        found = self.reader.fetch(keys, scope=self.scope())
+        return [found[key] for key in keys if key in found]
+
+    def iter_records(self, kind: str, *conditions: Condition) -> Iterator[Record]:
+        """Yield records in the order in which they came."""
+        keys = self.keys(kind, *conditions)
+        for start in range(0, len(keys), SCAN_KEYS):
+            yield from self.fetch(keys[start : start + SCAN_KEYS])
+
+    def find(self, record_id: str) -> Record | None:
+        """Return the record of an id."""
+        return self.catalogue.find_record(RecordId(record_id), scope=self.scope())
+
+    def albums_of(self, artist: Record) -> list[Record]:
+        """Return an artist's albums, the oldest first."""
+        found = self.iter_records(ALBUM, AnyOf("artist_ids", (artist.id,)))
+        return sorted(found, key=lambda album: (album.get("year") or 9999, str(album.get("name")), album.id))
+
+    def tracks_of(self, record: Record) -> list[Record]:
+        """Return the tracks of an album in their order, or those of an artist, or a track itself."""
+        if record.kind == TRACK:
+            return [record]
+        field = "album_id" if record.kind == ALBUM else "artist_ids"
+        return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=album_order)
+
+    def top_tracks_of(self, artist: Record) -> list[Record]:
+        """Return the tracks of an artist, those first that are played most; where nobody counts, the oldest."""
+        tracks = self.tracks_of(artist)
+        return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
+
+    def artists_of(self, record: Record) -> list[Record]:
+        """Return who an album or a track is by."""
+        found = self.reader.find([RecordId(one) for one in record.get("artist_ids") or ()], scope=self.scope(ARTIST))
+        return self.fetch(list(found.values()))
+
+    def recent_keys(self, kind: str) -> list[Key]:
+        """Return the keys of a kind, what was added last first.
+
+        Where a record does not say when it was added, it was no earlier than those that came before it.
+        """
+        keys = np.array(self.keys(kind), dtype=np.int64)
+        days = self.reader.numbers("added", keys.tolist())
+        latest = np.fmax.accumulate(np.where(np.isnan(days), -np.inf, days)) if len(days) else days
+        order = np.lexsort((-keys, -np.where(np.isnan(days), latest, days)))
+        return [Key(key) for key in keys[order].tolist()]
+
+    def get(self, kind: str, wanted: str) -> Record:
+        """Return a record by its id or its name; refuse what is not there, or not the only one of that name."""
+        record = self.find(wanted)
+        if record is not None:
+            if record.kind != kind:
+                raise InputError(f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}")
+            return record
+        return self._named((kind,), wanted)
+
+    def get_any(self, wanted: str) -> Record:
+        """Return a record of any kind by its id or its name; an artist before an album before a track."""
+        return self.find(wanted) or self._named(KINDS, wanted)
+
+    def _named(self, kinds: Sequence[str], wanted: str) -> Record:
+        for kind in kinds:
+            matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
+            same = self.fetch([match.key for match in matches if match.likeness >= 1.0])
+            if len(same) == 1:
+                return same[0]
+            if same:
+                listed = "; ".join(f"{one.id} ({described(one)})" for one in same)
+                raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
+        for kind in kinds if not ID.fullmatch(wanted) else ():
+            record = self._find_spelt(kind, wanted) or self._find_with_words(kind, wanted)
+            if record is not None:
+                return record
+        raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self._hint(kinds, wanted)}")
+
+    def _find_spelt(self, kind: str, wanted: str) -> Record | None:
+        """Return the record whose name is so like the one asked for that it is that misspelt."""
+        matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
+        sure = self.fetch([match.key for match in matches if match.likeness >= SURE])
+        return next((record for record in sure if self._has_numbers(record, wanted)), None)
+
+    def _find_with_words(self, kind: str, wanted: str) -> Record | None:
+        """Return the record with the shortest name that has all the words asked for, in their order."""
+        words = f" {fold_name(wanted)} "
+        found = self.reader.lexical(analyse_query(wanted, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
+        named = [
+            (len(name), record.id, record)
+            for record in self.fetch([Key(key) for key in found.keys.tolist()])
+            for name in self.catalogue.spec.names_of(record)
+            if words.strip() and words in f" {fold_name(name)} "
+        ]
+        return min(named, key=lambda one: one[:2])[2] if named else None
+
+    def _has_numbers(self, record: Record, wanted: str) -> bool:
+        """Tell whether a name of a record has the numbers asked for: the fifth symphony is not the sixth misspelt."""
+        asked = set(numbers_in(wanted))
+        return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
+
+    def _hint(self, kinds: Sequence[str], wanted: str) -> str:
+        """Return what may have been meant; an id that is wrong is read as the name that it is made of."""
+        kind, _, rest = wanted.partition("-")
+        spelt = rest.replace("-", " ") if kind in KINDS and rest else wanted
+        matches = [
+            match
+            for one in kinds
+            for match in self.reader.titles_like(spelt, scope=self.scope(one), limit=SUGGESTIONS)
+            if match.likeness >= LIKE
+        ]
+        best = sorted(matches, key=lambda match: (-match.likeness, match.key))[:SUGGESTIONS]
+        names = [f"'{record.get('name')}' ({record.id})" for record in self.fetch([match.key for match in best])]
+        return f"; did you mean {' or '.join(names)}?" if names else "; search for it with catalog.search"
+
+
+def album_order(track: Record) -> tuple[object, ...]:
+    """Return what tracks are in order by: album, disc, number, name."""
+    place = (track.get("disc") or 0, track.get("position") or 9999)
+    return str(track.get("album_id") or ""), *place, str(track.get("name")), track.id
+
+
+def described(record: Record) -> str:
+    """Return in a few words which record of several it is."""
+    parts = [", ".join(record.get("artists") or ()), str(record.get("album") or ""), str(record.get("year") or "")]
+    return " – ".join(part for part in parts if part) or record.kind

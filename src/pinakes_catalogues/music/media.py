@@ -1,0 +1,46 @@
+"""The files of music: what tracks sound like and what albums look like."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pinakes.api import (
+    Action,
+    MediaFile,
+    MediaKind,
+    MediaSpec,
+    OpenCatalogue,
+    Principal,
+    Record,
+    RecordId,
+    Scope,
+    find_file,
+)
+
+
+def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
+    """Declare the files of each music catalogue."""
+    return [_declared(catalogue) for catalogue in catalogues]
+
+
+def _declared(catalogue: OpenCatalogue) -> MediaSpec:
+    def record(principal: Principal, record_id: str) -> Record | None:
+        return catalogue.find_record(RecordId(record_id), scope=Scope(sight=principal.sight))
+
+    def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
+        found = record(principal, record_id)
+        if found is not None and kind is MediaKind.COVER and not found.get("cover") and found.get("album_id"):
+            found = record(principal, str(found.get("album_id")))
+        name = found.get("file" if kind is MediaKind.AUDIO else "cover") if found else None
+        return find_file(_roots(catalogue), str(name)) if name else None
+
+    def kind_of(principal: Principal, record_id: str) -> str | None:
+        found = record(principal, record_id)
+        return found.kind if found else None
+
+    return MediaSpec(catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, kind_of=kind_of)
+
+
+def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:
+    """Return where a catalogue's files may lie: beside it, and in the folders that it was made of."""
+    beside = (catalogue.folder,) if catalogue.folder else ()
+    return (*beside, *(source for source in catalogue.sources if source.is_dir()))

@@ -1,0 +1,197 @@
+"""Choosing tracks for a playlist: what fits best, of many artists, as long as was asked for. Pure and repeatable."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pinakes.api import Record
+
+TOLERANCE = 0.05
+"""How far the length may be from what was asked for."""
+ROUNDING = 0.01
+"""What of that is left for counting in whole seconds."""
+AGAIN_BY_ARTIST = 0.55
+AGAIN_OF_ALBUM = 0.8
+"""What a track's score is multiplied by for each chosen one by the same artist, and of the same album."""
+DEFAULT_MINUTES = 60.0
+MOST_MINUTES = 24 * 60
+MOST_EXCHANGES = 60
+LENGTH = re.compile(
+    r"""\b(?:(?:about|around|for|of)\s+){0,3}
+    (?P<count>\d+(?:\.\d+)?|an?|half(?:\s+an?)?|two|three|four)[\s-]*
+    (?:(?P<hours>hours?|hrs?|h)(?:(?P<half>\s+and\s+a\s+half)|(?P<glued>\d\d)
+        |,?\s*(?:and\s+)?(?P<minutes>\d+)[\s-]*(?:minutes?|mins?|m))?
+    |minutes?|mins?)\b
+    (?:\s+(?:long|of)\b)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""A length: `90 min`, `half an hour`, `1 hour 30 minutes`, `1h30`, `an hour and a half`."""
+COUNTS = {"a": 1.0, "an": 1.0, "half": 0.5, "half a": 0.5, "half an": 0.5, "two": 2.0, "three": 3.0, "four": 4.0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A track that may be chosen, and how well it fits, 0–1."""
+
+    record: Record
+    score: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return float(self.record.get("seconds") or 0.0)
+
+    @property
+    def artist(self) -> str:
+        """Whom it is by in the first place."""
+        return next(iter(self.record.get("artist_ids") or self.record.get("artists") or ()), "")
+
+    @property
+    def album(self) -> str:
+        """What it is on."""
+        return str(self.record.get("album_id") or "")
+
+
+def minutes_in(sentence: str) -> tuple[float | None, str]:
+    """Return the length that a sentence asks for, a day at the most, and the sentence without it."""
+    found = LENGTH.search(sentence)
+    if found is None:
+        return None, sentence
+    said = " ".join(found["count"].lower().split())
+    count = COUNTS[said] if said in COUNTS else float(said)
+    further = float(found["glued"] or found["minutes"] or (30 if found["half"] else 0))
+    minutes = min(count * (60 if found["hours"] else 1) + further, MOST_MINUTES)
+    rest = " ".join(f"{sentence[: found.start()]} {sentence[found.end() :]}".split())
+    return (minutes, rest) if minutes else (None, sentence)
+
+
+def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidate]:
+    """Return tracks as long together as asked for, where there are such, in the order in which to play them."""
+    known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
+    ranked = sorted(known.values(), key=lambda one: (-one.score, one.record.id))
+    chosen = _fitted(_pick(ranked, target_s), ranked, target_s)
+    if _excess(_length(chosen) - target_s, target_s):
+        chosen = _exactly(ranked, target_s) or chosen
+    return arranged(chosen)
+
+
+def _length(chosen: Sequence[Candidate]) -> float:
+    return sum(one.seconds for one in chosen)
+
+
+def _pick(candidates: list[Candidate], target_s: float) -> list[Candidate]:
+    """Return the best that fit, one after the other; an artist or album that is there already counts for less."""
+    chosen: list[Candidate] = []
+    left = sorted(candidates, key=lambda one: one.record.id)
+    total = 0.0
+    while total < target_s * (1 - TOLERANCE):
+        fitting = [one for one in left if total + one.seconds <= target_s * (1 + TOLERANCE)]
+        if not fitting:
+            break
+        best = max(fitting, key=_Worth(chosen))
+        chosen.append(best)
+        left.remove(best)
+        total += best.seconds
+    return chosen
+
+
+class _Worth:
+    """How much a track is worth beside those that are chosen."""
+
+    def __init__(self, chosen: Sequence[Candidate]) -> None:
+        self._artists = Counter(one.artist for one in chosen)
+        self._albums = Counter(one.album for one in chosen if one.album)
+
+    def __call__(self, one: Candidate) -> float:
+        again: float = AGAIN_BY_ARTIST ** self._artists[one.artist] * AGAIN_OF_ALBUM ** self._albums[one.album]
+        return max(one.score, 1e-6) * again
+
+
+def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
+    """Exchange one track at a time until the length is right, or gets no nearer."""
+    chosen = list(chosen)
+    for _ in range(MOST_EXCHANGES):
+        off_s = _length(chosen) - target_s
+        if not _excess(off_s, target_s):
+            break
+        taken = {one.record.id for one in chosen}
+        spare = [one for one in candidates if one.record.id not in taken]
+        best = min(
+            (
+                _Exchange(place, other, _excess(off_s - out.seconds + other.seconds, target_s), out.score - other.score)
+                for place, out in enumerate(chosen)
+                for other in spare
+            ),
+            key=lambda one: (round(one.excess_s, 3), one.loss, one.place, one.other.record.id),
+            default=None,
+        )
+        if best is None or best.excess_s >= _excess(off_s, target_s):
+            break
+        chosen[best.place] = best.other
+    return chosen
+
+
+def _exactly(ranked: Sequence[Candidate], target_s: float) -> list[Candidate] | None:
+    """Return tracks of the right length, from as few of the best as there are such among; None where there are none.
+
+    `sums[n]` tells whether some of the tracks so far are n seconds long together.
+    """
+    low, high = math.ceil(target_s * (1 - TOLERANCE + ROUNDING)), math.floor(target_s * (1 + TOLERANCE - ROUNDING))
+    sums = np.zeros(high + 1, dtype=bool)
+    sums[0] = True
+    before: list[NDArray[np.bool_]] = []
+    for one in ranked:
+        seconds = max(1, round(one.seconds))
+        before.append(sums)
+        sums = sums.copy()
+        sums[seconds:] |= before[-1][: max(high + 1 - seconds, 0)]
+        if sums[low:].any():
+            right = low + np.flatnonzero(sums[low:])
+            return _parts(ranked, before, int(right[np.abs(right - target_s).argmin()]))
+    return None
+
+
+def _parts(ranked: Sequence[Candidate], before: Sequence[NDArray[np.bool_]], total: int) -> list[Candidate]:
+    """Return tracks that are `total` seconds long together, of those whose sums were noted."""
+    chosen = []
+    for place in reversed(range(len(before))):
+        if not before[place][total]:
+            chosen.append(ranked[place])
+            total -= max(1, round(ranked[place].seconds))
+    return chosen
+
+
+class _Exchange(NamedTuple):
+    """Another track in the place of a chosen one: how far off the length is then, and how much less well it fits."""
+
+    place: int
+    other: Candidate
+    excess_s: float
+    loss: float
+
+
+def _excess(off_s: float, target_s: float) -> float:
+    """Return by how much a length is further off than it may be."""
+    return max(abs(off_s) - TOLERANCE * target_s, 0.0)
+
+
+def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Return the tracks, the best first, with no artist twice in a row where that can be."""
+    left = sorted(chosen, key=lambda one: (-one.score, one.record.id))
+    order: list[Candidate] = []
+    while left:
+        counts = Counter(one.artist for one in left)
+        last = order[-1].artist if order else None
+        most, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+        is_pressing = 2 * count > len(left) and most != last  # or it would have to be played twice in a row later
+        fitting = [one for one in left if (one.artist == most if is_pressing else one.artist != last)]
+        following = (fitting or left)[0]
+        order.append(following)
+        left.remove(following)
+    return order

@@ -1,0 +1,227 @@
+"""What the music tools take and give. Names, parameters and defaults are a fixed interface.
+
+What a record does not have is left out of an answer. Every conversation pays for the declarations, so only the tracks
+of `catalog.search` spell an entry out.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from pinakes.api import Record, Tag, ToolParams, ToolResult
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
+from pinakes_catalogues.music.playlist import MOST_MINUTES
+
+GENRES_SHOWN = 6
+MOST = 100
+"""How many of one kind an answer has at most, and how far a search can be paged through."""
+
+QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
+Kind = Literal["artist", "album", "track"]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
+LEAN = WithJsonSchema({"type": "object"})
+LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+
+
+class MusicParams(ToolParams):
+    """Arguments, named as the interface has them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class MusicResult(ToolResult):
+    """Answers, named as the interface has them."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+def _left_out() -> Any:
+    """Declare a part of an answer that is left out where there is nothing."""
+    return Field(default=None, exclude_if=lambda value: value in (None, []))
+
+
+class SearchParams(MusicParams):
+    """Arguments of `catalog.search`."""
+
+    query: Text
+    limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
+    kind: Kind | None = None
+    offset: int = Field(default=0, ge=0, le=MOST)
+
+
+class GetParams(MusicParams):
+    """Arguments of `catalog.get`."""
+
+    query_type: QueryType
+    id: Name | None = Field(
+        default=None, description="Id or name; for artist, album, track, similar; narrows gaps and fixes"
+    )
+    limit: int = Field(default=20, ge=1, le=MOST)
+    offset: int = Field(default=0, ge=0)
+    about: Text | None = Field(default=None, description='For playlist, as in "calm piano before 1850"')
+    minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
+    reference: list[Name] | None = Field(
+        default=None, max_length=1000, description="For gaps of an artist: the albums there should be"
+    )
+
+
+class Entry(MusicResult):
+    """A record in a list."""
+
+    id: str
+    name: str
+    artists: list[str] | None = _left_out()
+    album: str | None = _left_out()
+    disc: int | None = _left_out()
+    position: int | None = _left_out()
+    year: int | None = _left_out()
+    seconds: float | None = _left_out()
+    genres: list[str] | None = _left_out()
+    plays: int | None = _left_out()
+    playable: bool | None = _left_out()
+    score: float | None = _left_out()
+
+
+class Group(MusicResult):
+    """Records of one kind: a page of them, how many there are, and whether there are more after the page."""
+
+    items: list[Entry]
+    total: int
+    has_more: bool
+
+
+LeanGroup = Annotated[Group, LEAN]
+
+
+class SearchResult(MusicResult):
+    """The answer of `catalog.search`; a kind that was not asked for is left out."""
+
+    artists: LeanGroup | None = _left_out()
+    albums: LeanGroup | None = _left_out()
+    tracks: Group | None = _left_out()
+    degraded: str | None = _left_out()
+
+
+class GapItem(MusicResult):
+    """Something that is lacking, or there twice."""
+
+    name: str
+    id: str | None = _left_out()
+    artists: list[str] | None = _left_out()
+    album: str | None = _left_out()
+    missing: list[str] | None = _left_out()
+    ids: list[str] | None = _left_out()
+
+
+class GapGroup(MusicResult):
+    """One kind of gap."""
+
+    gap: str
+    total: int
+    has_more: bool
+    items: list[GapItem]
+
+
+class ProposedFix(MusicResult):
+    """A correction: the arguments with which `catalog.mutate` makes it, what they replace, and why."""
+
+    request: dict[str, Any]
+    replaces: dict[str, Any]
+    reasons: list[str]
+
+
+class FixGroup(MusicResult):
+    """Proposed corrections."""
+
+    items: list[ProposedFix]
+    total: int
+    has_more: bool
+
+
+class GenreCount(MusicResult):
+    """A genre, and how many tracks have it."""
+
+    genre: str
+    tracks: int
+
+
+class Stats(MusicResult):
+    """What there is, in numbers."""
+
+    artists: int
+    albums: int
+    tracks: int
+    seconds: float
+    genres: list[GenreCount]
+    first_year: int | None = _left_out()
+    last_year: int | None = _left_out()
+    decades: dict[str, int]
+    tracks_without_year: int
+
+
+class GetResult(MusicResult):
+    """The answer of `catalog.get`: the record that was asked for, and lists; what does not apply is left out."""
+
+    query_type: QueryType
+    item: Annotated[dict[str, Any], LEAN] | None = _left_out()
+    artists: LeanGroup | None = _left_out()
+    albums: LeanGroup | None = _left_out()
+    tracks: LeanGroup | None = _left_out()
+    stats: Annotated[Stats, LEAN] | None = _left_out()
+    gaps: Annotated[list[GapGroup], LEAN_LIST] | None = _left_out()
+    fixes: Annotated[FixGroup, LEAN] | None = _left_out()
+    seconds: float | None = _left_out()
+    notes: list[str] | None = _left_out()
+
+
+def entry_of(record: Record, *, within: Record | None = None, score: float | None = None) -> Entry:
+    """Return a record as an entry of a list. What those of an artist or album share with it need not be said again."""
+    is_on_album = within is not None and within.kind == ALBUM
+    artists = list(record.get("artists") or ())
+    return Entry(
+        id=record.id,
+        name=str(record.get("name")),
+        artists=None if within is not None and artists == _artists_of(within) else artists,
+        album=None if is_on_album else record.get("album"),
+        disc=record.get("disc") if is_on_album else None,
+        position=record.get("position") if is_on_album else None,
+        year=record.get("year"),
+        seconds=record.get("seconds"),
+        genres=None if is_on_album else genre_names(record),
+        plays=record.get("plays"),
+        playable=True if record.kind == TRACK and record.get("file") else None,
+        score=None if score is None else round(score, 4),
+    )
+
+
+def _artists_of(record: Record) -> list[str]:
+    return [str(record.get("name"))] if record.kind == ARTIST else list(record.get("artists") or ())
+
+
+def genre_names(record: Record) -> list[str]:
+    """Return the first of a record's genres."""
+    return [tag.value for tag in (record.get("genres") or ())[:GENRES_SHOWN]]
+
+
+def plain_fields(record: Record) -> dict[str, Any]:
+    """Return all that a record has, in plain values."""
+    return {
+        "id": record.id,
+        "kind": record.kind,
+        **{name: plain_value(value) for name, value in record.fields.items() if value is not None},
+    }
+
+
+def plain_value(value: Any) -> Any:
+    """Return a field's value as JSON has it."""
+    if not isinstance(value, tuple):
+        return value
+    return [{"category": one.category, "value": one.value} if isinstance(one, Tag) else one for one in value]
+
+
+def page_of(entries: Sequence[Entry], *, offset: int, limit: int) -> Group:
+    """Return a page of a whole list."""
+    end = offset + limit
+    return Group(items=list(entries[offset:end]), total=len(entries), has_more=end < len(entries))

@@ -1,0 +1,84 @@
+"""What is like an artist, an album or a track: near in meaning, with the same tags, of the same time."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pinakes.api import InputError, Record, Request, Tag, TitleChoice
+from pinakes_catalogues.music.grouping import TRACK
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.names import work_key
+
+SPARE = 4
+"""How many times as many are looked at as are wanted, so that enough are left of different artists."""
+SAME_ARTIST_SHARE = 4
+"""At most one in so many may be by an artist that is there already."""
+LOOKED_AT = 400
+YEARS_APART = 8.0
+TIME_SHARE = 0.3
+
+
+def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[tuple[Record, float]]:
+    """Return the records of the same kind that are most like one, each with how like it is, 0–1."""
+    found = _by_meaning(library, record, limit) if library.reader.model else _by_tags(library, record)
+    fit = [(other, score) for other, score in found if score > 0 and not _is_the_same(other, record)]
+    return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
+
+
+def _by_meaning(library: MusicLibrary, record: Record, limit: int) -> list[tuple[Record, float]]:
+    key = library.reader.find([record.id], scope=library.scope())[record.id]
+    chosen = TitleChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
+    request = Request(titles=(record.id,), limit=SPARE * limit)
+    answer = library.catalogue.recommender.recommend_for([chosen], request, scope=library.scope(record.kind))
+    return [(item.record, item.score) for item in answer.items]
+
+
+def _by_tags(library: MusicLibrary, record: Record) -> list[tuple[Record, float]]:
+    """Return records by the tags that they share, rare ones counting more, and by their years."""
+    keys = library.keys(record.kind)
+    wanted = {tag.value.lower() for tag in record.get("genres") or () if isinstance(tag, Tag)}
+    if not wanted:
+        raise InputError(f"'{record.id}' has no genres and the catalogue no vectors: there is nothing to compare it by")
+    terms = library.reader.terms("genres", keys)
+    counts = Counter(term for some in terms for term in some)
+    rarity = {term: float(np.log1p(len(keys) / count)) for term, count in counts.items()}
+    years = library.reader.numbers("year", keys)
+    nearness = np.exp(-((years - float(record.get("year") or np.nan)) ** 2) / (2 * YEARS_APART**2))
+    scores = []
+    for place, some in enumerate(terms):
+        whole = sum(rarity[term] for term in some | (wanted & rarity.keys()))
+        shared = sum(rarity[term] for term in some & wanted) / whole if whole else 0.0
+        time = 0.0 if np.isnan(nearness[place]) else float(nearness[place])
+        scores.append(((1 - TIME_SHARE) * shared + TIME_SHARE * time) if shared else 0.0)
+    places = [place for place in range(len(keys)) if scores[place]]
+    best = sorted(places, key=lambda place: (-scores[place], keys[place]))[:LOOKED_AT]
+    records = library.fetch([keys[place] for place in best])
+    return [(record, scores[place]) for record, place in zip(records, best, strict=True)]
+
+
+def _is_the_same(one: Record, other: Record) -> bool:
+    """Tell whether two are one, or two recordings of the same work by the same artists."""
+    if one.id == other.id:
+        return True
+    by_same = set(one.get("artist_ids") or ()) == set(other.get("artist_ids") or ())
+    return by_same and work_key(str(one.get("name"))) == work_key(str(other.get("name")))
+
+
+def _varied(found: Sequence[tuple[Record, float]], *, limit: int) -> list[tuple[Record, float]]:
+    """Return the best, of which few are by the same artist; where that leaves too few, the others after them."""
+    most = max(2, limit // SAME_ARTIST_SHARE)
+    counts: Counter[str] = Counter()
+    kept, passed = [], []
+    for record, score in found:
+        artists = _artists_of(record)
+        if any(counts[artist] >= most for artist in artists):
+            passed.append((record, score))
+            continue
+        counts.update(artists)
+        kept.append((record, score))
+    return [*kept, *passed][:limit]
+
+
+def _artists_of(record: Record) -> Iterable[str]:
+    return record.get("artist_ids") or record.get("artists") or ()

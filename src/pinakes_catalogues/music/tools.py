@@ -1,0 +1,509 @@
+"""The music tools, `catalog.search` and `catalog.get`. Names, parameters and defaults are a fixed interface.
+
+`catalog.get` also has what an agent needs that looks after a catalogue: what is similar, what is lacking, playlists,
+and corrections as the very arguments of `catalog.mutate`, which somebody who may edit applies. Nothing here writes.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pinakes.api import (
+    Action,
+    AllOf,
+    AnyOf,
+    Condition,
+    Cost,
+    Hit,
+    InputError,
+    OpenCatalogue,
+    Principal,
+    Record,
+    Searcher,
+    SearchPage,
+    ToolSpec,
+    Wishes,
+    fold_name,
+    understand,
+    wish_vocabulary,
+)
+from pinakes_catalogues.music.fixes import Fix, propose_fixes
+from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, choose, minutes_in
+from pinakes_catalogues.music.shapes import (
+    MOST,
+    Entry,
+    FixGroup,
+    GapGroup,
+    GapItem,
+    GenreCount,
+    GetParams,
+    GetResult,
+    Group,
+    ProposedFix,
+    SearchParams,
+    SearchResult,
+    Stats,
+    entry_of,
+    page_of,
+    plain_fields,
+    plain_value,
+)
+from pinakes_catalogues.music.similar import find_similar
+
+GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
+HEAD = 21
+"""How many of the best hits are looked at for whether they answer, and for the very words of a query."""
+CANDIDATES = 300
+"""How many tracks a playlist is chosen from."""
+POOL = 4
+"""How many times as much as asked for a playlist is chosen from, the best of what fits."""
+FEWEST = 30
+FIGURE = re.compile(r"\d")
+LATIN = re.compile(r"[a-z]")
+"""A query without such letters is of a name: a model of English makes nothing of it."""
+TOP_TRACKS = 10
+"""How many of an artist's tracks are beside the albums at a time."""
+SHOWN_OF_GROUP = 5
+SHOWN_OF_GAP = 3
+
+
+class MusicTools:
+    """The tools over one music catalogue."""
+
+    def __init__(self, catalogue: OpenCatalogue, *, is_only: bool) -> None:
+        self._catalogue = catalogue
+        self._naming = {} if is_only else {"catalogue": catalogue.name}
+        """What names the catalogue to `catalog.mutate`, which knows it where it is the only one."""
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        """The catalogue's, without a share of the neighbours' scores, by which names gain nothing but time is lost."""
+        searcher = self._catalogue.searcher
+        return replace(searcher, override=replace(searcher.way, smoothing_depth=1))
+
+    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+        """Find artists, albums and tracks, each kind by itself."""
+        library = MusicLibrary(self._catalogue, principal)
+        meaning = self._searcher.embed(params.query)
+        wanted = min(params.offset + params.limit, MOST)
+        looked_at = max(wanted + 1, HEAD)
+        groups: dict[str, Group] = {}
+        degraded = None
+        for kind in [params.kind] if params.kind else KINDS:
+            page = self._searcher.search(params.query, scope=library.scope(kind), limit=looked_at, meaning=meaning)
+            groups[GROUPS[kind]] = self._found(page, params, wanted=wanted)
+            degraded = page.degraded
+        return SearchResult(**groups, degraded=degraded)
+
+    def _found(self, page: SearchPage, params: SearchParams, *, wanted: int) -> Group:
+        """Return the hits that answer: where one of the first does not, those before it, else all.
+
+        Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone. Only
+        the first are judged, however many are wanted, so that pages fit together and the total is the same on each.
+        """
+        hits = self._named_first(page.hits, params.query)
+        is_named = any(hit.reasons.get("title", 0) >= 1.0 for hit in page.hits[:HEAD])
+        by_meaning = not is_named and LATIN.search(fold_name(params.query)) is not None
+        answers = partial(self._answers, by_meaning=by_meaning)
+        end = next((place for place, hit in enumerate(hits[:HEAD]) if not answers(hit)), None)
+        answering = hits if end is None else hits[:end]
+        return Group(
+            items=[entry_of(hit.record) for hit in answering[params.offset : wanted]],
+            total=page.total_matches if end is None else end,
+            has_more=len(answering) > wanted and wanted < MOST,
+        )
+
+    def _named_first(self, hits: Sequence[Hit], query: str) -> list[Hit]:
+        """Return the hits, of the first of them those before the others that have the whole query in a name.
+
+        That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
+        """
+        phrase = f" {fold_name(query)} "
+        if len(phrase.split()) < 2 or not FIGURE.search(phrase):
+            return list(hits)
+        names_of = self._catalogue.spec.names_of
+        has = [any(phrase in f" {fold_name(name)} " for name in names_of(hit.record)) for hit in hits[:HEAD]]
+        named = [hit for hit, is_named in zip(hits, has, strict=False) if is_named]
+        others = [hit for hit, is_named in zip(hits, has, strict=False) if not is_named]
+        return [*named, *others, *hits[HEAD:]]
+
+    def _answers(self, hit: Hit, *, by_meaning: bool) -> bool:
+        """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
+        if hit.reasons.get("bm25", 0) > 0 or hit.reasons.get("title", 0) > 0:
+            return True
+        if not by_meaning:
+            return False
+        calibration = self._catalogue.calibration
+        return calibration is None or calibration.label_of(hit.reasons.get("cosine", 0)) is not None
+
+    def get(self, principal: Principal, params: GetParams) -> GetResult:
+        """Look something up, or put something together."""
+        return self._ways[params.query_type](MusicLibrary(self._catalogue, principal), params)
+
+    @property
+    def _ways(self) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
+        return {
+            "artist": _artist,
+            "album": _album,
+            "track": _track,
+            "recent": _recent,
+            "stats": _stats,
+            "similar": _similar,
+            "gaps": _gaps,
+            "playlist": _playlist,
+            "fixes": partial(_fixes, naming=self._naming),
+        }
+
+
+def _required_id(params: GetParams) -> str:
+    if params.id is None:
+        raise InputError(f"'id' is missing: for query_type '{params.query_type}' it is an id or a name")
+    return params.id
+
+
+def _page(records: Sequence[Record], params: GetParams, *, within: Record, most: int = MOST) -> Group:
+    end = params.offset + min(params.limit, most)
+    shown = [entry_of(record, within=within) for record in records[params.offset : end]]
+    return Group(items=shown, total=len(records), has_more=end < len(records))
+
+
+def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return an artist with albums, and the tracks that are played most."""
+    artist = library.get(ARTIST, _required_id(params))
+    return GetResult(
+        query_type="artist",
+        item=plain_fields(artist),
+        albums=_page(library.albums_of(artist), params, within=artist),
+        tracks=_page(library.top_tracks_of(artist), params, within=artist, most=TOP_TRACKS),
+    )
+
+
+def _album(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return an album with its tracks in order."""
+    album = library.get(ALBUM, _required_id(params))
+    return GetResult(
+        query_type="album",
+        item=plain_fields(album),
+        tracks=_page(library.tracks_of(album), params, within=album),
+    )
+
+
+def _track(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return a track with its album and artists."""
+    track = library.get(TRACK, _required_id(params))
+    album = library.find(str(track.get("album_id"))) if track.get("album_id") else None
+    return GetResult(
+        query_type="track",
+        item=plain_fields(track),
+        artists=page_of([entry_of(one) for one in library.artists_of(track)], offset=0, limit=MOST),
+        albums=page_of([entry_of(album)] if album else [], offset=0, limit=MOST),
+    )
+
+
+def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return what was added last, of each kind."""
+    end = params.offset + params.limit
+    groups: dict[str, Any] = {}
+    for kind, group in GROUPS.items():
+        keys = library.recent_keys(kind)
+        shown = [entry_of(record) for record in library.fetch(keys[params.offset : end])]
+        groups[group] = Group(items=shown, total=len(keys), has_more=end < len(keys))
+    return GetResult(query_type="recent", **groups)
+
+
+def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return how much there is, how long, of which genres and years."""
+    keys = library.keys(TRACK)
+    years = library.reader.numbers("year", keys)
+    known = years[~np.isnan(years)].astype(int)
+    seconds = float(np.nansum(library.reader.numbers("seconds", keys))) if keys else 0.0
+    genres: Counter[str] = Counter()
+    for facet in library.reader.facets("genres", scope=library.scope(TRACK)):
+        genres[facet.value] += facet.count  # whatever its category
+    decades, counts = np.unique(known // 10 * 10, return_counts=True)
+    return GetResult(
+        query_type="stats",
+        stats=Stats(
+            artists=library.count(ARTIST),
+            albums=library.count(ALBUM),
+            tracks=len(keys),
+            seconds=round(seconds, 1),
+            genres=[GenreCount(genre=genre, tracks=count) for genre, count in genres.most_common(params.limit)],
+            first_year=int(known.min()) if len(known) else None,
+            last_year=int(known.max()) if len(known) else None,
+            decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
+            tracks_without_year=len(keys) - len(known),
+        ),
+    )
+
+
+def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return what is like an artist, an album or a track."""
+    record = library.get_any(_required_id(params))
+    found = find_similar(library, record, limit=params.limit)
+    entries = [entry_of(other, score=score) for other, score in found]
+    group: dict[str, Any] = {GROUPS[record.kind]: Group(items=entries, total=len(entries), has_more=False)}
+    return GetResult(query_type="similar", item=_identity(record), **group)
+
+
+def _identity(record: Record) -> dict[str, Any]:
+    return {"id": record.id, "kind": record.kind, "name": record.get("name")}
+
+
+def _gaps(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return what is lacking: in the whole catalogue, or of an artist or album."""
+    record = library.get_any(params.id) if params.id else None
+    if params.reference is not None and (record is None or record.kind != ARTIST):
+        raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
+    tracks, albums = _under(library, record)
+    gaps = find_gaps(tracks, albums, reference=params.reference)
+    return GetResult(
+        query_type="gaps",
+        item=_identity(record) if record else None,
+        gaps=[_gap_group(gap, params) for gap in gaps if gap.found],
+    )
+
+
+def _under(library: MusicLibrary, record: Record | None) -> tuple[list[Record], list[Record]]:
+    """Return the tracks and albums that belong to a record; without one, all of them."""
+    if record is None:
+        return list(library.iter_records(TRACK)), list(library.iter_records(ALBUM))
+    if record.kind == ARTIST:
+        albums = library.albums_of(record)
+        on_albums = [track for album in albums for track in library.tracks_of(album)]
+        return list({track.id: track for track in [*on_albums, *library.tracks_of(record)]}.values()), albums
+    return library.tracks_of(record), [record] if record.kind == ALBUM else []
+
+
+def _gap_group(gap: Gap, params: GetParams) -> GapGroup:
+    end = params.offset + params.limit
+    items = [_gap_item(found) for found in gap.found[params.offset : end]]
+    return GapGroup(gap=gap.name, total=len(gap.found), has_more=end < len(gap.found), items=items)
+
+
+def _gap_item(found: Found) -> GapItem:
+    if not found.records:
+        return GapItem(**found.said)
+    first = found.records[0]
+    is_several = len(found.records) > 1
+    return GapItem(
+        name=str(first.get("name")),
+        id=None if is_several else first.id,
+        artists=list(first.get("artists") or ()),
+        album=None if is_several else first.get("album"),
+        ids=[record.id for record in found.records] if is_several else None,
+        **found.said,
+    )
+
+
+def _fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
+    """Return corrections that what is around a record suggests, as arguments of `catalog.mutate`."""
+    record = library.get_any(params.id) if params.id else None
+    every_track, every_album = _under(library, None)
+    wanted: Iterable[Record] = [*library.iter_records(ARTIST), *every_album, *every_track]
+    if record is not None:
+        tracks, albums = _under(library, record)
+        wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
+    fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
+    end = params.offset + params.limit
+    return GetResult(
+        query_type="fixes",
+        fixes=FixGroup(
+            items=[_proposed(fix, naming) for fix in fixes[params.offset : end]],
+            total=len(fixes),
+            has_more=end < len(fixes),
+        ),
+    )
+
+
+def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
+    record = fix.record
+    return ProposedFix(
+        request={
+            "action": "update",
+            **naming,
+            "id": record.id,
+            "fields": {field: plain_value(value) for field, value in fix.fields.items()},
+        },
+        replaces={field: plain_value(record.get(field)) for field in fix.fields},
+        reasons=list(fix.reasons),
+    )
+
+
+def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return tracks that fit a sentence, as long together as asked for."""
+    if params.about is None:
+        raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
+    said_minutes, about = minutes_in(params.about)
+    target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
+    wishes = _wishes(library, about)
+    candidates, notes = _candidates(library, about, wishes, target_s)
+    chosen = choose(candidates, target_s=target_s)
+    seconds = sum(one.seconds for one in chosen)
+    if abs(seconds - target_s) > TOLERANCE * target_s:
+        notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
+    if any(one.artist == following.artist for one, following in pairwise(chosen)):
+        notes.append("an artist is there twice in a row: too few others fit")
+    return GetResult(
+        query_type="playlist",
+        tracks=Group(items=[entry_of(one.record) for one in chosen], total=len(chosen), has_more=False),
+        seconds=round(seconds, 1),
+        notes=notes,
+    )
+
+
+def _wishes(library: MusicLibrary, about: str) -> Wishes:
+    spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
+    scope = library.scope(TRACK)
+    return understand(about, wish_vocabulary(library.reader, spec, scope=scope, this_year=this_year))
+
+
+def _candidates(
+    library: MusicLibrary, about: str, wishes: Wishes, target_s: float
+) -> tuple[list[Candidate], list[str]]:
+    """Return the tracks to choose from: within what the sentence asks for, and where that is too little, around it."""
+    strict = wishes.conditions
+    found = _best(_fitting(library, about, strict), target_s)
+    if sum(one.seconds for one in found) >= target_s * (1 - TOLERANCE):
+        return found, _understood(wishes)
+    loose = tuple(one for one in strict if not isinstance(one, AnyOf | AllOf))
+    known = {one.record.id for one in found}
+    floor = min((one.score for one in found), default=1.0)
+    more = [one for one in _fitting(library, about, loose) if one.record.id not in known]
+    around = [Candidate(record=one.record, score=one.score * floor / 2) for one in more]
+    return _best([*found, *around], target_s), _understood(wishes)
+
+
+def _best(candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
+    """Return the first of the candidates: some times as much as is wanted, so that there is a choice."""
+    total = 0.0
+    kept: list[Candidate] = []
+    for one in candidates:
+        if total >= POOL * target_s and len(kept) >= FEWEST:
+            break
+        total += one.seconds
+        kept.append(one)
+    return kept
+
+
+def _fitting(library: MusicLibrary, about: str, conditions: tuple[Condition, ...]) -> list[Candidate]:
+    scope = library.scope(TRACK, *conditions)
+    page = library.catalogue.searcher.search(about, scope=scope, limit=CANDIDATES)
+    hits = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
+    if hits or (about and not conditions):
+        return hits
+    keys = library.reader.scan(scope=scope, limit=CANDIDATES)
+    return [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
+
+
+def _understood(wishes: Wishes) -> list[str]:
+    return [f"{one.text}: {one.meaning}" for one in wishes.understood]
+
+
+def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
+    """Declare the tools over the first music catalogue that is served."""
+    music = MusicTools(catalogues[0], is_only=len(catalogues) == 1)
+    return [
+        ToolSpec(
+            name="catalog.search",
+            title="Search music",
+            description="Search artists, albums and tracks by name, words and meaning.",
+            params=SearchParams,
+            result=SearchResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            cacheable=True,
+            run=music.search,
+            text=_search_text,
+        ),
+        ToolSpec(
+            name="catalog.get",
+            title="Get music",
+            description=(
+                "An artist, album or track; recent additions; stats; similar ones; gaps and duplicates; a playlist; "
+                "fixes as arguments for catalog.mutate."
+            ),
+            params=GetParams,
+            result=GetResult,
+            action=Action.ACCESS_CATALOG,
+            cost=Cost.READ,
+            cacheable=True,
+            run=music.get,
+            text=_get_text,
+        ),
+    ]
+
+
+def _search_text(result: SearchResult) -> str:
+    lines = [
+        line
+        for name in GROUPS.values()
+        if (group := getattr(result, name)) is not None
+        for line in _group_lines(name, group, shown=MOST)
+    ]
+    return "\n".join([*lines, *([f"searched by words alone: {result.degraded}"] if result.degraded else [])])
+
+
+def _group_lines(name: str, group: Group, *, shown: int) -> list[str]:
+    more = ", more with offset" if group.has_more else ""
+    return [f"{name} ({group.total}{more}):", *(f"- {_line(one)}" for one in group.items[:shown])]
+
+
+def _line(one: Entry) -> str:
+    number = f"{one.position}. " if one.position else ""
+    by = f" – {', '.join(one.artists)}" if one.artists else ""
+    extra = ", ".join(part for part in (one.album or "", str(one.year or ""), clock(one.seconds)) if part)
+    return f"{number}{one.name}{by}{f' ({extra})' if extra else ''} [{one.id}]"
+
+
+def clock(seconds: float | None) -> str:
+    """Return a length as `4:05` or `1:02:03`; empty where there is none."""
+    if not seconds:
+        return ""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _get_text(result: GetResult) -> str:
+    lines: list[str] = []
+    if result.item:
+        lines.append(_item_line(result.item))
+    if result.stats:
+        lines += _stats_lines(result.stats)
+    if result.query_type == "playlist":
+        lines.append(f"{clock(result.seconds) or '0:00'} in all")
+    for name in GROUPS.values():
+        group: Group | None = getattr(result, name)
+        if group is not None:
+            lines += _group_lines(name, group, shown=SHOWN_OF_GROUP if result.query_type == "recent" else MOST)
+    for gap in result.gaps or ():
+        names = "; ".join(one.name for one in gap.items[:SHOWN_OF_GAP])
+        lines.append(f"{gap.gap}: {gap.total} ({names}{' …' if gap.total > SHOWN_OF_GAP else ''})")
+    if result.fixes:
+        lines.append(f"{result.fixes.total} fixes")
+        lines += [f"- {one.request['id']}: {'; '.join(one.reasons)}" for one in result.fixes.items]
+    return "\n".join([*lines, *(result.notes or ())]) or "nothing"
+
+
+def _item_line(item: dict[str, Any]) -> str:
+    by = f" – {', '.join(item['artists'])}" if item.get("artists") else ""
+    extra = ", ".join(part for part in (item.get("album") or "", str(item.get("year") or "")) if part)
+    about = f"\n{item['about']}" if item.get("about") else ""
+    return f"{item['kind']}: {item['name']}{by}{f' ({extra})' if extra else ''} [{item['id']}]{about}"
+
+
+def _stats_lines(stats: Stats) -> list[str]:
+    years = f", {stats.first_year}–{stats.last_year}" if stats.first_year else ""
+    genres = ", ".join(f"{one.genre} ({one.tracks})" for one in stats.genres[:10])
+    hours = f"{stats.seconds / 3600:.1f} hours"
+    return [f"{stats.artists} artists, {stats.albums} albums, {stats.tracks} tracks, {hours}{years}", genres]

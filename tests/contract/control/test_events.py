@@ -1,0 +1,305 @@
+"""Events and what they say, on every kind of control database."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pinakes.control import events as events_module
+from pinakes.control.database import ControlDatabase
+from pinakes.control.event_reports import Bandwidth, EventReports, Listening, Period, Popular, Span
+from pinakes.control.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.errors import StorageError
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.scope import Sight
+
+pytestmark = pytest.mark.row("Z7")
+
+MONDAY = datetime(2026, 11, 9, 8, 0, tzinfo=UTC)
+SEARCH, PLAY, DOWNLOAD, SERVE = EventKind.SEARCH, EventKind.PLAY, EventKind.DOWNLOAD, EventKind.SERVE
+
+
+@pytest.fixture
+def log(database: ControlDatabase) -> Iterator[EventLog]:
+    log = EventLog(database)
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def reports(database: ControlDatabase, log: EventLog) -> EventReports:
+    return EventReports(database, log)
+
+
+def event(kind: EventKind, user: str = "ann", *, days: float = 0, **more: Any) -> Event:
+    return Event(at=MONDAY + timedelta(days=days), kind=kind, user=user, **more)
+
+
+def play(user: str, track: str, seconds: float, *, days: float = 0, catalogue: str = "music") -> Event:
+    return event(PLAY, user, days=days, subject=track, seconds=seconds, catalogue=catalogue)
+
+
+def search(query: str, results: int | None, *, user: str = "ann", **more: Any) -> Event:
+    return event(SEARCH, user, subject=query, results=results, tool="search", **more)
+
+
+def test_listening_is_counted_for_each_user_most_first(log: EventLog, reports: EventReports) -> None:
+    for one in (play("ann", "t1", 60), play("ann", "t1", 30), play("ann", "t2", 10), play("bob", "t1", 300)):
+        log.note(one)
+    rows, total = reports.listening(Span())
+    assert total == 2
+    assert rows == [
+        Listening(label="bob", plays=1, seconds=300, tracks=1, listeners=1),
+        Listening(label="ann", plays=3, seconds=100, tracks=2, listeners=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("period", "labels"),
+    [
+        (Period.DAY, ["2026-12-01", "2026-11-16", "2026-11-15", "2026-11-09"]),
+        (Period.WEEK, ["2026-11-30", "2026-11-16", "2026-11-09"]),
+        (Period.MONTH, ["2026-12-01", "2026-11-01"]),
+    ],
+)
+def test_a_period_is_labelled_by_its_first_day_the_latest_first(
+    period: Period, labels: list[str], log: EventLog, reports: EventReports
+) -> None:
+    for days in (0, 6.6, 7, 22):  # Monday; Sunday evening; the Monday after; 1 December, a Tuesday
+        log.note(play("ann", "t", 1, days=days))
+    rows, total = reports.listening(Span(), by=period)
+    assert [row.label for row in rows] == labels
+    assert total == len(labels)
+    assert sum(row.plays for row in rows) == 4
+
+
+def test_a_span_has_its_beginning_and_not_its_end(log: EventLog, reports: EventReports) -> None:
+    for days in (0, 1, 2):
+        log.note(play("ann", f"t{days}", 1, days=days))
+    span = Span(since=MONDAY + timedelta(days=1), until=MONDAY + timedelta(days=2))
+    assert [row.id for row in reports.popular(span)[0]] == ["t1"]
+
+
+def test_a_report_of_one_user_has_nothing_of_the_others(log: EventLog, reports: EventReports) -> None:
+    log.note(play("ann", "t1", 1))
+    log.note(play("bob", "t2", 1))
+    assert [row.id for row in reports.popular(Span(user="bob"))[0]] == ["t2"]
+    assert reports.popular(Span(user="nobody")) == ([], 0)
+
+
+def test_bandwidth_tells_what_was_sent_from_what_was_fetched(log: EventLog, reports: EventReports) -> None:
+    log.note(event(SERVE, subject="records://1", bytes=100))
+    log.note(event(SEARCH, subject="q", results=1, bytes=20))
+    log.note(event(PLAY, subject="t", bytes=3_000_000_000))
+    log.note(event(DOWNLOAD, subject="album", bytes=5_000_000_000))
+    rows, _ = reports.bandwidth(Span())
+    assert rows == [Bandwidth(label="ann", requests=3, served_bytes=3_000_000_120, downloaded_bytes=5_000_000_000)]
+    assert reports.bandwidth(Span(), by=Period.DAY)[0][0].label == "2026-11-09"
+
+
+def test_a_play_for_which_nothing_was_sent_is_no_request(log: EventLog, reports: EventReports) -> None:
+    log.note(event(SERVE, subject="the sound of t", bytes=100))
+    log.note(play("ann", "t", 5))
+    log.note(play("bob", "t", 5))
+    (row,), total = reports.bandwidth(Span())
+    assert (row.label, row.requests, row.served_bytes, total) == ("ann", 1, 100, 1)
+
+
+def test_what_is_popular_comes_in_the_same_order_however_it_was_noted(log: EventLog, reports: EventReports) -> None:
+    for track, seconds in (("b", 5), ("a", 5), ("c", 9), ("d", 1), ("d", 1)):
+        log.note(play("ann", track, seconds))
+    rows, total = reports.popular(Span())
+    assert [row.id for row in rows] == ["d", "c", "a", "b"]
+    assert total == 4
+    assert rows[0] == Popular(catalogue="music", id="d", plays=2, seconds=2, listeners=1)
+
+
+def test_pages_fit_together(log: EventLog, reports: EventReports) -> None:
+    for number in range(25):
+        log.note(search(f"query {number % 7}", 1))
+    whole = [row.query for row in reports.searched(Span(limit=100))[0]]
+    pages = [reports.searched(Span(offset=start, limit=3)) for start in range(0, 9, 3)]
+    assert [row.query for page, _ in pages for row in page] == whole
+    assert {total for _, total in pages} == {7}
+
+
+def test_queries_without_results_are_those_that_found_nothing(log: EventLog, reports: EventReports) -> None:
+    log.note(search("atlantis", 0))
+    log.note(search("atlantis", 0, user="bob", days=1))
+    log.note(search("bach", 3))
+    log.note(search("unknown", None))
+    (row,), total = reports.searched(Span(), without_results=True)
+    assert (row.query, row.searches, row.users, row.results, total) == ("atlantis", 2, 2, 0, 1)
+    assert row.last_at == MONDAY + timedelta(days=1)
+    assert [one.query for one in reports.searched(Span())[0]] == ["atlantis", "bach", "unknown"]
+
+
+def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, reports: EventReports) -> None:
+    log.note(play("ann", "t1", 1, catalogue="music"))
+    log.note(play("ann", "t2", 1, catalogue="secret"))
+    log.note(play("ann", "t3", 1, catalogue=""))
+    hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
+    only = Span(sight=Sight(frozenset(), only=frozenset({"secret"})))
+    assert [row.id for row in reports.popular(hidden)[0]] == ["t1"]
+    assert [row.id for row in reports.popular(only)[0]] == ["t2"]
+    assert [row.id for row in reports.popular(Span())[0]] == ["t3", "t1", "t2"]
+
+
+def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidden(
+    log: EventLog, reports: EventReports
+) -> None:
+    log.note(search("plans", 1, catalogue="music"))
+    log.note(search("payroll", 1, bytes=10))
+    hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
+    only = Span(sight=Sight(frozenset(), only=frozenset({"music"})))
+    for span in (hidden, only):
+        assert [row.query for row in reports.searched(span)[0]] == ["plans"]
+        assert reports.bandwidth(span)[0][0].served_bytes == 10
+    assert len(reports.searched(Span())[0]) == 2
+
+
+def test_pruning_removes_what_is_older_and_nothing_else(log: EventLog, reports: EventReports) -> None:
+    for days in range(10):
+        log.note(play("ann", f"t{days}", 1, days=days))
+    log.flush()
+    assert log.prune(MONDAY + timedelta(days=7)) == 7
+    assert log.count() == 3
+    assert log.prune(MONDAY) == 0
+
+
+def test_the_oldest_go_when_there_are_too_many(database: ControlDatabase) -> None:
+    log = EventLog(database, most_kept=5)
+    for number in range(12):
+        log.note(search(f"q{number}", 1))
+    log.flush()
+    assert log.trim() == 7
+    rows, _ = EventReports(database, log).searched(Span())
+    assert sorted(row.query for row in rows) == ["q10", "q11", "q7", "q8", "q9"]
+    log.close()
+
+
+def test_the_log_trims_itself_after_many_events(database: ControlDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_module, "COUNTED_EVERY", 100)
+    log = EventLog(database, most_kept=50)
+    for number in range(300):
+        log.note(search(f"q{number}", 1))
+    log.flush()
+    assert log.count() <= 150
+    log.close()
+
+
+def test_whoever_waits_for_what_was_noted_does_not_wait_for_what_others_note_meanwhile(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, append = threading.Event(), log._append
+
+    def busy(group: Sequence[Event]) -> None:
+        append(group)
+        if not written.is_set():
+            log.note(play("bob", "t", 1))
+
+    monkeypatch.setattr(log, "_append", busy)
+    log.note(play("ann", "t", 1))
+    waiting = threading.Thread(target=log.flush, daemon=True)
+    waiting.start()
+    waiting.join(timeout=20)
+    is_waiting = waiting.is_alive()
+    written.set()
+    assert not is_waiting
+    assert log.count() >= 1
+
+
+def test_closing_writes_what_is_queued(database: ControlDatabase) -> None:
+    log = EventLog(database)
+    for number in range(50):
+        log.note(search(f"q{number}", 1))
+    log.close()
+    assert EventLog(database).count() == 50
+    log.note(search("late", 1))
+    assert log.dropped == 1
+
+
+def test_events_are_dropped_and_counted_rather_than_waited_for(
+    database: ControlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "MOST_QUEUED", 10)
+    monkeypatch.setattr(events_module, "RETRY_S", 0.01)
+    log = EventLog(database)
+
+    def fail(_group: object) -> None:
+        raise StorageError("the database is away")
+
+    monkeypatch.setattr(log, "_append", fail)
+    for number in range(30):
+        log.note(search(f"q{number}", 1))
+    assert log.dropped >= 20
+    with pytest.raises(StorageError, match="away"):
+        log.flush()
+    log.close()
+    assert log.dropped == 30
+
+
+def test_odd_texts_are_kept_in_a_form_that_the_database_takes(log: EventLog, reports: EventReports) -> None:
+    log.note(search("nul \0 and half \ud800 of a pair", 0, user="x" * 500))
+    (row,), _ = reports.searched(Span())
+    assert "nul" in row.query
+    log.note(search("y" * 5000, 0))
+    assert max(len(one.query) for one in reports.searched(Span())[0]) == 200
+
+
+def entry(**more: Any) -> AuditEntry:
+    values: dict[str, Any] = {
+        "at": MONDAY,
+        "call_id": "c",
+        "principal": "ann",
+        "via": "rest",
+        "operation": "tools/call",
+        "target": "search",
+        "parameters": {"query": "  Space\tPIRATES ", "catalogue": "anime"},
+        "outcome": Outcome.OK,
+        "duration_ms": 3.0,
+        "result_bytes": 70,
+        "result_count": 4,
+    }
+    return AuditEntry(**{**values, **more})
+
+
+@pytest.fixture
+def record(log: EventLog) -> Callable[..., None]:
+    recorder = EventRecorder(log)
+    return lambda **more: recorder.write(entry(**more), durable=False)
+
+
+def test_a_call_of_a_search_tool_is_an_event_with_its_query_normalised(
+    record: Callable[..., None], reports: EventReports
+) -> None:
+    record()
+    record(principal="bob", parameters={"query": "space pirates"}, result_count=0)
+    (row,), _ = reports.searched(Span())
+    assert (row.query, row.searches, row.users, row.results) == ("space pirates", 2, 2, 4)
+    assert reports.bandwidth(Span(user="bob"))[0][0].served_bytes == 70
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"outcome": Outcome.ERROR},
+        {"target": "debug.sql", "result_bytes": 0},
+        {"parameters": {"query": 5}, "result_bytes": 0},
+        {"operation": "account/login", "parameters": {}, "result_bytes": 0},
+    ],
+)
+def test_what_is_no_search_and_gave_nothing_is_no_event(
+    more: dict[str, Any], record: Callable[..., None], log: EventLog
+) -> None:
+    record(**more)
+    assert log.count() == 0
+
+
+def test_whatever_else_was_sent_is_counted_by_its_size(record: Callable[..., None], reports: EventReports) -> None:
+    record(operation="resources/read", target="logs://recent", parameters={})
+    record(target="debug.sql", parameters={"query": "SELECT 1"})
+    assert reports.searched(Span()) == ([], 0)
+    assert reports.bandwidth(Span())[0][0].served_bytes == 140

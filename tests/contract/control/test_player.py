@@ -1,0 +1,192 @@
+"""Likes and playlists on SQLite and PostgreSQL: each only for themselves, bounded, and gone with their user."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.control import player as player_module
+from pinakes.control.player import LONGEST_NAME, MOST_TRACKS, Player
+from pinakes.errors import ConflictError, InputError, NotFoundError
+from pinakes.model.principal import LOCAL_USER
+
+pytestmark = pytest.mark.row("Z17")
+
+
+@pytest.fixture
+def player(people: Any) -> Player:
+    """The player's things of two listeners."""
+    people.add("ada")
+    people.add("bob")
+    return Player(people.database, now=people.clock.now)
+
+
+def liked(player: Player, user: str) -> list[str]:
+    return [one.record_id for one in player.list_likes(user)]
+
+
+def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: Player, people: Any) -> None:
+    for name, kind in (("a", "artist"), ("b", "album"), ("c", "track")):
+        player.like("ada", name, kind)
+        people.clock.advance(1)
+    player.like("bob", "b", "album")
+    assert [(one.record_id, one.kind) for one in player.list_likes("ada")] == [
+        ("c", "track"),
+        ("b", "album"),
+        ("a", "artist"),
+    ]
+    assert liked(player, "bob") == ["b"]
+    assert liked(player, "nobody") == []
+
+
+def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: Player, people: Any) -> None:
+    player.like("ada", "a", "artist")
+    first = player.list_likes("ada")
+    people.clock.advance(60)
+    player.like("ada", "a", "artist")
+    assert player.list_likes("ada") == first
+    player.unlike("bob", "a")
+    assert player.list_likes("ada") == first
+    player.unlike("ada", "a")
+    player.unlike("ada", "a")
+    assert player.list_likes("ada") == []
+
+
+def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "MOST_LIKES", 2)
+    monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 1)
+    player.like("ada", "a", "track")
+    player.like("ada", "b", "track")
+    player.like("ada", "a", "track")
+    with pytest.raises(ConflictError, match="2 likes"):
+        player.like("ada", "c", "track")
+    player.create_playlist("ada", "one", [])
+    with pytest.raises(ConflictError, match="1 playlists"):
+        player.create_playlist("ada", "two", [])
+    player.create_playlist("bob", "his", [])
+
+
+def test_there_is_a_limit_of_tracks_over_all_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "MOST_TRACKS_IN_ALL", 5)
+    first = player.create_playlist("ada", "first", ["a", "b", "c"])
+    second = player.create_playlist("ada", "second", ["a", "b"])
+    player.create_playlist("bob", "his", ["a"])
+    with pytest.raises(ConflictError, match="6 tracks together"):
+        player.create_playlist("ada", "third", ["a"])
+    with pytest.raises(ConflictError, match="6 tracks together"):
+        player.put_playlist("ada", second.id, "second", ["a", "b", "c"])
+    assert player.list_playlists("ada") == [first, second]
+    player.put_playlist("ada", first.id, "first", ["c", "b", "a"])
+    assert [one.tracks for one in player.list_playlists("ada")] == [("c", "b", "a"), ("a", "b")]
+
+
+def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, people: Any) -> None:
+    made = player.create_playlist("ada", "Evening 夜", ["c", "a", "b", "a"])
+    assert made.tracks == ("c", "a", "b", "a")
+    people.clock.advance(5)
+    changed = player.put_playlist("ada", made.id, "Morning", ["b"])
+    assert (changed.id, changed.name, changed.tracks) == (made.id, "Morning", ("b",))
+    assert (changed.updated_at - made.updated_at).total_seconds() == 5
+    assert player.get_playlist("ada", made.id) == changed
+    other = player.create_playlist("ada", "Afternoon", [])
+    assert player.list_playlists("ada") == [other, changed]
+    player.delete_playlist("ada", made.id)
+    assert player.list_playlists("ada") == [other]
+
+
+def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
+    made = player.create_playlist("ada", "hers", ["a"])
+    ways: list[Callable[[str], object]] = [
+        lambda one: player.get_playlist("bob", one),
+        lambda one: player.put_playlist("bob", one, "his", []),
+        lambda one: player.delete_playlist("bob", one),
+    ]
+    for way in ways:
+        with pytest.raises(NotFoundError) as hers:
+            way(made.id)
+        with pytest.raises(NotFoundError) as none:
+            way("0" * len(made.id))
+        assert hers.value.message.replace(made.id, "") == none.value.message.replace("0" * len(made.id), "")
+    assert player.list_playlists("bob") == []
+    assert player.get_playlist("ada", made.id) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "tracks", "problem"),
+    [
+        ("", [], "'name'"),
+        ("  \t", [], "'name'"),
+        ("x" * (LONGEST_NAME + 1), [], "'name'"),
+        ("a\0b", [], "'name'"),
+        ("long", ["a"] * (MOST_TRACKS + 1), "'tracks'"),
+    ],
+)
+def test_bad_input_names_the_field_and_changes_nothing(
+    player: Player, name: str, tracks: list[str], problem: str
+) -> None:
+    made = player.create_playlist("ada", "good", ["a"])
+    with pytest.raises(InputError, match=problem):
+        player.create_playlist("ada", name, tracks)
+    with pytest.raises(InputError, match=problem):
+        player.put_playlist("ada", made.id, name, tracks)
+    assert player.list_playlists("ada") == [made]
+
+
+def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
+    tracks = [f"track-{number}" for number in range(MOST_TRACKS)]
+    assert player.create_playlist("ada", "x" * LONGEST_NAME, tracks).tracks == tuple(tracks)
+
+
+def test_an_id_that_no_database_can_hold_is_unknown(player: Player) -> None:
+    player.unlike("ada", "a\0b")
+    with pytest.raises(NotFoundError):
+        player.get_playlist("ada", "a\0b")
+    with pytest.raises(NotFoundError):
+        player.delete_playlist("ada", "a\0b")
+
+
+def test_who_does_not_exist_has_nothing_and_can_keep_nothing(player: Player) -> None:
+    for way in (
+        lambda: player.like("nobody", "a", "track"),
+        lambda: player.create_playlist("nobody", "x", []),
+        lambda: player.get_playlist("nobody", "x"),
+    ):
+        with pytest.raises(NotFoundError):
+            way()
+
+
+def test_what_belongs_to_a_user_goes_with_them(player: Player, people: Any, execute: Callable[..., list[Any]]) -> None:
+    player.like("ada", "a", "track")
+    player.create_playlist("ada", "hers", ["a", "b"])
+    player.like("bob", "a", "track")
+    kept = player.create_playlist("bob", "his", ["b"])
+    people.accounts.delete_user(LOCAL_USER, "ada")
+    people.add("ada")
+    assert (player.list_likes("ada"), player.list_playlists("ada")) == ([], [])
+    assert (liked(player, "bob"), player.list_playlists("bob")) == (["a"], [kept])
+    assert execute("SELECT count(*) FROM playlist_tracks")[0][0] == 1
+
+
+def test_the_same_like_from_many_threads_at_once_is_one(player: Player, at_once: Callable[..., list[Any]]) -> None:
+    assert at_once([lambda: player.like("ada", "a", "track")] * 6) == [None] * 6
+    assert liked(player, "ada") == ["a"]
+
+
+def test_a_limit_holds_for_many_threads_at_once(
+    player: Player, at_once: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 3)
+    made = at_once([lambda: player.create_playlist("ada", "x", ["a"])] * 6)
+    assert sum(isinstance(one, ConflictError) for one in made) == 3
+    assert len(player.list_playlists("ada")) == 3
+
+
+def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
+    player: Player, at_once: Callable[..., list[Any]]
+) -> None:
+    for _ in range(5):
+        made = player.create_playlist("ada", "x", ["a"])
+        changes = [lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1)) for n in range(3)]
+        done = at_once([*changes, lambda at=made.id: player.delete_playlist("ada", at)])
+        assert all(one is None or isinstance(one, NotFoundError) or one.tracks for one in done)
+        assert player.list_playlists("ada") == []

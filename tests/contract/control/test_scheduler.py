@@ -1,0 +1,365 @@
+"""The scheduler on SQLite and PostgreSQL: bodies are run one at a time, followed, cancelled, interrupted, taken up."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pinakes.errors import BusyError, InputError, StorageError
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.context import JobContext
+from pinakes.jobs.lease import LeaseTimes
+from pinakes.jobs.runs import Cause, RunState
+from pinakes.jobs.scheduler import Scheduler, SchedulerTimes
+from pinakes.jobs.spec import JobSpec
+
+pytestmark = pytest.mark.row("Z9")
+
+PATIENCE_S = 20.0
+QUICK = SchedulerTimes(
+    look_every_s=0.02, stop_within_s=0.2, lease=LeaseTimes(length_s=2.0, renewed_every_s=0.2, margin_s=0.5)
+)
+
+
+class Work:
+    """Bodies that do what a test wants, and what they went through."""
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+        self.begun = threading.Event()
+        self.left = threading.Event()
+        self.ran: list[str] = []
+        self.at_once = 0
+        self.most_at_once = 0
+        self._guard = threading.Lock()
+
+    def jobs(self) -> list[JobSpec]:
+        bodies: dict[str, Callable[[JobContext], None]] = {
+            "quick": self.quick,
+            "waits": self.waits,
+            "deaf": self.deaf,
+            "refuses": self.refuses,
+            "breaks": self.breaks,
+        }
+        return [
+            JobSpec(name=name, description=name, schedule="manual", body=body, resumes=name in {"waits", "deaf"})
+            for name, body in bodies.items()
+        ] + [JobSpec(name="hourly", description="hourly", schedule="1h", body=self.quick)]
+
+    def quick(self, context: JobContext) -> None:
+        with self._guard:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        context.write("quick")
+        self.ran.append("quick")
+        with self._guard:
+            self.at_once -= 1
+
+    def waits(self, context: JobContext) -> None:
+        """Go from checkpoint to checkpoint until let go."""
+        context.progress(1, 2, "waiting")
+        context.write("begun")
+        self.begun.set()
+        try:
+            while not self.goes_on.wait(0.005):
+                context.check_cancelled()
+        finally:
+            self.left.set()
+        self.ran.append("waits")
+
+    def deaf(self, context: JobContext) -> None:
+        """Reach no checkpoint until let go."""
+        self.begun.set()
+        assert self.goes_on.wait(PATIENCE_S)
+
+    def refuses(self, context: JobContext) -> None:
+        raise InputError("the folder is gone")
+
+    def breaks(self, context: JobContext) -> None:
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+def work() -> Iterator[Work]:
+    work = Work()
+    yield work
+    work.goes_on.set()
+
+
+@pytest.fixture
+def new_scheduler(place: Any, work: Work) -> Callable[..., Scheduler]:
+    """A scheduler as another process would have it, on the clock of the test."""
+
+    def make(**named: Any) -> Scheduler:
+        board = JobBoard(place.open(), work.jobs(), now=place.clock.now)
+        return Scheduler(board, monotonic=place.clock.monotonic, **named)
+
+    return make
+
+
+@pytest.fixture
+def scheduler(new_scheduler: Callable[..., Scheduler]) -> Scheduler:
+    return new_scheduler()
+
+
+@pytest.fixture
+def real(place: Any, work: Work) -> Iterator[Callable[[], Scheduler]]:
+    """Schedulers on the real clock, which are stopped at the end."""
+    made: list[Scheduler] = []
+
+    def make() -> Scheduler:
+        made.append(Scheduler(JobBoard(place.open(), work.jobs()), times=QUICK))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    work.goes_on.set()
+    for one in made:
+        one.stop()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    ends_at = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < ends_at, "it did not become so in time"
+        time.sleep(0.01)
+
+
+def last_state(board: JobBoard, name: str) -> RunState | None:
+    run = board.get_job(name).last_run
+    return None if run is None else run.state
+
+
+def test_what_is_triggered_is_run_in_order_one_at_a_time(scheduler: Scheduler, work: Work) -> None:
+    board = scheduler.board
+    board.trigger("waits", by="ada")
+    board.trigger("quick", by="bob")
+    scheduler.step()
+    assert work.begun.wait(PATIENCE_S)
+    scheduler.step()
+    run = board.get_job("waits").last_run
+    assert run is not None
+    assert (run.state, run.done, run.total, run.message) == (RunState.RUNNING, 1, 2, "waiting")
+    assert last_state(board, "quick") is RunState.QUEUED
+    found = board.find_output("waits")
+    assert found is not None
+    assert found.text == "begun\n"
+    work.goes_on.set()
+    assert scheduler.wait(PATIENCE_S)
+    scheduler.step()
+    assert last_state(board, "waits") is RunState.DONE
+    assert scheduler.wait(PATIENCE_S)
+    scheduler.step()
+    assert last_state(board, "quick") is RunState.DONE
+    assert work.ran == ["waits", "quick"]
+
+
+def test_a_body_that_fails_is_noted_with_the_reason_and_others_go_on(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = scheduler.board
+    for name in ("refuses", "breaks", "quick"):
+        board.trigger(name, by="ada")
+    for _ in range(4):
+        scheduler.step()
+        assert scheduler.wait(PATIENCE_S)
+    runs = {run.job: run for run in board.list_runs()[0]}
+    assert (runs["refuses"].state, runs["refuses"].error) == (RunState.FAILED, "the folder is gone")
+    assert (runs["breaks"].state, runs["breaks"].error) == (RunState.FAILED, "a bug: ZeroDivisionError; the log has it")
+    assert runs["quick"].state is RunState.DONE
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_job_runs_when_it_is_due(place: Any, scheduler: Scheduler) -> None:
+    scheduler.step()
+    assert scheduler.board.list_runs()[1] == 0
+    place.clock.advance(3600)
+    scheduler.step()
+    assert scheduler.wait(PATIENCE_S)
+    scheduler.step()
+    (run,), _ = scheduler.board.list_runs()
+    assert (run.job, run.state, run.cause) == ("hourly", RunState.DONE, Cause.SCHEDULE)
+
+
+def test_a_running_job_is_cancelled_from_another_process_at_its_next_checkpoint(
+    scheduler: Scheduler, new_scheduler: Callable[..., Scheduler], work: Work
+) -> None:
+    elsewhere = new_scheduler().board
+    elsewhere.trigger("waits", by="ada")
+    scheduler.step()
+    assert work.begun.wait(PATIENCE_S)
+    elsewhere.cancel("waits")
+    scheduler.step()
+    assert scheduler.wait(PATIENCE_S)
+    scheduler.step()
+    run = elsewhere.get_job("waits").last_run
+    assert run is not None
+    assert (run.state, run.error, run.cause) == (RunState.CANCELLED, "it was cancelled", Cause.REQUEST)
+    assert work.ran == []
+
+
+def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
+    place: Any, new_scheduler: Callable[..., Scheduler], work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinakes.jobs.lease.identity_of_this_process", lambda: "another-machine 1 1")
+    first, second = new_scheduler(), new_scheduler()
+    first.step()
+    second.board.trigger("waits", by="ada")
+    second.board.trigger("quick", by="ada")
+    second.step()
+    assert (first.is_holder, second.is_holder) == (True, False)
+    first.step()
+    assert work.begun.wait(PATIENCE_S)
+    place.clock.advance(21)  # the first has not been heard of
+    second.step()
+    assert second.is_holder
+    assert [(run.job, run.state) for run in second.board.list_runs()[0]] == [
+        ("waits", RunState.QUEUED),
+        ("quick", RunState.RUNNING),
+        ("waits", RunState.INTERRUPTED),
+    ]
+    first.step()  # it comes back, and finds that it has been followed
+    assert first.wait(PATIENCE_S)
+    first.step()
+    assert not first.is_holder
+    assert second.wait(PATIENCE_S)
+    second.step()
+    work.goes_on.set()
+    assert second.wait(PATIENCE_S)
+    second.step()
+    newest = second.board.get_job("waits").last_run
+    assert newest is not None
+    assert (newest.state, newest.cause, newest.attempt) == (RunState.DONE, Cause.RESUME, 2)
+
+
+def test_a_database_that_is_away_ends_nothing_for_good(
+    real: Callable[[], Scheduler],
+    work: Work,
+    execute: Callable[..., list[Any]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scheduler = real()
+    scheduler.board.trigger("waits", by="ada")
+    assert work.begun.wait(PATIENCE_S)
+    work.begun.clear()
+    execute("ALTER TABLE job_lease RENAME TO gone")
+    assert work.left.wait(PATIENCE_S)  # told to, since nobody knows whose the lease is by now
+    execute("ALTER TABLE gone RENAME TO job_lease")
+    assert work.begun.wait(PATIENCE_S)  # begun anew
+    work.goes_on.set()
+    until(lambda: last_state(scheduler.board, "waits") is RunState.DONE)
+    states = [(run.state, run.cause) for run in scheduler.board.list_runs("waits")[0]]
+    assert states == [(RunState.DONE, Cause.RESUME), (RunState.INTERRUPTED, Cause.REQUEST)]
+    assert caplog.text.count("jobs cannot be looked after") == 1
+
+
+def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(
+    real: Callable[[], Scheduler], work: Work
+) -> None:
+    first, second = real(), real()
+    until(lambda: first.is_holder or second.is_holder)
+    holder, other = (first, second) if first.is_holder else (second, first)
+    other.board.trigger("waits", by="ada")
+    assert work.begun.wait(PATIENCE_S)
+    work.begun.clear()
+    holder.stop()
+    assert work.begun.wait(PATIENCE_S)  # by the other
+    work.goes_on.set()
+    until(lambda: last_state(other.board, "waits") is RunState.DONE)
+    done, interrupted = other.board.list_runs("waits")[0]
+    assert (interrupted.state, interrupted.error) == (RunState.INTERRUPTED, "it was told to end before it was done")
+    assert (done.cause, done.attempt) == (Cause.RESUME, 1)
+
+
+def test_stopping_does_not_wait_for_a_body_that_reaches_no_checkpoint(
+    real: Callable[[], Scheduler], work: Work
+) -> None:
+    scheduler = real()
+    scheduler.board.trigger("deaf", by="ada")
+    assert work.begun.wait(PATIENCE_S)
+    started = time.monotonic()
+    scheduler.stop()
+    assert time.monotonic() - started < 5
+    again, interrupted = scheduler.board.list_runs("deaf")[0]
+    assert (interrupted.state, again.state) == (RunState.INTERRUPTED, RunState.QUEUED)
+    assert scheduler.board.find_runner() is None
+
+
+def test_a_scheduler_that_was_never_started_stops(scheduler: Scheduler) -> None:
+    scheduler.stop()
+
+
+def test_many_jobs_by_two_schedulers_never_overlap(real: Callable[[], Scheduler], work: Work) -> None:
+    first, second = real(), real()
+    for number in range(20):
+        board = (first if number % 2 else second).board
+        board.trigger("quick", by="ada")
+        until(lambda board=board: last_state(board, "quick") is RunState.DONE)
+    assert len(work.ran) == 20
+    assert work.most_at_once == 1
+    assert (first.is_holder, second.is_holder).count(True) == 1
+
+
+def test_one_job_is_run_here_and_now_with_its_progress_shown(place: Any, work: Work) -> None:
+    board = JobBoard(place.open(), work.jobs())
+    shown: list[str] = []
+
+    def show(_run: Any, report: Any) -> None:
+        shown.append(report.message)
+        work.goes_on.set()
+
+    run = Scheduler(board, times=QUICK).run_now("waits", by="local", show=show)
+    assert (run.state, run.requested_by) == (RunState.DONE, "local")
+    assert shown[0] == "waiting"
+    assert board.find_runner() is None
+    work.goes_on.clear()
+
+    def interrupt(_run: Any, _report: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Scheduler(board, times=QUICK).run_now("waits", by="local", show=interrupt)
+    assert last_state(board, "waits") is RunState.CANCELLED
+    assert board.find_runner() is None
+
+
+def test_what_is_queued_already_is_what_is_run_here(place: Any, work: Work) -> None:
+    board = JobBoard(place.open(), work.jobs())
+    queued = board.trigger("quick", by="ada")
+    run = Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
+    assert (run.id, run.requested_by) == (queued.id, "ada")
+
+
+def test_nothing_is_run_here_while_another_process_runs_jobs(
+    real: Callable[[], Scheduler], place: Any, work: Work
+) -> None:
+    server = real()
+    until(lambda: server.is_holder)
+    board = JobBoard(place.open(), work.jobs())
+    with pytest.raises(BusyError, match=r"another process \(.*, process \d+\); .* pinakes job trigger quick"):
+        Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
+    assert board.list_runs()[1] == 0
+
+
+def test_a_holder_that_may_be_dead_is_waited_for_before_a_job_is_run_here(
+    place: Any, work: Work, execute: Callable[..., list[Any]]
+) -> None:
+    board = JobBoard(place.open(), work.jobs())
+    dead = Scheduler(board, times=QUICK)
+    dead.step()
+    execute("UPDATE job_lease SET process = 'another-machine 1 1', expires_at = expires_at - 3000000")
+    started = time.monotonic()
+    run = Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)
+    assert run.state is RunState.DONE
+    assert time.monotonic() - started >= 2.0
+
+
+def test_a_failure_of_storage_while_one_job_is_run_here_is_told(
+    place: Any, work: Work, execute: Callable[..., list[Any]]
+) -> None:
+    board = JobBoard(place.open(), work.jobs())
+    execute("ALTER TABLE job_lease RENAME TO gone")
+    with pytest.raises(StorageError, match="the control database failed"):
+        Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)

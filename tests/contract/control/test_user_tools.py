@@ -1,0 +1,177 @@
+"""`users.query` and `users.mutate`, through the gate, on every kind of control database."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.control.accounts import insert_user
+from pinakes.control.audit import AuditLog
+from pinakes.control.moments import utc_now
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.tools.admin.users import users_tools
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("Z6")
+
+PASSWORD = "correct horse battery"
+Mutate = Callable[..., Answer]
+
+
+@pytest.fixture
+def audit(people: Any) -> Any:
+    audit = AuditLog(people.database)
+    yield audit
+    audit.close()
+
+
+@pytest.fixture
+def gate(people: Any, audit: AuditLog) -> Gate:
+    return Gate(Toolbox(users_tools(people.accounts)), observers=[audit])
+
+
+@pytest.fixture
+def mutate(gate: Gate) -> Mutate:
+    def call(action: str, name: str, *, by: Principal = LOCAL_USER, **more: Any) -> Answer:
+        return gate.call(by, "users.mutate", {"action": action, "name": name, **more})
+
+    return call
+
+
+def done(answer: Answer) -> dict[str, Any]:
+    assert answer.structured is not None, answer.text
+    return answer.structured
+
+
+def test_a_user_is_created_with_a_role_and_logs_in_with_their_password(people: Any, mutate: Mutate) -> None:
+    made = done(mutate("create", "Ann", role="editor", password=PASSWORD))
+    assert made["user"]["roles"] == ["editor"]
+    assert made["one_time_password"] is None
+    assert people.accounts.check_login("ann", PASSWORD).name == "ann"
+
+
+def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate: Mutate) -> None:
+    made = done(mutate("create", "bob"))
+    assert made["user"]["permissions"] == ["AccessCatalog"]
+    secret = made["one_time_password"]
+    assert people.accounts.check_login("bob", secret) is not None
+    assert people.accounts.check_login("bob", secret) is None
+
+
+def test_roles_and_permissions_are_changed(mutate: Mutate) -> None:
+    mutate("create", "ann", password=PASSWORD)
+    assert done(mutate("grant", "ann", permission="ViewAnalytics"))["user"]["granted"] == ["ViewAnalytics"]
+    assert done(mutate("set_role", "ann", role="editor"))["user"]["roles"] == ["editor"]
+    assert done(mutate("revoke", "ann", permission="ViewAnalytics"))["user"]["granted"] == []
+    assert mutate("revoke", "ann", permission="ViewAnalytics").error_code == "not_found"
+
+
+def test_a_disabled_user_is_kept_out_until_they_are_enabled(people: Any, mutate: Mutate) -> None:
+    mutate("create", "ann", password=PASSWORD)
+    assert done(mutate("disable", "ann"))["user"]["disabled"]
+    assert people.accounts.check_login("ann", PASSWORD) is None
+    assert not done(mutate("enable", "ann"))["user"]["disabled"]
+    assert people.accounts.check_login("ann", PASSWORD) is not None
+
+
+def test_a_reset_password_works_in_place_of_the_old_one(people: Any, mutate: Mutate) -> None:
+    mutate("create", "ann", password=PASSWORD)
+    secret = done(mutate("reset_password", "ann"))["one_time_password"]
+    assert people.accounts.check_login("ann", PASSWORD) is None
+    assert people.accounts.check_login("ann", secret) is not None
+
+
+def test_a_deleted_user_is_gone(gate: Gate, mutate: Mutate) -> None:
+    mutate("create", "ann", password=PASSWORD)
+    assert done(mutate("delete", "ann"))["user"] is None
+    answer = gate.call(LOCAL_USER, "users.query", {"query_type": "get", "name": "ann"})
+    assert answer.error_code == "not_found"
+
+
+def test_a_deleted_user_of_an_issuer_is_called_as_the_issuer_does(people: Any, mutate: Mutate) -> None:
+    with people.database.change() as connection:
+        insert_user(connection, "ext:auth0|Ada", created_at=utc_now(), external=True)
+    assert done(mutate("delete", "ext:auth0|Ada"))["name"] == "ext:auth0|Ada"
+
+
+def test_users_are_listed_in_pages_by_name(gate: Gate, mutate: Mutate) -> None:
+    for name in ("cat", "ann", "bob"):
+        mutate("create", name, password=PASSWORD)
+    first = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "limit": 2}))
+    last = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "limit": 2, "offset": 2}))
+    assert [user["name"] for user in first["users"]] == ["ann", "bob"]
+    assert (first["total"], first["has_more"]) == (3, True)
+    assert ([user["name"] for user in last["users"]], last["has_more"]) == (["cat"], False)
+    (one,) = done(gate.call(LOCAL_USER, "users.query", {"query_type": "get", "name": "bob"}))["users"]
+    assert one["permissions"] == ["AccessCatalog"]
+
+
+def test_nobody_gives_what_they_do_not_have(people: Any, mutate: Mutate) -> None:
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    for answer in (
+        mutate("create", "puppet", by=manager, role="admin"),
+        mutate("grant", "manager", by=manager, permission="ServerAdmin"),
+        mutate("set_role", "manager", by=manager, role="admin"),
+    ):
+        assert answer.error_code == "forbidden"
+    assert people.user("manager").actions == {Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG}
+
+
+def test_a_manager_cannot_touch_somebody_who_may_do_more(people: Any, mutate: Mutate) -> None:
+    people.add("boss", roles=["admin"], password=PASSWORD)
+    manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
+    for action in ("delete", "disable", "reset_password"):
+        assert mutate(action, "boss", by=manager).error_code == "forbidden"
+    assert people.accounts.check_login("boss", PASSWORD) is not None
+
+
+def test_the_last_admin_stays(people: Any, mutate: Mutate) -> None:
+    boss = people.add("boss", roles=["admin"])
+    for arguments in (("delete", "boss"), ("disable", "boss")):
+        assert mutate(*arguments, by=boss).error_code == "conflict"
+    assert mutate("set_role", "boss", by=boss, role="user").error_code == "conflict"
+
+
+def test_whoever_may_not_manage_does_not_even_see_the_tools(people: Any, gate: Gate) -> None:
+    reader = people.add("reader", Action.ACCESS_CATALOG, Action.SERVER_ADMIN)
+    assert gate.list_tools(reader) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"action": "set_role", "name": "x"}, "'role' is missing"),
+        ({"action": "grant", "name": "x"}, "'permission' is missing"),
+        ({"action": "grant", "name": "x", "permission": "Everything"}, "'permission'"),
+        ({"action": "delete", "name": "x", "role": "admin"}, "'role' is not for 'delete'"),
+        ({"action": "reset_password", "name": "x", "password": PASSWORD}, "'password' is not for"),
+        ({"action": "create", "name": "x", "password": "short"}, ""),
+        ({"action": "promote", "name": "x"}, "'action'"),
+    ],
+)
+def test_what_is_wrong_is_said_and_no_password_is_repeated(gate: Gate, arguments: dict[str, Any], says: str) -> None:
+    answer = gate.call(LOCAL_USER, "users.mutate", arguments)
+    assert answer.error_code == "invalid_input"
+    assert says in answer.text
+    assert arguments.get("password", "?") not in answer.text
+
+
+def test_neither_passwords_nor_one_time_secrets_are_in_the_audit(mutate: Mutate, audit: AuditLog) -> None:
+    secret = done(mutate("create", "ann"))["one_time_password"]
+    mutate("create", "bob", password=PASSWORD)
+    again = mutate("reset_password", "ann")
+    second = done(again)["one_time_password"]
+    assert second not in again.text
+    written = json.dumps([str(row) for row in audit.tail()])
+    assert not [one for one in (secret, second, PASSWORD) if one in written]
+    assert [row.target for row in audit.tail()] == ["users.mutate"] * 3
+
+
+def test_a_change_counts_as_a_write_and_a_question_does_not(people: Any) -> None:
+    query, mutate = users_tools(people.accounts)
+    assert (query.cost, query.read_only) == (Cost.READ, True)
+    assert (mutate.cost, mutate.read_only) == (Cost.WRITE, False)
+    assert {query.action, mutate.action} == {Action.MANAGE_PERMISSIONS}

@@ -1,0 +1,367 @@
+"""Edits over every shelf: what they leave is what a build of the same records makes; of rivals one wins."""
+
+import importlib
+import importlib.util
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.catalogue.loader import get_builtin
+from pinakes.catalogue.spec import embedding_text
+from pinakes.errors import ConflictError, NotFoundError
+from pinakes.ingest.edit_plans import EditAction, EditRequest
+from pinakes.ingest.edits import Applied, Edits, embed_missing
+from pinakes.ingest.pipeline import digest_of
+from pinakes.model.record import RecordId
+from pinakes.model.scope import KIND_FIELD, WHOLE
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import Author, Embedding, Put, Shelf
+from pinakes.text.query import analyse_query
+
+pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
+
+SPEC = get_builtin("music").spec
+MODEL = ModelId(name="test-model", dimension=16)
+QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing like it"]
+
+OTHER_PROCESS = """
+import importlib, json, pathlib, sys
+from pinakes.catalogue.loader import get_builtin
+from pinakes.errors import ExpectedError
+from pinakes.ingest.edit_plans import EditAction, EditRequest
+from pinakes.ingest.edits import Edits
+from pinakes.model.scope import WHOLE
+from pinakes.shelf.port import Author
+from pinakes.text.query import analyse_query
+
+module, name = {module!r}, {name!r}
+shelf = getattr(importlib.import_module(module), name).open(pathlib.Path(sys.argv[1]), get_builtin("music").spec)
+for number, line in enumerate(sys.stdin):
+    asked = json.loads(line)
+    try:
+        if "query" in asked:
+            view = shelf.reader()
+            found = view.lexical(analyse_query(asked["query"], synonyms={{}}), scope=WHOLE, limit=10)
+            answer = view.ids([hit.key for hit in found.best])
+        else:
+            token = asked.pop("token", None)
+            request = EditRequest(**{{**asked, "action": EditAction(asked["action"])}})
+            author = Author(principal="other", call_id=f"other-{{number}}")
+            applied = Edits(shelf=shelf).apply(request, author=author, token=token)
+            answer = [change.id for change in applied.plan.changes]
+    except ExpectedError as error:
+        answer = error.code + ": " + error.message
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def vector_of(text: str) -> Vector:
+    row = np.random.default_rng(int.from_bytes(digest_of(text)[:8], "big")).normal(size=MODEL.dimension)
+    return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+class Hashing:
+    """Implements `Embedder` by hashing whole texts."""
+
+    model = MODEL
+
+    def embed_documents(self, texts: Any) -> Vector:
+        return np.array([vector_of(text) for text in texts]).reshape(len(texts), MODEL.dimension)
+
+    def embed_query(self, text: str) -> Vector:
+        return vector_of(text)
+
+    def check(self) -> str | None:
+        return None
+
+
+class Editor:
+    """Short ways to edit a shelf."""
+
+    def __init__(self, shelf: Shelf, name: str = "ed") -> None:
+        self.shelf = shelf
+        self.name = name
+        self.calls: list[str] = []
+        self._edits = Edits(shelf=shelf, embedder=Hashing())
+
+    def plan(self, action: str, **request: Any) -> Any:
+        return self._edits.plan(EditRequest(action=EditAction(action), **request))
+
+    def do(self, action: str, *, token: str | None = None, **request: Any) -> Applied:
+        author = Author(principal=self.name, call_id=f"{self.name}-{len(self.calls)}")
+        applied = self._edits.apply(EditRequest(action=EditAction(action), **request), author=author, token=token)
+        self.calls.append(author.call_id)
+        return applied
+
+    def create(self, kind: str, **fields: Any) -> str:
+        return self.do("create", kind=kind, fields=fields).plan.changes[0].id
+
+    def update(self, record_id: str, **fields: Any) -> Applied:
+        return self.do("update", id=record_id, fields=fields)
+
+
+def answers(shelf: Shelf) -> dict[str, Any]:
+    """Return what a shelf answers, by ids: keys depend on the order of writes, and scores on what was deleted."""
+    view = shelf.reader()
+    keys = view.scan(scope=WHOLE, limit=1_000)
+    found: dict[str, Any] = {
+        "stale": view.stale,
+        "records": {record.id: record for record in view.fetch(keys, scope=WHOLE).values()},
+        "count": view.count(WHOLE),
+        "kinds": view.facets(KIND_FIELD, scope=WHOLE),
+        "artists": view.facets("artists", scope=WHOLE),
+        "genres": view.facets("genres", scope=WHOLE),
+    }
+    for text in QUERIES:
+        words = view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=1_000)
+        (near,) = view.nearest(vector_of(text)[None, :], scope=WHOLE, limit=1_000)
+        found[text] = (sorted(view.ids([hit.key for hit in words.best])), words.total)
+        found[f"near {text}"] = {view.ids([hit.key])[0]: round(hit.score, 4) for hit in near.best}
+        found[f"like {text}"] = sorted(round(one.likeness, 4) for one in view.titles_like(text, scope=WHOLE, limit=3))
+    return found
+
+
+def rebuilt(shelf: Shelf, fresh: Shelf) -> Shelf:
+    """Put the records that a shelf has on another one, with their vectors."""
+    assert SPEC.embed is not None
+    view = shelf.reader()
+    for record in view.fetch(view.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values():
+        text = embedding_text(SPEC.embed, record)
+        fresh.writer().apply([Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector_of(text)))])
+    fresh.writer().publish()
+    return fresh
+
+
+@pytest.fixture
+def editor(music_shelf: Shelf) -> Editor:
+    """An editor of a shelf with two artists, three albums and two tracks."""
+    editor = Editor(music_shelf)
+    clara = editor.create("artist", name="Clara Schumann", genres=["romantic"])
+    bach = editor.create("artist", name="Bach", genres=["baroque"])
+    lieder = editor.create("album", name="Lieder", artist_ids=[clara], year=1843)
+    suites = editor.create("album", name="Suites", artist_ids=[bach])
+    editor.create("album", name="Airs", artist_ids=[bach, clara])
+    editor.create("track", name="Er ist gekommen", album_id=lieder, artist_ids=[clara], position=1)
+    editor.create("track", name="Air", album_id=suites, artist_ids=[bach], position=2)
+    return editor
+
+
+def test_what_edits_leave_answers_as_a_build_of_the_same_records(
+    editor: Editor, new_music_shelf: Callable[[], Shelf]
+) -> None:
+    start = answers(editor.shelf)
+    editor.update("artist-bach", name="J. S. Bach", genres=["baroque", "organ"])
+    editor.update("album-suites", name="Suite", year=1722)
+    editor.do("delete", id="artist-clara-schumann", cascade=True)
+    editor.do("undo", id=editor.calls[-1])
+    editor.do("delete", id="track-air")
+    assert answers(editor.shelf) == answers(rebuilt(editor.shelf, new_music_shelf()))
+    for call_id in reversed(editor.calls[7:]):
+        editor.do("undo", id=call_id)
+    assert answers(editor.shelf) == start
+
+
+def test_an_edit_is_one_change_with_its_author_and_can_be_read_again(editor: Editor) -> None:
+    editor.update("artist-bach", name="J. S. Bach")
+    changes = editor.shelf.history().list_changes(limit=10, call_id=editor.calls[-1])
+    assert {change.id for change in changes} == {"track-air", "album-airs", "album-suites", "artist-bach"}
+    assert {change.author.principal for change in changes} == {"ed"}
+
+
+def test_a_plan_is_refused_when_the_record_or_what_names_it_moved(editor: Editor) -> None:
+    rename = {"id": "artist-bach", "fields": {"name": "J. S. Bach"}}
+    plan = editor.plan("update", **rename)
+    rival = Editor(editor.shelf, "rival")
+    rival.update("track-air", position=3)
+    with pytest.raises(ConflictError, match=r"'track-air' was changed since by rival"):
+        editor.do("update", **rename, token=plan.token)
+    plan = editor.plan("update", **rename)
+    rival.create("album", name="New", artist_ids=["artist-bach"])
+    with pytest.raises(ConflictError, match=r"'album-new' was changed since by rival"):
+        editor.do("update", **rename, token=plan.token)
+    editor.do("update", **rename, token=editor.plan("update", **rename).token)
+
+
+def test_of_rivals_with_the_same_plan_exactly_one_wins_and_nothing_is_lost(editor: Editor) -> None:
+    rename = {"id": "artist-bach", "fields": {"name": "J. S. Bach"}}
+    token = editor.plan("update", **rename).token
+    start = threading.Barrier(4)
+    refused: list[str] = []
+
+    def edit(number: int) -> None:
+        start.wait()
+        try:
+            Editor(editor.shelf, f"rival{number}").do("update", **rename, token=token)
+        except ConflictError as error:
+            refused.append(error.message)
+
+    run_all([threading.Thread(target=edit, args=(number,)) for number in range(4)])
+    assert len(refused) == 3
+    assert len([one for one in editor.shelf.history().list_changes(limit=50) if "rival" in one.author.principal]) == 4
+
+
+def test_of_rivals_without_plans_each_wins_or_is_refused_and_what_was_acknowledged_is_there(editor: Editor) -> None:
+    """Every rival sets a field of its own, so whatever was acknowledged must be there in the end."""
+    names = ["year", "seconds", "about", "cover"]
+    values: list[Any] = [1722, 61.5, "Six of them", "c.jpg"]
+    start = threading.Barrier(len(names))
+    acknowledged: list[int] = []
+
+    def edit(number: int) -> None:
+        start.wait()
+        try:
+            Editor(editor.shelf, f"rival{number}").update("album-suites", **{names[number]: values[number]})
+        except ConflictError:
+            return
+        acknowledged.append(number)
+
+    run_all([threading.Thread(target=edit, args=(number,)) for number in range(len(names))])
+    assert acknowledged
+    reader = editor.shelf.reader()
+    key = reader.find([RecordId("album-suites")], scope=WHOLE)[RecordId("album-suites")]
+    fields = reader.fetch([key], scope=WHOLE)[key].fields
+    assert {names[number]: values[number] for number in acknowledged}.items() <= dict(fields).items()
+
+
+def test_records_that_are_created_at_once_under_one_name_get_ids_of_their_own(editor: Editor) -> None:
+    start = threading.Barrier(3)
+    made: list[str] = []
+
+    def create(number: int) -> None:
+        start.wait()
+        made.append(Editor(editor.shelf, f"rival{number}").create("artist", name="Telemann"))
+
+    run_all([threading.Thread(target=create, args=(number,)) for number in range(3)])
+    assert sorted(made) == ["artist-telemann", "artist-telemann-2", "artist-telemann-3"]
+
+
+def test_records_without_vectors_get_them_later(editor: Editor) -> None:
+    edits = Edits(shelf=editor.shelf)
+    edits.apply(EditRequest(action=EditAction.CREATE, kind="artist", fields={"name": "Telemann"}))
+    reader = editor.shelf.reader()
+    keys = list(reader.find([RecordId("artist-telemann")], scope=WHOLE).values())
+    assert not reader.vectors(keys).any()
+    assert embed_missing(editor.shelf, Hashing()) == 1
+    assert editor.shelf.reader().vectors(keys)[0] == pytest.approx(vector_of("Telemann"))
+    assert embed_missing(editor.shelf, Hashing()) == 0
+
+
+def run_all(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# Two processes
+
+
+@pytest.fixture(
+    params=[
+        ("pinakes.shelf.embedded.shelf", "EmbeddedShelf"),
+        pytest.param(
+            ("pinakes.shelf.lance.shelf", "LanceShelf"),
+            marks=pytest.mark.skipif(importlib.util.find_spec("lancedb") is None, reason="LanceDB is not installed"),
+        ),
+    ],
+    ids=["embedded", "lance"],
+)
+def on_disk(request: pytest.FixtureRequest, shelf_folder: Path) -> Any:
+    """An editor of a shelf in a folder, and the script that opens it in another process."""
+    module, name = request.param
+    shelf = getattr(importlib.import_module(module), name).create(shelf_folder, SPEC, model=MODEL)
+    yield Editor(shelf), OTHER_PROCESS.format(module=module, name=name), shelf_folder
+    shelf.close()
+
+
+def ask(other: Any, **asked: Any) -> Any:
+    return other.ask(json.dumps(asked))
+
+
+def test_edits_of_either_process_are_seen_by_the_other_at_the_next_call(on_disk: Any, other_process: Any) -> None:
+    editor, script, folder = on_disk
+    clara = editor.create("artist", name="Clara Schumann")
+    with other_process(script, folder) as other:
+        assert ask(other, query="clara") == [clara]
+        album = ask(other, action="create", kind="album", fields={"name": "Lieder", "artist_ids": [clara]})
+        assert album == ["album-lieder"]
+        assert found(editor.shelf, "lieder") == album
+        editor.update(clara, name="Clara Wieck")
+        assert sorted(ask(other, query="wieck")) == ["album-lieder", clara]
+        assert ask(other, action="undo", id=editor.calls[-1]) == [clara, "album-lieder"]
+        assert found(editor.shelf, "wieck") == []
+        editor.do("undo", id=str(editor.shelf.reader().change_no))
+        assert sorted(ask(other, query="wieck")) == ["album-lieder", clara]
+
+
+def test_a_plan_of_one_process_is_refused_when_the_other_moved_something(on_disk: Any, other_process: Any) -> None:
+    editor, script, folder = on_disk
+    clara = editor.create("artist", name="Clara Schumann")
+    with other_process(script, folder) as other:
+        rename = {"id": clara, "fields": {"name": "Clara Wieck"}}
+        token = editor.plan("update", **rename).token
+        assert ask(other, action="update", id=clara, fields={"year": 1819}) == [clara]
+        with pytest.raises(ConflictError, match="was changed since by other"):
+            editor.do("update", **rename, token=token)
+        token = editor.plan("update", **rename).token
+        assert ask(other, action="update", **rename, token=token) == [clara]
+        assert ask(other, action="delete", id="nobody").startswith("not_found")
+        with pytest.raises(NotFoundError):
+            editor.do("delete", id="nobody")
+
+
+def found(shelf: Shelf, text: str) -> list[str]:
+    view = shelf.reader()
+    ranking = view.lexical(analyse_query(text, synonyms={}), scope=WHOLE, limit=10)
+    return [str(one) for one in view.ids([hit.key for hit in ranking.best])]
+
+
+def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_another_process(
+    shelf_folder: Path, other_process: Any
+) -> None:
+    """While another process has the lock, reads are answered at once, and marked where they are behind."""
+    shelf = EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL)
+    Editor(shelf).create("artist", name="Clara Schumann")
+    holding = (
+        "import pathlib, sys\n"
+        "from pinakes.catalogue.loader import get_builtin\n"
+        "from pinakes.shelf.embedded.shelf import EmbeddedShelf\n"
+        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin('music').spec)\n"
+        "with shelf.exclusive():\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.readline()\n"
+    )
+    with other_process(holding, shelf_folder) as other:
+        assert other.read() == "held"
+        assert found(shelf, "clara") == ["artist-clara-schumann"]
+    shelf.close()
+
+
+def test_what_was_acknowledged_is_seen_while_another_process_is_in_the_middle_of_the_next_edit(
+    shelf_folder: Path,
+) -> None:
+    shelf, other = (EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL) for _ in range(2))
+    editor = Editor(other)
+    clara, bach = editor.create("artist", name="Clara Schumann"), editor.create("artist", name="Bach")
+    assert found(shelf, "clara") == [clara]
+    lieder = editor.create("album", name="Lieder", artist_ids=[clara])
+    acknowledged = answers(other)
+    rename = editor.plan("update", id=bach, fields={"name": "Telemann"})
+    with other.exclusive():
+        other.apply([Put(record=change.after) for change in rename.changes])  # and not published yet
+        seen = answers(shelf)
+        assert seen.pop("stale") == "another process is writing"
+        for name in [name for name in seen if name.startswith("near ")]:
+            acknowledged[name].pop(bach)  # its vector of before is not known any more
+            assert seen[name].keys() == {clara, lieder}
+        assert seen == {name: acknowledged[name] for name in seen}
+    other.publish()
+    assert found(shelf, "telemann") == [bach]
+    for one in (shelf, other):
+        one.close()

@@ -1,0 +1,148 @@
+"""Jobs killed with -9 at random points: what they work on is whole, and the next run does the work."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_sample
+from pinakes.control.audit import AuditLog
+from pinakes.control.control import Control
+from pinakes.duties import build_duties
+from pinakes.jobs.backup import check_backup, list_backups, make_backup
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.bodies import Retention, house_jobs
+from pinakes.jobs.context import JobContext
+from pinakes.jobs.runs import RunState
+from pinakes.jobs.scheduler import Scheduler
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("Z9")
+
+KILLS = 8
+ROWS = 400
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+RUNS = """
+import sys
+from pathlib import Path
+from pinakes.app import App
+from pinakes.control.control import Control
+from pinakes.control import audit
+from pinakes.duties import build_duties
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.bodies import Retention, house_jobs
+from pinakes.jobs.scheduler import Scheduler, SchedulerTimes
+from pinakes.settings import Settings
+audit.PRUNED_AT_ONCE = 10
+settings = Settings(home=Path(sys.argv[1]), offline=True)
+control = Control.open(settings)
+duties = build_duties(App(settings), control, retention=Retention(backups=2))
+board = JobBoard(control.database, house_jobs(lambda: duties))
+print("ready", flush=True)
+for name in ["backup", "prune_audit", "rebuild_indexes"] * 1000:
+    run = Scheduler(board, times=SchedulerTimes(look_every_s=0.01)).run_now(name, by="local", show=lambda *_: None)
+    print(run.id, run.state, flush=True)
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A library with a catalogue, and an audit with old rows."""
+    settings = Settings(home=tmp_path / "home", offline=True)
+    app = App(settings)
+    add_sample(app, "anime", progress=lambda _report: None, embed=False)
+    app.close()
+    with closing(Control.open(settings)) as control:
+        for number in range(ROWS):
+            note(control.audit, number)
+    return settings
+
+
+def note(audit: AuditLog, number: int) -> None:
+    entry = AuditEntry(
+        at=LONG_AGO + timedelta(minutes=number),
+        call_id=str(number),
+        principal="ada",
+        via="http",
+        operation="tools/call",
+        target="search",
+        parameters={},
+        outcome=Outcome.OK,
+    )
+    audit.write(entry, durable=False)
+
+
+def kill_after(settings: Settings, delay_s: float) -> list[tuple[int, str]]:
+    """Run jobs one after the other until they are killed; return the runs whose end was told."""
+    command = [sys.executable, "-c", RUNS, str(settings.home)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.stderr
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGKILL)
+        told = [line.split() for line in process.stdout.read().splitlines()]
+    return [(int(number), state) for number, state in told]
+
+
+def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Settings) -> None:
+    chance = random.Random(5)
+    told: dict[int, str] = {}
+    for number in range(KILLS):
+        told |= dict(kill_after(settings, chance.uniform(0.0, 0.6)))
+        with closing(Control.open(settings)) as control:
+            note(control.audit, ROWS + number)
+            report = control.audit.verify()
+            assert report.first_problem is None
+        for backup in list_backups(settings.home / "backups"):
+            assert check_backup(backup) == []
+    assert set(told.values()) <= {"done"}
+    app = App(settings)
+    with closing(Control.open(settings)) as control:
+        duties = build_duties(app, control, retention=Retention(backups=2))
+        board = JobBoard(control.database, house_jobs(lambda: duties))
+        for name in ("backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
+            run = Scheduler(board).run_now(name, by="local", show=lambda *_: None)
+            assert (run.state, run.error) == (RunState.DONE, None)
+        runs, _ = board.list_runs(limit=200)
+        assert not [run for run in runs if run.state is RunState.RUNNING]
+        kept = {run.id: run.state for run in runs}
+        assert all(kept.get(number, state) == state for number, state in told.items())
+        assert control.audit.verify().pruned >= ROWS
+    assert sorted(path.suffix for path in (settings.home / "backups").iterdir()) == ["", ""]
+    app.close()
+
+
+def test_a_back_up_that_is_not_moved_into_place_at_once_would_be_found_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: written straight into place, a back-up that is stopped half way is there, and is not whole."""
+    settings = Settings(home=tmp_path / "home", offline=True)
+    app = App(settings)
+    add_sample(app, "anime", progress=lambda _report: None, embed=False)
+    with closing(Control.open(settings)) as control:
+        plan = build_duties(app, control).plan_backup()
+        target = tmp_path / "backups" / "20261115T030000Z"
+
+        def straight(folder: Path) -> Path:
+            target.mkdir(parents=True)
+            (target / "manifest.json").write_text("{}")
+            return target
+
+        def killed(*_arguments: object, **_named: object) -> None:
+            raise SystemExit
+
+        monkeypatch.setattr("pinakes.jobs.backup._fresh_folder", straight)
+        monkeypatch.setattr("pinakes.jobs.backup._files", killed)
+        monkeypatch.setattr("shutil.rmtree", lambda *_arguments, **_named: None)
+        with pytest.raises(SystemExit):
+            make_backup(plan, tmp_path / "backups", at=LONG_AGO, keep=1, context=JobContext())
+    assert [check_backup(one) for one in list_backups(tmp_path / "backups")] != [[]]
+    app.close()

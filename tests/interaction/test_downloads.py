@@ -1,0 +1,83 @@
+"""An album from a provider into the catalogue, through a real server and with a real provider on loopback."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_sample
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("Z8")
+
+ARTIST = "Isobel Thorne"
+ALBUM = "Songs of the Ninth Wave"
+TRACK = "Lamps Along the Quay"
+
+
+@pytest.fixture
+def provider(file_server: Any, tagged_wav: Callable[..., bytes]) -> Any:
+    """A provider with one album."""
+    files = []
+    for number, title in enumerate(("Grey Harbour", TRACK), start=1):
+        body = tagged_wav(title=title, album=ALBUM, artist=ARTIST)
+        file_server.files[f"/{number}.wav"] = body
+        files.append({"url": f"/{number}.wav", "size": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+    manifest = {"artist": ARTIST, "album": ALBUM, "files": files}
+    file_server.files[f"/albums/{quote(ALBUM)}.json"] = json.dumps(manifest).encode()
+    return file_server
+
+
+@pytest.fixture
+def admin(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[httpx.Client]:
+    """The admin of a music server that may ask the provider."""
+    home = tmp_path / "home"
+    app = App(Settings(home=home))
+    add_sample(app, "music", progress=lambda _report: None, embed=False)
+    app.close()
+    (home / "pinakes.toml").write_text(
+        f"""
+        [downloads]
+        folder = "{tmp_path / "Music"}"
+        allowed_networks = ["127.0.0.1/32"]
+        allowed_ports = [{provider.port}]
+
+        [downloads.providers]
+        label = "{provider.url}/albums/{{album}}.json"
+        """
+    )
+    server = start_server(home, environment={"PINAKES_READ_PER_MINUTE": "100000"})
+    known = {"Authorization": f"Bearer {server.token('admin')}"}
+    with httpx.Client(base_url=server.url, headers=known, timeout=30, verify=False) as client:
+        yield client
+    server.stop()
+
+
+def call(client: httpx.Client, tool: str, **arguments: Any) -> Any:
+    reply = client.post(f"/v1/tools/{tool}", json=arguments)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
+    admin: httpx.Client, provider: Any, soon: Any, tmp_path: Path
+) -> None:
+    asked = call(admin, "downloads.action", action="request", album=ALBUM)["download"]
+
+    def shown() -> dict[str, Any]:
+        return dict(call(admin, "downloads.query", query_type="item", id=asked["id"])["downloads"][0])
+
+    soon(lambda: shown()["state"] not in ("queued", "running"), timeout_s=30)
+    assert (shown()["state"], shown()["folder"]) == ("done", f"{ARTIST}/{ALBUM}")
+    landed = sorted(path.name for path in (tmp_path / "Music" / ARTIST / ALBUM).iterdir())
+    assert landed == ["1.wav", "2.wav"]
+    found = call(admin, "catalog.search", query=TRACK)["tracks"]["items"]
+    (track,) = (one for one in found if one["name"] == TRACK)
+    assert (track["album"], track["artists"], track["playable"]) == (ALBUM, [ARTIST], True)
+    assert admin.get(f"/v1/tracks/{track['id']}/audio").content == provider.files["/2.wav"]

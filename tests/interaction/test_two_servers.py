@@ -1,0 +1,126 @@
+"""Two servers on one library: one of them runs its jobs, and what is edited in either is seen by the other."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_sample
+from pinakes.control.control import Control
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.bodies import house_jobs
+from pinakes.settings import Settings
+
+ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "PINAKES_READ_PER_MINUTE": "100000"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A server, and an admin's client of it."""
+
+    server: Any
+    client: httpx.Client
+
+    @property
+    def pid(self) -> int:
+        return int(self.server.process.pid)
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """Call a tool that must answer."""
+        reply = self.client.post(f"/v1/tools/{tool}", json=arguments)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    def albums(self, name: str) -> list[str]:
+        """Return the albums of this name that a search finds."""
+        found = self.call("catalog.search", query=name)["albums"]["items"]
+        return [one["id"] for one in found if one["name"] == name]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library with the music sample."""
+    home = tmp_path_factory.mktemp("two servers")
+    app = App(Settings(home=home))
+    add_sample(app, "music", progress=lambda _report: None, embed=False)
+    app.close()
+    return home
+
+
+@pytest.fixture(scope="module")
+def both(home: Path, start_server: Any) -> Iterator[tuple[Served, Served]]:
+    """Two servers on that library."""
+    with ExitStack() as stack:
+        servers = [start_server(home, environment=ENVIRONMENT) for _ in range(2)]
+        known = {"Authorization": f"Bearer {servers[0].token('admin')}"}
+        first, second = (
+            Served(
+                server=server,
+                client=stack.enter_context(httpx.Client(base_url=server.url, headers=known, timeout=30, verify=False)),
+            )
+            for server in servers
+        )
+        yield first, second
+
+
+@pytest.fixture(scope="module")
+def board(home: Path) -> Iterator[JobBoard]:
+    """The jobs, as a third process sees them."""
+
+    def none() -> Any:
+        raise AssertionError("nothing is run here")
+
+    with closing(Control.open(Settings(home=home))) as control:
+        yield JobBoard(control.database, house_jobs(none))
+
+
+def runner_pid(board: JobBoard) -> int | None:
+    runner = board.find_runner()
+    return None if runner is None else int(runner.place.rpartition(" ")[2])
+
+
+@pytest.mark.row("Z5")
+def test_what_is_edited_in_either_is_seen_by_the_other_at_its_next_call(both: tuple[Served, Served]) -> None:
+    for number, (one, other) in enumerate((both, both[::-1])):
+        name = f"Nocturnes of the reading room, volume {number}"
+        assert other.albums(name) == []  # an answer that the other might keep
+        fields = {"name": name, "artists": ["Frédéric Chopin"], "year": 1835}
+        made = one.call("catalog.mutate", action="create", kind="album", fields=fields)
+        (album_id,) = other.albums(name)
+        assert other.call("catalog.get", query_type="album", id=album_id)["item"]["year"] == 1835
+        changed = other.call("catalog.mutate", action="update", id=album_id, fields={"year": 1836})
+        assert one.call("catalog.get", query_type="album", id=album_id)["item"]["year"] == 1836
+        for served, call_id in ((one, changed["call_id"]), (other, made["call_id"])):
+            assert served.call("catalog.mutate", action="undo", id=call_id)["applied"] is True
+        assert one.albums(name) == other.albums(name) == []
+
+
+@pytest.mark.row("Z9")
+def test_one_of_two_servers_runs_the_jobs_of_both_and_the_other_follows_when_it_ends(
+    both: tuple[Served, Served], board: JobBoard, soon: Any
+) -> None:
+    soon(lambda: runner_pid(board) is not None, timeout_s=10)
+    runner, other = sorted(both, key=lambda served: served.pid != runner_pid(board))
+
+    def run(served: Served, job: str) -> None:
+        served.call("jobs.action", action="trigger", job_id=job)
+        soon(lambda: _last_run(served, job)["ended_at"] is not None, timeout_s=30)
+        assert _last_run(served, job)["state"] == "done"
+
+    for served in (runner, other, runner, other):
+        run(served, "integrity_check")
+        assert runner_pid(board) == runner.pid
+    assert other.call("jobs.query", query_type="history")["total"] == 4
+    assert runner.server.stop() == 0
+    soon(lambda: runner_pid(board) == other.pid, timeout_s=10)
+    run(other, "integrity_check")
+
+
+def _last_run(served: Served, job: str) -> dict[str, Any]:
+    (found,) = served.call("jobs.query", query_type="get", job_id=job)["jobs"]
+    return dict(found["last_run"])

@@ -1,0 +1,205 @@
+"""`pinakes job`: jobs, as the owner of the library operates them."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.cli.job import job_command
+from pinakes.control.control import Control
+from pinakes.errors import BusyError, ConflictError, InputError, NotFoundError
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.bodies import house_jobs
+from pinakes.jobs.scheduler import Scheduler
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("Z9")
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The library of this process is an empty folder."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path))
+    monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
+    return tmp_path
+
+
+@contextmanager
+def board_of(home: Path) -> Iterator[JobBoard]:
+    def none() -> Any:
+        raise AssertionError("nothing is run here")
+
+    with closing(Control.open(Settings(home=home))) as control:
+        yield JobBoard(control.database, house_jobs(none))
+
+
+def audit_rows(home: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(home / "control.sqlite")) as database:
+        return database.execute("SELECT operation, target, outcome FROM audit ORDER BY number").fetchall()
+
+
+def test_looking_shows_every_job_and_makes_nothing(home: Path, run: Run) -> None:
+    names = [job["name"] for job in run(["job", "list", "--json"]).json]
+    assert {"backup", "integrity_check", "rescan_folders", "prune_audit"} <= set(names)
+    table = run(["job", "list"]).out.splitlines()
+    assert [line.split()[0] for line in table] == ["job", *names]
+    shown = run(["job", "show", "backup", "--json"]).json
+    assert (shown["schedule"], shown["enabled"], shown["last_run"]) == ("0 3 * * *", True, None)
+    assert run(["job", "history"]).out == "nothing has run yet\n"
+    assert run(["job", "history", "--json"]).json == []
+    for command, code in ((["output", "backup"], NotFoundError), (["cancel", "backup"], ConflictError)):
+        ran = run(["job", *command])
+        assert (ran.code, ran.out) == (code.exit_code, "")
+    assert list(home.iterdir()) == []
+
+
+def test_a_job_is_run_here_with_its_output_its_history_and_a_note_in_the_audit(home: Path, run: Run) -> None:
+    ran = run(["job", "run", "backup"])
+    assert ran.code == 0, ran.err
+    assert str(home / "backups") in ran.out
+    assert ran.err == "backup: done\n"
+    again = run(["job", "run", "check_updates", "--json"]).json
+    assert (again["state"], again["output"]) == ("done", "not asked: this Pinakes is set to be offline\n")
+    history = run(["job", "history", "--json"]).json
+    assert [(one["id"], one["job"], one["requested_by"]) for one in history] == [
+        (2, "check_updates", "local"),
+        (1, "backup", "local"),
+    ]
+    (line,) = run(["job", "history", "backup"]).out.splitlines()[1:]
+    assert line.split()[:4] == ["1", "backup", "done", "request"]
+    output = run(["job", "output", "backup"]).out
+    assert output.startswith("backup, run 1: done; started ")
+    assert run(["job", "output", "1", "--json"]).json["job"] == "backup"
+    assert audit_rows(home) == [("job/run", "backup", "ok"), ("job/run", "check_updates", "ok")]
+    shown = run(["job", "show", "backup"]).out
+    assert "done" in shown
+    assert "Copy records" in shown
+
+
+def test_what_is_pruned_by_a_server_is_pruned_here_too(home: Path, run: Run) -> None:
+    assert [line.partition(":")[0] for line in run(["job", "run", "prune_logs"]).out.splitlines()] == [
+        "downloads",
+        "events",
+    ]
+
+
+def test_a_job_that_does_not_end_well_has_exit_code_1_and_says_why(home: Path, run: Run) -> None:
+    run(["job", "run", "check_updates"])
+    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
+        database.execute("UPDATE audit_head SET number = 100")
+    ran = run(["job", "run", "integrity_check"])
+    assert ran.code == 1
+    assert "integrity_check: failed: 1 of 2 failed: audit: the audit is not whole" in ran.err
+    assert "control database: whole" in ran.out
+
+
+def test_a_job_is_triggered_cancelled_disabled_enabled_and_scheduled(home: Path, run: Run) -> None:
+    assert "no server runs jobs at present" in run(["job", "trigger", "backup"]).out
+    ran = run(["job", "trigger", "backup"])
+    assert (ran.code, "queued already" in ran.err) == (ConflictError.exit_code, True)
+    assert run(["job", "cancel", "backup", "--json"]).json["state"] == "cancelled"
+    assert run(["job", "disable", "backup", "--json"]).json["enabled"] is False
+    assert run(["job", "enable", "backup", "--json"]).json["enabled"] is True
+    assert run(["job", "schedule", "backup", "2h", "--json"]).json["schedule"] == "2h"
+    assert "2h" in run(["job", "show", "backup"]).out
+    assert [row[0] for row in audit_rows(home)] == [
+        "job/trigger",
+        "job/trigger",
+        "job/cancel",
+        "job/disable",
+        "job/enable",
+        "job/schedule",
+    ]
+
+
+def test_while_a_server_runs_jobs_it_is_named_and_nothing_is_run_here(home: Path, run: Run) -> None:
+    with board_of(home) as board:
+        server = Scheduler(board)
+        server.step()
+        ran = run(["job", "run", "backup"])
+        assert ran.code == BusyError.exit_code
+        assert "have it run there: pinakes job trigger backup" in ran.err
+        assert run(["job", "trigger", "backup"]).out == "backup: queued as run 1\n"
+        assert run(["job", "cancel", "backup"]).out == "backup: run 1 is taken from the queue\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["show", "bakcup"], NotFoundError.exit_code, "did you mean 'backup'?"),
+        (["run", "bakcup"], NotFoundError.exit_code, "did you mean 'backup'?"),
+        (["history", "bakcup"], NotFoundError.exit_code, "did you mean 'backup'?"),
+        (["output", "bakcup"], NotFoundError.exit_code, "did you mean 'backup'?"),
+        (["output", "77"], NotFoundError.exit_code, "not kept any more"),
+        (["enable", "bakcup"], NotFoundError.exit_code, "did you mean 'backup'?"),
+        (["schedule", "backup", "61 * * * *"], InputError.exit_code, "bad minute; write an interval such as 30m"),
+        (["schedule", "backup", "10s"], InputError.exit_code, "between a minute and a year"),
+        (["history", "-n", "0"], InputError.exit_code, "1<=x<=200"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_on_one_channel_with_its_code(
+    home: Path, run: Run, arguments: list[str], code: int, says: str
+) -> None:
+    ran = run(["job", *arguments])
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for name, command in job_command.commands.items():
+        assert "Example: pinakes job" in (command.help or ""), name
+
+
+def test_what_a_job_wrote_does_not_act_on_the_terminal(home: Path, run: Run) -> None:
+    run(["job", "run", "check_updates"])
+    with closing(sqlite3.connect(home / "control.sqlite")) as database, database:
+        database.execute("UPDATE job_runs SET output = char(27) || '[2Jcleared', message = char(27) || '[2J'")
+    for command in (["output", "check_updates"], ["show", "check_updates"], ["history"]):
+        assert "\x1b" not in run(["job", *command]).out
+
+
+def test_ctrl_c_cancels_what_is_run_here(home: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(3000):
+        (notes / f"{number}.md").write_text(f"# Note {number}\n\nText.\n")
+    script = f"""
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started without it
+from pinakes.cli.main import main
+from pinakes.jobs.context import JobContext
+main(["add", {str(notes)!r}, "--name", "notes", "--no-embed", "--json"])
+progress = JobContext.progress
+sent = []
+def interrupting(self, done, total=None, message=""):
+    if done >= 500 and total is None and not sent:
+        sent.append(os.kill(os.getpid(), signal.SIGINT))
+    progress(self, done, total, message)
+JobContext.progress = interrupting
+main(["job", "run", "rescan_folders"])
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 130, done.stderr
+    with board_of(home) as board:
+        run = board.get_job("rescan_folders").last_run
+        assert run is not None
+        assert run.state == "cancelled"
+        assert board.find_runner() is None
+
+
+def test_checking_the_audit_says_how_much_of_it_was_pruned(home: Path, run: Run) -> None:
+    run(["job", "run", "check_updates"])
+    with closing(Control.open(Settings(home=home))) as control:
+        assert control.audit.prune(datetime(2100, 1, 1, tzinfo=UTC)) == 1
+    assert run(["audit", "verify"]).out.startswith("1 rows, all as they were written; 1 older ones were pruned\n")
+    assert run(["audit", "verify", "--json"]).json["pruned"] == 1

@@ -1,0 +1,129 @@
+"""A desk for downloads over a real database, a real folder and a real server on loopback."""
+
+import hashlib
+import ipaddress
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.control.database import ControlDatabase
+from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.jobs.downloads.items import Download, DownloadState
+from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
+from pinakes.jobs.downloads.queue import QueueRules
+from pinakes.jobs.downloads.settings import DownloadSettings
+from pinakes.jobs.downloads.worker import Landing
+from pinakes.net.addresses import AddressRules
+from pinakes.net.fetch import FetchLimits
+from pinakes.net.polite import Clock
+
+TRACKS = {"01.mp3": b"first" * 20_000, "02.flac": b"second" * 20_000, "cover.jpg": b"cover" * 1_000}
+RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3, lease_s=60)
+
+
+@dataclass(kw_only=True)
+class Place:
+    """Everything around one desk."""
+
+    server: Any
+    folder: Path
+    database: ControlDatabase
+    names: dict[str, list[str]] = field(default_factory=dict)
+    passed_s: float = 0.0
+    albums: list[Path] = field(default_factory=list)
+    finished: list[Download] = field(default_factory=list)
+    on_album: Callable[[Path], str | None] = lambda _folder: None
+    desks: list[DownloadDesk] = field(default_factory=list)
+
+    @property
+    def music(self) -> Path:
+        return self.folder / "music"
+
+    def now(self) -> datetime:
+        return datetime(2026, 11, 15, 12, 0, tzinfo=UTC) + timedelta(seconds=self.passed_s)
+
+    def rules(self) -> AddressRules:
+        return AddressRules(
+            ports=frozenset({80, 443, self.server.port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
+        )
+
+    def desk(self, **changes: Any) -> DownloadDesk:
+        spec = HttpProviderSpec(
+            manifest=f"{self.server.url}/{{artist}}/{{album}}.json", headers={"X-Key": "secret"}, rules=self.rules()
+        )
+        values = {
+            "folder": self.music,
+            "providers": {"archive": spec},
+            "url_rules": self.rules(),
+            "queue": RULES,
+            "limits": FetchLimits(max_bytes=1 << 20, stall_s=5, total_s=30),
+            "poll_s": 0.05,
+            **changes,
+        }
+        settings = DownloadSettings(**values)
+        clock = Clock(utc_now=self.now, chance=lambda: 0.0)
+        outside = Outside(limits=settings.limits, resolve=self._resolve, clock=clock)
+        desk = DownloadDesk(
+            settings,
+            self.database,
+            Landing(on_album=self._land, on_finished=self.finished.append),
+            outside=outside,
+            now=self.now,
+        )
+        self.desks.append(desk)
+        return desk
+
+    def serve_album(self, path: str = "/Handel/Water%20Music.json", **changes: Any) -> dict[str, Any]:
+        """Put an album on the server, with its manifest; return the manifest."""
+        folder = path.rpartition("/")[0]
+        files = []
+        for name, body in TRACKS.items():
+            self.server.files[f"{folder}/{name}"] = body
+            files.append({"url": name, "size": len(body), "sha256": hashlib.sha256(body).hexdigest()})
+        manifest = {"artist": "Handel", "album": "Water Music", "files": files, **changes}
+        self.server.files[path] = json.dumps(manifest).encode()
+        return manifest
+
+    def landed(self, folder: str = "Handel/Water Music") -> dict[str, bytes]:
+        """Return what is in an album's folder."""
+        return {path.name: path.read_bytes() for path in sorted((self.music / folder).iterdir())}
+
+    def staged(self) -> list[str]:
+        """Return the names of what is in the staging folders."""
+        return sorted(path.name for path in self.music.glob(".downloads/*/album/*"))
+
+    def state(self, download: Download) -> DownloadState:
+        return self.desks[-1].queue.get(download.id).state
+
+    def _land(self, folder: Path) -> str | None:
+        self.albums.append(folder)
+        return self.on_album(folder)
+
+    def _resolve(self, host: str, _port: int) -> list[str]:
+        if host not in self.names:
+            raise OSError("no such name")
+        return self.names[host]
+
+
+@pytest.fixture
+def place(file_server: Any, tmp_path: Path) -> Iterator[Place]:
+    """A desk's surroundings, with one album on the server."""
+    database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
+    (tmp_path / "music").mkdir()
+    made = Place(server=file_server, folder=tmp_path, database=database)
+    made.serve_album()
+    yield made
+    for desk in made.desks:
+        desk.stop()
+    database.close()
+
+
+@pytest.fixture
+def tracks() -> dict[str, bytes]:
+    """What the files of the album have in them."""
+    return TRACKS

@@ -1,0 +1,686 @@
+"""Downloads from request to album, against a real server; only time and name servers are the test's own."""
+
+import errno
+import json
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+
+from pinakes.errors import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError
+from pinakes.jobs.downloads import staging
+from pinakes.jobs.downloads.items import DownloadState
+from pinakes.jobs.downloads.worker import LONGEST_RETRY_AFTER_S, back_off_s
+
+pytestmark = pytest.mark.row("Z8")
+
+
+def request(desk: Any, **wish: Any) -> Any:
+    return desk.request("ann", **{"artist": "Handel", "album": "Water Music", **wish})[0]
+
+
+def wait_until(is_so: Any, timeout_s: float = 20.0) -> None:
+    ends_at = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < ends_at, "it did not become so in time"
+        time.sleep(0.01)
+
+
+def cut(body: bytes, size: int) -> Any:
+    return lambda handler: handler.send(200, body[:size], {"ETag": '"a"'}, length=len(body))
+
+
+def status(code: int, **headers: str) -> Any:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda handler: handler.send(code, b"", named)
+
+
+def test_an_album_lands_whole_and_is_taken_up_and_nothing_is_left_over(place, tracks):
+    desk = place.desk()
+    download = request(desk)
+
+    assert desk.worker.work_once()
+
+    assert place.landed() == tracks
+    assert place.albums == [place.music / "Handel" / "Water Music"]
+    assert [one.id for one in place.finished] == [download.id]
+    done = desk.queue.get(download.id)
+    assert (done.state, done.folder, done.error) == (DownloadState.DONE, "Handel/Water Music", None)
+    assert done.received_bytes == done.total_bytes == sum(map(len, tracks.values()))
+    assert [path.name for path in (place.music / ".downloads").iterdir()] == ["install.lock"]
+    assert not desk.worker.work_once()
+
+
+def test_what_could_not_be_taken_up_of_an_album_is_said_of_it(place, tracks):
+    place.on_album = lambda _folder: "not in the catalogue: 01.mp3"
+    desk = place.desk()
+    download = request(desk)
+    desk.worker.work_once()
+
+    done = desk.queue.get(download.id)
+    assert (done.state, done.attempts) == (DownloadState.DONE, 0)
+    assert (done.error_code, done.error) == (None, "not in the catalogue: 01.mp3")
+    assert place.landed() == tracks
+
+
+def test_the_providers_key_goes_to_its_own_server_only(place):
+    manifest = place.serve_album()
+    place.names["elsewhere.example.org"] = ["127.0.0.1"]
+    manifest["files"][0]["url"] = f"http://elsewhere.example.org:{place.server.port}/Handel/01.mp3"
+    place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
+    desk = place.desk()
+    request(desk)
+
+    desk.worker.work_once()
+
+    assert place.server.asked("/Handel/Water%20Music.json")[0]["x-key"] == "secret"
+    assert place.server.asked("/Handel/02.flac")[0]["x-key"] == "secret"
+    assert "x-key" not in place.server.asked("/Handel/01.mp3")[0]
+
+
+def test_a_single_track_is_fetched_by_its_address(place, tracks):
+    desk = place.desk()
+    download, _ = desk.request("ann", url=f"{place.server.url}/Handel/01.mp3?key=1", artist="Handel")
+    place.server.files["/Handel/01.mp3?key=1"] = tracks["01.mp3"]
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.DONE
+    assert place.landed("Handel/Unknown") == {"01.mp3": tracks["01.mp3"]}
+
+
+def test_a_manifest_is_fetched_by_its_address_and_the_callers_names_win(place, tracks):
+    desk = place.desk()
+    download, _ = desk.request("ann", url=f"{place.server.url}/Handel/Water%20Music.json", album="HWV 348")
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.DONE
+    assert place.landed("Handel/HWV 348") == tracks
+
+
+def test_a_transfer_that_is_cut_is_put_off_and_goes_on_where_it_was(place, tracks):
+    body = tracks["01.mp3"]
+    place.server.replies["/Handel/01.mp3"] = [cut(body, 40_000)]
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+    put_off = desk.queue.get(download.id)
+    assert (put_off.state, put_off.attempts, put_off.error_code) == (DownloadState.QUEUED, 1, "unavailable")
+    assert not desk.worker.work_once()
+    assert place.staged() == ["01.mp3.part", "01.mp3.part.json"]
+    place.passed_s += 30
+    desk.worker.work_once()
+
+    assert place.landed() == tracks
+    assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=40000-"
+    assert len(place.server.asked("/Handel/Water%20Music.json")) == 1
+
+
+def test_a_busy_server_says_when_to_come_back(place):
+    place.server.replies["/Handel/Water%20Music.json"] = [status(429, Retry_After="600")]
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    put_off = desk.queue.get(download.id)
+    assert (put_off.next_attempt_at - place.now()).total_seconds() == 600
+
+
+def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
+    place.server.replies["/Handel/02.flac"] = [status(503)] * 3
+    desk = place.desk()
+    download = request(desk)
+
+    for _ in range(3):
+        assert desk.worker.work_once()
+        place.passed_s += 3600
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error) == (DownloadState.FAILED, "the server answered status 503")
+    assert not (place.music / "Handel").exists()
+    desk.retry(download.id, user="ann")
+    desk.worker.work_once()
+
+    assert place.landed() == tracks
+    assert len(place.server.asked("/Handel/01.mp3")) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"nonsense", "manifest is wrong"),
+        (b"{}", "files"),
+        (b'{"files": []}', "files"),
+        (b'{"files": [{"url": "a.exe"}]}', "not of a kind"),
+        (b'{"files": [{"url": "a.mp3", "sha256": "x"}]}', "sha256"),
+        (b'{"files": [{"url": "a.mp3", "size": -1}]}', "size"),
+        (b'{"files": [{"url": "cover.jpg"}]}', "no music"),
+        (b'{"files": [{"url": "http://169.254.169.254/a.mp3"}]}', "not public"),
+        (b'{"files": [{"url": "file:///etc/passwd.mp3"}]}', "http"),
+        (b'{"files": [{"url": "a.mp3", "size": 99999999999}]}', "more than is taken"),
+        (b'{"artist": "\\u0000", "files": [{"url": "a.mp3"}]}', "artist"),
+        (json.dumps({"files": [{"url": "a.mp3"}] * 501}).encode(), "files"),
+        (json.dumps({"files": [{"url": "a.mp3"}] * 500}).encode(), "too many files"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_fails_at_once_and_says_why(place, body, told):
+    place.server.files["/Handel/Water%20Music.json"] = body
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert failed.state is DownloadState.FAILED
+    assert told in failed.error
+    assert [path for path, _ in place.server.requests] == ["/Handel/Water%20Music.json"]
+
+
+@pytest.mark.parametrize("code", [404, 403, 410])
+def test_an_album_that_the_provider_does_not_have_fails_at_once(place, code):
+    place.server.replies["/Handel/Water%20Music.json"] = [status(code)]
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.FAILED
+
+
+def test_a_file_with_another_checksum_never_lands(place):
+    place.server.files["/Handel/01.mp3"] = b"other" * 20_000
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, "sha256" in failed.error) == (DownloadState.FAILED, True)
+    assert not (place.music / "Handel").exists()
+
+
+def test_an_album_beyond_the_bound_ends_while_it_comes(place):
+    manifest = place.serve_album()
+    for file in manifest["files"]:
+        del file["size"], file["sha256"]
+    place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
+    desk = place.desk(max_album_bytes=150_000)
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error_code) == (DownloadState.FAILED, "too_large")
+    assert not (place.music / "Handel").exists()
+
+
+@pytest.mark.parametrize("location", ["http://127.0.0.2:{port}/a", "http://169.254.169.254/", "http://10.0.0.1/a.mp3"])
+def test_a_file_that_redirects_inward_fails_the_download(place, location):
+    place.server.replies["/Handel/01.mp3"] = [status(302, Location=location.format(port=place.server.port))]
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error_code) == (DownloadState.FAILED, "invalid_url")
+
+
+def test_a_name_that_leads_inward_by_the_time_it_is_fetched_fails_the_download(place):
+    place.names["music.example.org"] = ["93.184.215.14"]
+    desk = place.desk()
+    download, _ = desk.request("ann", url="http://music.example.org/a.mp3")
+    place.names["music.example.org"] = ["10.0.0.1"]
+
+    desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error_code) == (DownloadState.FAILED, "invalid_url")
+
+
+def test_the_same_album_again_is_neither_fetched_nor_doubled(place, tracks):
+    desk = place.desk()
+    request(desk)
+    desk.worker.work_once()
+    second = request(desk)
+
+    desk.worker.work_once()
+
+    assert place.state(second) is DownloadState.DONE
+    assert place.landed() == tracks
+    assert len(place.server.asked("/Handel/01.mp3")) == 1
+
+
+def test_another_edition_lands_beside_what_is_there_and_overwrites_nothing(place, tracks):
+    album = place.music / "Handel" / "Water Music"
+    album.mkdir(parents=True)
+    (album / "01.mp3").write_bytes(b"my own recording")
+    (album / "cover.jpg").write_bytes(tracks["cover.jpg"])
+    desk = place.desk()
+    request(desk)
+
+    desk.worker.work_once()
+
+    assert place.landed() == {
+        "01 (2).mp3": tracks["01.mp3"],
+        "01.mp3": b"my own recording",
+        "02.flac": tracks["02.flac"],
+        "cover.jpg": tracks["cover.jpg"],
+    }
+    again = request(desk)
+    desk.worker.work_once()
+    assert place.state(again) is DownloadState.DONE
+    assert len(place.landed()) == 4
+
+
+def test_an_album_that_is_not_taken_up_is_tried_again_without_fetching(place, tracks):
+    problems = [InputError("the catalogue is broken"), StorageError("the disk is full")]
+
+    def fail(_folder: Path) -> None:
+        if problems:
+            raise problems.pop(0)
+
+    place.on_album = fail
+    desk = place.desk()
+    download = request(desk)
+    for _ in range(3):
+        desk.worker.work_once()
+        place.passed_s += 3600
+
+    assert place.state(download) is DownloadState.DONE
+    assert place.landed() == tracks
+    assert len(place.albums) == 3
+    assert len(place.server.requests) == 4
+
+
+def test_a_bug_in_taking_up_is_put_off_and_told(place, caplog):
+    def fail(_folder: Path) -> None:
+        raise ZeroDivisionError
+
+    place.on_album = fail
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    put_off = desk.queue.get(download.id)
+    assert (put_off.state, "ZeroDivisionError" in put_off.error) == (DownloadState.QUEUED, True)
+    assert "failed by a bug" in caplog.text
+
+
+def test_what_vanished_from_the_staging_folder_is_fetched_again(place, tracks):
+    place.server.replies["/Handel/02.flac"] = [status(503)]
+    desk = place.desk()
+    request(desk)
+    desk.worker.work_once()
+    shutil.rmtree(place.music / ".downloads")
+    place.passed_s += 3600
+
+    desk.worker.work_once()
+
+    assert place.landed() == tracks
+
+
+def test_a_disk_that_is_full_is_put_off(place, tracks, monkeypatch):
+    def full(*_arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    desk = place.desk()
+    download = request(desk)
+    with monkeypatch.context() as patched:
+        patched.setattr(staging, "sync_folder", full)
+        desk.worker.work_once()
+    put_off = desk.queue.get(download.id)
+    assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "storage")
+    place.passed_s += 3600
+    desk.worker.work_once()
+
+    assert place.landed() == tracks
+
+
+def test_an_album_on_another_filesystem_lands_by_copying(place, tracks, monkeypatch):
+    real = Path.rename
+
+    def rename(source: Path, target: Path) -> Path:
+        if ".downloads" in source.parts and ".downloads" not in target.parts:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return real(source, target)
+
+    desk = place.desk()
+    request(desk)
+    monkeypatch.setattr(Path, "rename", rename)
+    desk.worker.work_once()
+
+    assert place.landed() == tracks
+
+
+def test_a_download_that_another_process_still_holds_is_put_off(place):
+    desk = place.desk()
+    download = request(desk)
+    folder = place.music / ".downloads" / download.key
+    folder.mkdir(parents=True)
+
+    with filelock.FileLock(folder / "lock"):
+        desk.worker.work_once()
+
+    put_off = desk.queue.get(download.id)
+    assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "busy")
+
+
+def test_a_provider_that_is_gone_fails_the_download(place):
+    download = request(place.desk())
+    desk = place.desk(providers={})
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.FAILED
+
+
+def test_the_workers_do_what_is_queued_and_what_is_cancelled_stops(place, tracks):
+    place.server.on_block = lambda sent: time.sleep(0.01) if sent > 32_000 else None
+    desk = place.desk()
+    first = request(desk)
+    desk.start()
+    wait_until(place.staged)
+    desk.cancel(first.id, user="ann")
+    wait_until(lambda: not place.staged())
+    assert not (place.music / "Handel").exists()
+    place.server.on_block = lambda _sent: None
+
+    second = request(desk)
+    wait_until(lambda: place.state(second) is DownloadState.DONE)
+
+    assert place.landed() == tracks
+    assert place.state(first) is DownloadState.CANCELLED
+
+
+def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
+    def hold(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.send_header("ETag", '"a"')
+        handler.end_headers()
+        handler.wfile.write(tracks["01.mp3"][:50_000])
+        handler.released.wait(30)
+
+    place.server.replies["/Handel/01.mp3"] = [hold]
+    desk = place.desk()
+    download = request(desk)
+    desk.start()
+    desk.start()
+    wait_until(lambda: "01.mp3.part" in place.staged())
+    desk.stop()
+
+    assert place.state(download) is DownloadState.QUEUED
+    assert desk.queue.get(download.id).attempts == 0
+    desk.worker.work_once()
+    assert place.landed() == tracks
+    assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=50000-"
+
+
+def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def take_up(_folder: Any) -> None:
+        begun.set()
+        goes_on.wait(30)
+
+    place.on_album = take_up
+    desk = place.desk()
+    download = request(desk)
+    desk.start()
+    assert begun.wait(10)
+    started = time.monotonic()
+    desk.stop()
+    stopped_s = time.monotonic() - started
+    goes_on.set()
+
+    assert stopped_s < 4
+    wait_until(lambda: place.state(download) is DownloadState.DONE)
+
+
+def test_several_workers_bring_each_album_once(place, tracks):
+    for number in range(5):
+        place.serve_album(f"/Handel/Album%20{number}.json", album=f"Album {number}")
+    desks = [place.desk(), place.desk()]
+    downloads = [request(desks[0], album=f"Album {number}") for number in range(5)]
+    for desk in desks:
+        desk.start()
+    wait_until(lambda: len(place.finished) == 5)
+
+    assert sorted(one.id for one in place.finished) == [one.id for one in downloads]
+    for number in range(5):
+        assert place.landed(f"Handel/Album {number}") == tracks
+
+
+def test_a_claim_that_is_lost_ends_the_transfer(place, monkeypatch):
+    is_held = threading.Event()
+
+    def hold(handler: Any) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100000")
+        handler.end_headers()
+        is_held.set()
+        handler.released.wait(30)
+
+    place.server.replies["/Handel/01.mp3"] = [hold]
+    desk = place.desk()
+    download = request(desk)
+    working = threading.Thread(target=desk.worker.work_once)
+    working.start()
+    assert is_held.wait(10)
+    place.passed_s += 120
+    other = desk.queue.claim()
+    working.join(10)
+
+    assert not working.is_alive()
+    assert other is not None
+    assert desk.queue.get(download.id) == other.download
+
+
+def test_what_is_over_is_swept_and_what_is_open_or_unknown_stays(place):
+    place.server.replies["/Handel/02.flac"] = [status(503)] * 2
+    desk = place.desk()
+    kept = request(desk)
+    desk.worker.work_once()
+    place.serve_album("/Handel/Other.json", album="Other")
+    over = request(desk, album="Other")
+    desk.worker.work_once()
+    desk.cancel(over.id, user="ann")
+    (place.music / ".downloads" / "unknown").mkdir()
+
+    desk.worker.sweep()
+
+    folders = {path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()}
+    assert folders == {kept.key, "unknown"}
+
+
+def test_what_came_of_a_download_that_failed_is_kept_for_a_month(place):
+    place.server.replies["/Handel/02.flac"] = [status(404)]
+    desk = place.desk()
+    failed = request(desk)
+    desk.worker.work_once()
+    assert place.state(failed) is DownloadState.FAILED
+    folder = place.music / ".downloads" / failed.key
+
+    desk.worker.sweep()
+    assert folder.is_dir()
+    for path in (folder, folder / "album"):
+        os.utime(path, (0, time.time() - 31 * 24 * 3600))
+    desk.worker.sweep()
+    assert not folder.exists()
+
+
+def test_a_name_in_a_manifest_never_leads_out_of_its_folder(place, tracks):
+    names = ["../../../evil.mp3", "/etc/passwd.mp3", "..\\..\\x.mp3", "con.mp3", ".hidden.mp3", "a\u202egnp.mp3"]
+    files = [{"url": "01.mp3", "name": name} for name in [*names, "x" * 300 + ".mp3"]]
+    place.serve_album(files=files, artist="../..", album="/")
+    desk = place.desk()
+    download = request(desk)
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.DONE
+    landed = place.landed("_/_")
+    assert set(place.folder.rglob("*.mp3")) == {place.music / "_" / "_" / name for name in landed}
+    assert len(landed) == 7
+    assert not any(name.startswith(".") or "/" in name or "\\" in name for name in landed)
+
+
+def test_tracks_without_names_are_called_by_number_and_title(place):
+    files = [
+        {"url": "01.mp3", "title": "Overture", "track": 1, "disc": 2},
+        {"url": "01.mp3", "title": "Air", "track": 2},
+        {"url": "01.mp3", "title": "Bourrée"},
+    ]
+    place.serve_album(files=files)
+    desk = place.desk()
+    request(desk)
+
+    desk.worker.work_once()
+
+    assert list(place.landed()) == ["02 Air.mp3", "2-01 Overture.mp3", "Bourrée.mp3"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "error", "told"),
+    [
+        ({"artist": "Handel", "provider": "archive"}, InputError, "'album'"),
+        ({"album": "a"}, InputError, "'artist'"),
+        ({"album": "a", "artist": ".."}, InputError, "dots"),
+        ({"album": "a\x00", "artist": "b"}, InputError, "'album'"),
+        ({"album": "\ud800", "artist": "b"}, InputError, "'album'"),
+        ({"album": " ", "artist": "b"}, InputError, "'album'"),
+        ({"album": "a" * 201, "artist": "b"}, InputError, "200"),
+        ({"album": "a", "artist": "b", "provider": "arkive"}, NotFoundError, "did you mean 'archive'"),
+        ({"album": "a", "artist": "b", "provider": "archive", "url": "http://93.184.215.14/"}, InputError, "leave out"),
+        ({"provider": "url"}, InputError, "'url' is missing"),
+        ({"url": "http://no.such.example.org/"}, InvalidUrlError, "cannot be resolved"),
+        ({"url": "http://10.0.0.1/"}, InvalidUrlError, "not public"),
+        ({"url": "http://10.0.0.1/", "provider": "none", "album": ""}, InvalidUrlError, "not public"),
+    ],
+)
+def test_a_wish_that_cannot_be_had_is_refused_when_it_is_made(place, wish, error, told):
+    desk = place.desk()
+
+    with pytest.raises(error, match=told):
+        desk.request("ann", **wish)
+    assert desk.queue.list_downloads() == ([], 0)
+
+
+def test_without_providers_or_addresses_the_desk_says_so(place):
+    with pytest.raises(InputError, match="none is configured"):
+        place.desk(providers={}).request("ann", album="a")
+    with pytest.raises(InputError, match="addresses are not taken"):
+        place.desk(url_rules=None).request("ann", url="http://93.184.215.14/a.mp3")
+
+
+def test_offline_not_even_a_name_is_asked_for(place, monkeypatch):
+    desk = place.desk(offline=True)
+    asked: list[str] = []
+    monkeypatch.setattr(type(place), "_resolve", lambda _place, host, _port: asked.append(host) or ["93.184.215.14"])
+
+    with pytest.raises(UnavailableError, match="offline"):
+        place.desk(offline=True).request("ann", url="https://music.example.org/a.mp3")
+    with pytest.raises(InvalidUrlError):
+        desk.request("ann", url="http://169.254.169.254/a.mp3")
+    assert asked == []
+
+
+def test_offline_nothing_is_queued_and_no_worker_runs(place):
+    download = request(place.desk())
+    desk = place.desk(offline=True)
+    desk.start()
+
+    with pytest.raises(UnavailableError, match="offline"):
+        request(desk, album="Other")
+    assert place.state(download) is DownloadState.QUEUED
+
+
+def test_waits_grow_twofold_up_to_the_longest_and_chance_shortens_them():
+    def wait(attempt: int, *, chance: float = 0.0, asked_s: float = 0.0) -> float:
+        return back_off_s(attempt, first_s=30, longest_s=3600, chance=chance, asked_s=asked_s)
+
+    assert [wait(attempt) for attempt in (1, 2, 3, 9)] == [30, 60, 120, 3600]
+    assert wait(2, chance=1.0) == 30
+    assert wait(1, asked_s=500) == 500
+    assert wait(1, asked_s=1e9) == LONGEST_RETRY_AFTER_S
+
+
+def test_a_failure_of_the_database_ends_no_worker(place, monkeypatch, caplog):
+    desk = place.desk()
+    real = desk.queue.claim
+    failures: list[Exception] = [StorageError("the database is away"), ZeroDivisionError()]
+
+    def claim() -> Any:
+        if failures:
+            raise failures.pop(0)
+        return real()
+
+    monkeypatch.setattr(desk.queue, "claim", claim)
+    download = request(desk)
+    desk.start()
+    wait_until(lambda: place.state(download) is DownloadState.DONE)
+
+    assert "the database is away" in caplog.text
+    assert "a bug" in caplog.text
+
+
+def test_a_heartbeat_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):
+    desk = place.desk(poll_s=0.01)
+    real = desk.queue.renew
+    failures = [StorageError("the database is away")] * 3
+    renewed = threading.Event()
+
+    def renew(*arguments: Any, **named: Any) -> None:
+        if failures:
+            raise failures.pop(0)
+        renewed.set()
+        real(*arguments, **named)
+
+    monkeypatch.setattr(desk.queue, "renew", renew)
+    place.server.on_block = lambda _sent: renewed.wait(5)
+    download = request(desk)
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.DONE
+    assert place.landed() == tracks
+
+
+def test_a_download_that_is_cancelled_before_it_lands_never_lands(place):
+    desk = place.desk(poll_s=60)
+    download = request(desk)
+    place.server.on_block = lambda _sent: (
+        desk.queue.get(download.id).state is DownloadState.RUNNING and desk.cancel(download.id, user="ann")
+    )
+
+    desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.CANCELLED
+    assert not (place.music / "Handel").exists()
+    assert place.staged() == []
+
+
+def test_what_another_list_of_files_cannot_vouch_for_is_fetched_anew(place):
+    manifest = place.serve_album()
+    for file in manifest["files"]:
+        del file["size"], file["sha256"]
+    place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
+    place.server.replies["/Handel/02.flac"] = [status(404)]
+    desk = place.desk()
+    download = request(desk)
+    desk.worker.work_once()
+    assert "01.mp3" in place.staged()
+    place.server.files["/Handel/01.mp3"] = b"a better recording"
+    desk.retry(download.id, user="ann")
+
+    desk.worker.work_once()
+
+    assert place.landed()["01.mp3"] == b"a better recording"

@@ -1,0 +1,39 @@
+"""What is kept of what a job writes."""
+
+import pytest
+
+from pinakes.jobs.output import MOST_OUTPUT_BYTES, OutputTail, shortened
+
+pytestmark = pytest.mark.row("Z11")
+
+
+def test_what_fits_is_kept_whole() -> None:
+    tail = OutputTail()
+    tail.write("one")
+    tail.write("two\nthree\n")
+    tail.write("")
+    assert (tail.text(), tail.dropped_bytes) == ("one\ntwo\nthree\n\n", 0)
+
+
+def test_of_what_does_not_fit_the_last_whole_lines_are_kept() -> None:
+    tail = OutputTail(most_bytes=100)
+    for number in range(1000):
+        tail.write(f"line {number:03}")
+    lines = tail.text().splitlines()
+    assert lines == [f"line {number:03}" for number in range(989, 1000)]
+    assert tail.dropped_bytes == 989 * 9
+
+
+def test_a_line_of_any_length_stays_within_the_bound() -> None:
+    tail = OutputTail()
+    tail.write("ü" * 1_000_000)
+    tail.write("end")
+    assert len(tail.text().encode()) <= MOST_OUTPUT_BYTES
+    assert tail.text().endswith("ü\nend\n")
+
+
+def test_what_no_database_takes_is_written_out() -> None:
+    tail = OutputTail()
+    tail.write("a\0b \ud800")
+    assert tail.text() == "a\\x00b \\ud800\n"
+    assert shortened("\0" * 10, 5) == "\\x00…"

@@ -1,0 +1,352 @@
+"""Music to test with: real audio files in every format, a small library of them, and a way to ask for it."""
+
+import base64
+import io
+import struct
+import wave
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import mutagen
+import numpy as np
+import pytest
+import soundfile
+from mutagen import id3
+from mutagen.flac import Picture
+from mutagen.mp4 import MP4Cover, MP4FreeForm
+
+from pinakes.app import App, ToolChoice
+from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.catalogue.loader import get_builtin
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import Settings
+from pinakes.sources.audio_rows import AudioRows, load_tags
+from pinakes.sources.port import RowSource
+from pinakes_catalogues.music.rows import GroupedRows, open_rows
+
+RATE = 8_000
+FORMATS = ("mp3", "flac", "ogg", "opus", "m4a", "wav")
+JPEG = b"\xff\xd8\xff\xe0" + b"a picture " * 20
+PNG = b"\x89PNG\r\n\x1a\n" + b"another one " * 20
+
+FRAMES = {
+    "title": id3.TIT2,
+    "artist": id3.TPE1,
+    "albumartist": id3.TPE2,
+    "album": id3.TALB,
+    "tracknumber": id3.TRCK,
+    "discnumber": id3.TPOS,
+    "date": id3.TDRC,
+    "genre": id3.TCON,
+    "composer": id3.TCOM,
+    "compilation": id3.TCMP,
+}
+TEXT_FRAMES = {
+    "musicbrainz_artistid": "MusicBrainz Artist Id",
+    "musicbrainz_albumartistid": "MusicBrainz Album Artist Id",
+    "musicbrainz_albumid": "MusicBrainz Album Id",
+    "musicbrainz_releasetrackid": "MusicBrainz Release Track Id",
+}
+ATOMS = {
+    "title": "\xa9nam",
+    "artist": "\xa9ART",
+    "albumartist": "aART",
+    "album": "\xa9alb",
+    "date": "\xa9day",
+    "genre": "\xa9gen",
+    "composer": "\xa9wrt",
+}
+
+
+def sound(seconds: float) -> np.ndarray[Any, Any]:
+    """Return a tone."""
+    samples: np.ndarray[Any, Any] = (0.3 * np.sin(np.arange(int(RATE * seconds)) / 5)).astype(np.float32)
+    return samples
+
+
+def wav_file(seconds: float) -> bytes:
+    """Return a WAV file."""
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((sound(seconds) * 32_767).astype("<i2").tobytes())
+    return buffer.getvalue()
+
+
+def m4a_file(seconds: float) -> bytes:
+    """Return the frame of an M4A file: everything but the sound."""
+
+    def box(name: bytes, *parts: bytes) -> bytes:
+        body = b"".join(parts)
+        return struct.pack(">I4s", 8 + len(body), name) + body
+
+    whole = bytes(4)  # version and flags
+    duration = int(seconds * 1000)
+    head = box(b"mdhd", whole, struct.pack(">IIIIHH", 0, 0, 1000, duration, 0x55C4, 0))
+    handler = box(b"hdlr", whole, bytes(4), b"soun", bytes(12), b"\0")
+    media = box(b"mdia", head, handler, box(b"minf", box(b"stbl")))
+    movie = box(b"mvhd", whole, struct.pack(">IIII", 0, 0, 1000, duration), bytes(80))
+    return box(b"ftyp", b"M4A ", bytes(4), b"M4A mp42isom") + box(b"moov", movie, box(b"trak", media)) + box(b"mdat")
+
+
+def audio_file(ending: str, seconds: float) -> bytes:
+    """Return an audio file without tags."""
+    if ending in ("wav", "m4a"):
+        return wav_file(seconds) if ending == "wav" else m4a_file(seconds)
+    buffer = io.BytesIO()
+    container, coding = {"mp3": ("MP3", None), "flac": ("FLAC", None), "opus": ("OGG", "OPUS")}.get(
+        ending, ("OGG", "VORBIS")
+    )
+    soundfile.write(buffer, sound(seconds), RATE, format=container, subtype=coding)
+    return buffer.getvalue()
+
+
+@dataclass
+class AudioFolder:
+    """A folder that audio files are put into."""
+
+    path: Path
+    _plain: dict[tuple[str, float], bytes] = field(default_factory=dict)
+
+    def add(self, name: str, *, seconds: float = 1.0, cover: bytes | None = None, **tags: Any) -> Path:
+        """Write a tagged file; the format is that of its ending, and tags have Vorbis names."""
+        path = self.path / name
+        ending = path.suffix[1:]
+        if (ending, seconds) not in self._plain:
+            self._plain[ending, seconds] = audio_file(ending, seconds)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(self._plain[ending, seconds])
+        if tags or cover:
+            write_tags(path, tags, cover)
+        return path
+
+    def retag(self, name: str, **tags: Any) -> None:
+        """Change the tags of a file."""
+        write_tags(self.path / name, tags, None)
+
+    def rows(self, *, read: Callable[[Path], dict[str, Any]] = load_tags) -> GroupedRows:
+        """Return the rows of the folder."""
+        return GroupedRows(AudioRows(self.path, read=read), of_files=True)
+
+
+def write_tags(path: Path, tags: Mapping[str, Any], cover: bytes | None) -> None:
+    """Write tags of Vorbis names into a file of any format."""
+    audio = mutagen.File(path)
+    if audio.tags is None:
+        audio.add_tags()
+    if isinstance(audio.tags, id3.ID3):
+        _write_frames(audio.tags, tags, cover)
+    elif path.suffix == ".m4a":
+        _write_atoms(audio.tags, tags, cover)
+    else:
+        for name, value in tags.items():
+            audio.tags[name] = _texts(value)
+        if cover:
+            picture = Picture()
+            picture.type, picture.data = 3, cover
+            if path.suffix == ".flac":
+                audio.add_picture(picture)
+            else:
+                audio.tags["metadata_block_picture"] = [base64.b64encode(picture.write()).decode()]
+    audio.save()
+
+
+def _write_frames(tags: id3.ID3, values: Mapping[str, Any], cover: bytes | None) -> None:
+    for name, value in values.items():
+        if name == "musicbrainz_trackid":
+            tags.add(id3.UFID(owner="http://musicbrainz.org", data=str(value).encode()))
+        elif name in TEXT_FRAMES:
+            tags.add(id3.TXXX(encoding=3, desc=TEXT_FRAMES[name], text=_texts(value)))
+        else:
+            tags.add(FRAMES[name](encoding=3, text=_texts(value)))
+    if cover:
+        tags.add(id3.APIC(encoding=3, mime="image/jpeg", type=3, desc="", data=cover))
+
+
+def _write_atoms(tags: Any, values: Mapping[str, Any], cover: bytes | None) -> None:
+    for name, value in values.items():
+        if name in ("tracknumber", "discnumber"):
+            number, _, total = str(value).partition("/")
+            tags["trkn" if name == "tracknumber" else "disk"] = [(int(number), int(total or 0))]
+        elif name == "compilation":
+            tags["cpil"] = True
+        elif name in ATOMS:
+            tags[ATOMS[name]] = _texts(value)
+        else:
+            label = TEXT_FRAMES.get(name, "MusicBrainz Track Id")
+            tags[f"----:com.apple.iTunes:{label}"] = [MP4FreeForm(text.encode()) for text in _texts(value)]
+    if cover:
+        tags["covr"] = [MP4Cover(cover)]
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
+
+
+@pytest.fixture
+def audio(tmp_path: Path) -> AudioFolder:
+    """An empty music folder."""
+    folder = tmp_path / "music files"
+    folder.mkdir()
+    return AudioFolder(folder)
+
+
+@pytest.fixture
+def new_audio() -> Callable[[Path], AudioFolder]:
+    """Make a music folder elsewhere."""
+    return AudioFolder
+
+
+@pytest.fixture(scope="session")
+def pictures() -> tuple[bytes, bytes]:
+    """Two pictures, a JPEG and a PNG, as far as their beginnings say."""
+    return JPEG, PNG
+
+
+@pytest.fixture(scope="session")
+def audio_formats() -> Sequence[str]:
+    """The endings of the formats that are read."""
+    return FORMATS
+
+
+def add_many(folder: AudioFolder, count: int) -> None:
+    """Put so many tagged files into a folder: artists with two albums of ten tracks each, in all formats."""
+    for number in range(count):
+        artist, album, position = number // 20, number // 10 % 2, number % 10 + 1
+        ending = FORMATS[number % len(FORMATS)]
+        folder.add(
+            f"{WORDS[artist % 40]} {artist}/Album {album}/{position:02d} track.{ending}",
+            title=f"{WORDS[(number * 7) % 40]} {WORDS[(number * 11 + 3) % 40]} {number}",
+            artist=f"The {WORDS[artist % 40]} {artist}",
+            album=f"{WORDS[(artist + 5) % 40]} and {WORDS[(artist + album) % 40]}",
+            tracknumber=f"{position}/10",
+            date=str(1950 + artist % 70),
+            genre=GENRES[artist % len(GENRES)],
+        )
+
+
+GENRES = ("Rock", "Jazz", "Folk", "Classical", "Electronic", "Blues")
+FORTY = (
+    "Amber Birch Cedar Delta Ember Falcon Garden Harbour Island Juniper Kestrel Lantern Meadow Nightfall Orchard "
+    "Prairie Quarry River Summit Timber Umbra Valley Willow Yonder Zephyr Anchor Beacon Copper Dusk Echo Frost Glass "
+    "Hollow Iron Jade Knight Lily Marble North Ocean"
+)
+WORDS = FORTY.split()
+
+
+@pytest.fixture(scope="session")
+def fill() -> Callable[[AudioFolder, int], None]:
+    """Put many files into a folder."""
+    return add_many
+
+
+@dataclass(frozen=True, kw_only=True)
+class MusicHome:
+    """A library with one music catalogue, and how to ask for it."""
+
+    app: App
+    name: str = "music"
+
+    def add(self, source: RowSource | str | Path) -> IngestReport:
+        """Bring the catalogue up to a source or a location."""
+        rows = open_rows(str(source)) if isinstance(source, str | Path) else source
+        assert rows is not None
+        return add_catalogue(
+            self.app,
+            rows,
+            recipe=builtin_recipe("music"),
+            name=self.name,
+            progress=lambda _report: None,
+            embed=not self.app.settings.offline,
+        )
+
+    @property
+    def folder(self) -> Path:
+        """Where the catalogue is."""
+        return self.app.library.get_installed(self.name).folder
+
+    @property
+    def gate(self) -> Gate:
+        """A gate with the catalogue's own tools."""
+        return self.app.build_gate([self.name], tools=ToolChoice.SEED)
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        """Call a tool; what it answers must be as it declares."""
+        gate = self.gate
+        answer = gate.call(LOCAL_USER, tool, arguments)
+        if not answer.is_error:
+            jsonschema.validate(answer.structured, gate.get_tool(LOCAL_USER, tool).output_schema)
+            assert len(answer.text) < 20_000
+        return answer
+
+    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must answer."""
+        answer = self.call(f"catalog.{tool}", **arguments)
+        assert not answer.is_error, answer.text
+        assert answer.structured is not None
+        return answer.structured
+
+    def refusal(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that must refuse."""
+        answer = self.call(f"catalog.{tool}", **arguments)
+        assert answer.is_error
+        return answer.text
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[MusicHome]:
+    """An empty library, without vectors."""
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    yield MusicHome(app=app)
+    app.close()
+
+
+@pytest.fixture(scope="session")
+def sample_music(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MusicHome]:
+    """A library with the sample, without vectors."""
+    app = App(Settings(home=tmp_path_factory.mktemp("sample-music"), offline=True))
+    music = MusicHome(app=app)
+    music.add(Path(builtin_sample()))
+    yield music
+    app.close()
+
+
+@pytest.fixture(scope="session")
+def meant_music(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MusicHome]:
+    """A library with the sample, with the real model."""
+    folder = tmp_path_factory.mktemp("meant-music")
+    (folder / "models").symlink_to(models_folder, target_is_directory=True)
+    app = App(Settings(home=folder))
+    music = MusicHome(app=app)
+    music.add(Path(builtin_sample()))
+    yield music
+    app.close()
+
+
+def builtin_sample() -> str:
+    """Return where the sample is."""
+    return str(get_builtin("music").folder.joinpath("sample/library.jsonl"))
+
+
+@pytest.fixture(scope="session")
+def music_spec() -> CatalogueSpec:
+    """The music catalogue's declaration."""
+    return get_builtin("music").spec
+
+
+@pytest.fixture(scope="session")
+def chinook(shared_data: Path) -> Path:
+    """The Chinook database."""
+    path = shared_data / "music" / "chinook.sqlite"
+    if not path.is_file():
+        pytest.skip(f"it is not here: {path}")
+    return path

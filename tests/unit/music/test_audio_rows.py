@@ -1,0 +1,337 @@
+"""Audio files → rows: what tags say in every format, what cannot be read, and what need not be read again."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mutagen import id3
+
+from pinakes.errors import InputError
+from pinakes.ingest.ledger import Ledger
+from pinakes.sources import audio_rows
+from pinakes.sources.audio_rows import AudioRows, extract_picture, load_tags
+from pinakes.sources.audio_tags import meant, read_tags, year_of
+from pinakes.sources.port import SourceRow
+
+pytestmark = pytest.mark.row("Z17")
+
+MBID = "b1a9c0e9-d987-4042-ae91-78d6a3267d69"
+
+
+def rows_of(folder: Path) -> dict[str, SourceRow]:
+    """Return the rows of a folder by their places."""
+    source = AudioRows(folder)
+    rows = list(source.iter_rows())
+    assert len(rows) == source.count_rows()
+    return {row.place: row for row in rows}
+
+
+class CountedReading:
+    """Reads tags, and counts the files."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def __call__(self, path: Path) -> dict[str, Any]:
+        self.read.append(path.name)
+        return load_tags(path)
+
+
+@pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
+def test_every_format_says_the_same_of_the_same_tags(audio: Any, pictures: tuple[bytes, bytes], ending: str) -> None:
+    path = audio.add(
+        f"song.{ending}",
+        cover=pictures[0],
+        title="Für Elise",
+        artist=["Ludwig van Beethoven", "Somebody Else"],
+        albumartist="Ludwig van Beethoven",
+        album="Bagatelles",
+        tracknumber="3/12",
+        discnumber="1/2",
+        date="1810-04-27",
+        genre=["Classical", "Piano"],
+        composer="Ludwig van Beethoven",
+        compilation="1",
+        musicbrainz_albumid=MBID,
+        musicbrainz_trackid=MBID,
+    )
+    said = read_tags(path)
+    assert said.pop("seconds") == pytest.approx(1.0, abs=0.1)
+    assert extract_picture(path) == (said.pop("picture"), pictures[0])
+    assert said == {
+        "title": "Für Elise",
+        "artists": ["Ludwig van Beethoven", "Somebody Else"],
+        "album_artists": ["Ludwig van Beethoven"],
+        "album": "Bagatelles",
+        "position": 3,
+        "disc": 1,
+        "year": 1810,
+        "genres": ["Classical", "Piano"],
+        "composers": ["Ludwig van Beethoven"],
+        "is_compilation": True,
+        "album_mbid": MBID,
+        "track_mbid": MBID,
+    }
+
+
+@pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
+def test_a_file_without_tags_has_its_length_and_nothing_else(audio: Any, ending: str) -> None:
+    assert set(read_tags(audio.add(f"song.{ending}"))) == {"seconds"}
+    assert extract_picture(audio.path / f"song.{ending}") is None
+
+
+@pytest.mark.parametrize(
+    ("dates", "year"),
+    [
+        (["2003"], 2003),
+        (["2003-05-01"], 2003),
+        (["20030501"], 2003),
+        (["May 2003"], 2003),
+        (["2003-05-01T10:00:00Z"], 2003),
+        (["0000", "1999"], 1999),
+        (["12345"], None),
+        (["97"], None),
+        (["soon"], None),
+        ([], None),
+    ],
+)
+def test_a_year_is_told_from_a_date_however_it_is_written(dates: list[str], year: int | None) -> None:
+    assert year_of(dates) == year
+
+
+@pytest.mark.parametrize(
+    ("said", "position"), [("0", None), ("x", None), ("3/", 3), ("07/12", 7), ("", None), ("-1", None)]
+)
+def test_a_number_that_is_none_is_left_out(audio: Any, said: str, position: int | None) -> None:
+    path = audio.add("song.ogg", title="A", tracknumber=said)
+    assert read_tags(path).get("position") == position
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ("Ëóííàÿ ñîíàòà", "Лунная соната"),
+        ("BjÃ¶rk", "Björk"),
+        ("Ð›ÑƒÐ½Ð°", "Луна"),
+        ("Ágætis byrjun", "Ágætis byrjun"),
+        ("Ænima", "Ænima"),
+        ("Größenwahn", "Größenwahn"),
+        ("Déjà Vu à l'été", "Déjà Vu à l'été"),
+        ("plain", "plain"),
+        ("月光", "月光"),
+    ],
+)
+def test_letters_that_were_decoded_wrongly_are_put_right_and_others_left_alone(written: str, wanted: str) -> None:
+    assert meant(written) == wanted
+
+
+def test_a_tag_in_the_wrong_encoding_is_read_as_it_was_meant(audio: Any) -> None:
+    path = audio.add("song.mp3", title="x")
+    tags = id3.ID3(path)
+    tags.add(id3.TIT2(encoding=0, text=["Лунная соната".encode("cp1251").decode("latin-1")]))
+    tags.add(id3.TALB(encoding=0, text=["Größe".encode().decode("latin-1")]))
+    tags.save()
+    said = read_tags(path)
+    assert (said["title"], said["album"]) == ("Лунная соната", "Größe")
+
+
+def test_control_characters_and_blanks_do_not_get_into_names(audio: Any) -> None:
+    path = audio.add("song.flac", title="  A\tname\u202e \x07 of\n lines ", artist=["", "  ", "One"])
+    said = read_tags(path)
+    assert said["title"] == "A name of lines"
+    assert said["artists"] == ["One"]
+
+
+def test_what_joins_letters_stays_in_names(audio: Any) -> None:
+    joined = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f3a4"  # Persian, and a singer
+    assert read_tags(audio.add("song.flac", title=joined))["title"] == joined
+
+
+def test_files_that_are_no_sound_are_left_out_with_the_reason_and_the_others_read(audio: Any, tmp_path: Path) -> None:
+    audio.add("good.mp3", title="Good")
+    (audio.path / "empty.mp3").write_bytes(b"")
+    (audio.path / "text.mp3").write_text("this is not a song " * 100)
+    (audio.path / "cut.flac").write_bytes(b"fLaC" + bytes(3))
+    (audio.path / "silent.wav").write_bytes((audio.add("x.wav", seconds=0.0)).read_bytes())
+    (audio.path / "x.wav").unlink()
+    (audio.path / "folder.ogg").mkdir()
+    os.mkfifo(audio.path / "pipe.mp3")
+    rows = rows_of(audio.path)
+    assert rows["good.mp3"].problem is None
+    assert rows["empty.mp3"].problem == "it is empty"
+    assert rows["pipe.mp3"].problem == "it is not a plain file"
+    assert "no sound in it" in str(rows["silent.wav"].problem)
+    assert "it cannot be read" in str(rows["cut.flac"].problem)
+    assert rows["text.mp3"].problem
+    assert "folder.ogg" not in rows
+
+
+def test_damaged_files_of_every_format_are_read_or_refused_and_never_end_the_scan(
+    audio: Any, pictures: tuple[bytes, bytes], audio_formats: tuple[str, ...]
+) -> None:
+    dice = random.Random(5)
+    for ending in audio_formats:
+        whole = audio.add(f"{ending}.{ending}", title="A title", artist="B", cover=pictures[0]).read_bytes()
+        for number in range(40):
+            broken = bytearray(whole[: dice.randrange(1, len(whole))] if number % 2 else whole)
+            for _ in range(dice.randrange(1, 30)):
+                broken[dice.randrange(len(broken))] = dice.randrange(256)
+            (audio.path / f"{ending}-{number}.{ending}").write_bytes(broken)
+    rows = rows_of(audio.path)
+    assert len(rows) == 41 * len(audio_formats)
+    for row in rows.values():
+        assert row.problem or row.values["seconds"] > 0
+
+
+def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_it_read(audio: Any, tmp_path: Path) -> None:
+    outside = tmp_path / "secret.mp3"
+    outside.write_bytes(audio.add("own.mp3", title="Own").read_bytes())
+    (audio.path / "out.mp3").symlink_to(outside)
+    (audio.path / "in.mp3").symlink_to(audio.path / "own.mp3")
+    (audio.path / "nowhere.mp3").symlink_to(tmp_path / "nothing.mp3")
+    (audio.path / "round.mp3").symlink_to(audio.path / "round.mp3")
+    (audio.path / "folders").symlink_to(tmp_path, target_is_directory=True)
+    rows = rows_of(audio.path)
+    assert set(rows) == {"own.mp3", "out.mp3", "in.mp3", "nowhere.mp3", "round.mp3"}
+    assert rows["out.mp3"].problem == "it is a link that leads out of the folder"
+    assert rows["in.mp3"].values["title"] == "Own"
+    assert rows["nowhere.mp3"].problem
+    assert rows["round.mp3"].problem
+
+
+def test_a_name_that_is_not_utf8_is_refused_since_nobody_could_ask_for_the_file(audio: Any) -> None:
+    audio.add("good.mp3", title="Good")
+    os.rename(os.fsencode(audio.path / "good.mp3"), os.fsencode(audio.path) + b"/b\xff.mp3")
+    (row,) = rows_of(audio.path).values()
+    assert "UTF-8" in str(row.problem)
+
+
+def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
+    audio: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Calendar:
+        @staticmethod
+        def fromtimestamp(_modified_at: float, _zone: object) -> None:
+            raise ValueError("year 33658 is out of range")
+
+    audio.add("a.mp3", title="One")
+    monkeypatch.setattr(audio_rows, "datetime", Calendar)
+    (row,) = AudioRows(audio.path).iter_rows()
+    assert (row.problem, row.values["title"], "added" in row.values) == (None, "One", False)
+
+
+def test_hidden_files_and_other_kinds_are_left_alone(audio: Any) -> None:
+    audio.add("a.mp3", title="A")
+    audio.add(".hidden.mp3", title="B")
+    audio.add(".trash/c.mp3", title="C")
+    (audio.path / "notes.txt").write_text("x")
+    assert set(rows_of(audio.path)) == {"a.mp3"}
+
+
+def test_a_picture_beside_the_files_is_found_by_its_name_and_for_a_disc_in_the_folder_above(
+    audio: Any, pictures: tuple[bytes, bytes]
+) -> None:
+    audio.add("Artist/Album/CD 1/01.mp3", title="A")
+    audio.add("Artist/Album/CD 2/01.mp3", title="B")
+    audio.add("Artist/Other/01.mp3", title="C")
+    (audio.path / "Artist/Album/Folder.PNG").write_bytes(pictures[1])
+    (audio.path / "Artist/Album/cover.jpg").write_bytes(pictures[0])
+    (audio.path / "Artist/Album/back.jpg").write_bytes(pictures[0])
+    (audio.path / "Artist/Other/cover.jpg").write_bytes(b"")
+    rows = rows_of(audio.path)
+    assert rows["Artist/Album/CD 1/01.mp3"].values["beside"] == "Artist/Album/cover.jpg"
+    assert rows["Artist/Album/CD 2/01.mp3"].values["folders"] == ["Artist", "Album"]
+    assert "beside" not in rows["Artist/Other/01.mp3"].values
+
+
+def test_what_is_inside_a_file_is_a_cover_only_if_it_looks_like_a_picture(audio: Any) -> None:
+    path = audio.add("a.mp3", title="A", cover=b"<svg onload='alert(1)'>")
+    assert extract_picture(path) is None
+    assert "picture" not in read_tags(path)
+
+
+def test_only_files_that_changed_are_read_again(audio: Any) -> None:
+    for name in ("a.mp3", "b.flac", "c.ogg"):
+        audio.add(name, title=name)
+    (audio.path / "bad.mp3").write_bytes(b"nothing that can be played" * 9)
+    ledger = Ledger()
+    read = CountedReading()
+
+    def scan() -> dict[str, SourceRow]:
+        source = AudioRows(audio.path, read=read)
+        source.recall(ledger.readings(source.name))
+        return {row.place: row for row in source.iter_rows()}
+
+    first = scan()
+    assert sorted(read.read) == ["a.mp3", "b.flac", "bad.mp3", "c.ogg"]
+    read.read.clear()
+    assert scan() == first
+    assert read.read == []
+    audio.retag("b.flac", title="another title")
+    assert scan()["b.flac"].values["title"] == "another title"
+    assert read.read == ["b.flac"]
+    (audio.path / "a.mp3").unlink()
+    read.read.clear()
+    assert set(scan()) == {"b.flac", "bad.mp3", "c.ogg"}
+    assert read.read == []
+    assert {place for _, place, _ in ledger.list_readings()} == {"b.flac", "bad.mp3", "c.ogg"}
+    ledger.close()
+
+
+def test_a_scan_that_is_stopped_remembers_what_it_has_read(audio: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        audio.add(f"{number}.wav", title=str(number))
+    ledger = Ledger()
+    read = CountedReading()
+    source = AudioRows(audio.path, read=read)
+    source.recall(ledger.readings(source.name))
+    rows = source.iter_rows()
+    for _ in range(3):
+        next(rows)
+    rows.close()
+    read.read.clear()
+    assert len(list(source.iter_rows())) == 6
+    assert read.read == ["3.wav", "4.wav", "5.wav"]
+    ledger.close()
+
+
+def test_a_folder_without_audio_files_is_refused_with_what_is_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(InputError, match=r"no audio file in it; endings that are read: \.mp3, \.flac"):
+        AudioRows(tmp_path)
+    with pytest.raises(InputError, match="no such file or folder"):
+        AudioRows(tmp_path / "nothing")
+
+
+def test_what_the_disk_would_not_give_is_asked_for_again_the_next_time(
+    audio: Any, make_unreadable: Callable[[Path], None]
+) -> None:
+    path = audio.add("a.mp3", title="A")
+    ledger = Ledger()
+    make_unreadable(path)
+    source = AudioRows(audio.path)
+    source.recall(ledger.readings(source.name))
+    (row,) = source.iter_rows()
+    assert "it cannot be read" in str(row.problem)
+    assert ledger.list_readings() == []
+    ledger.close()
+
+
+@pytest.fixture
+def make_unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Let opening a file fail as a bad disk does."""
+
+    def make(path: Path) -> None:
+        plain_open = open
+
+        def failing_open(name: Any, *arguments: Any, **named: Any) -> Any:
+            if os.fspath(name) == os.fspath(path):
+                raise OSError(5, "Input/output error")
+            return plain_open(name, *arguments, **named)
+
+        monkeypatch.setattr("builtins.open", failing_open)
+
+    return make

@@ -1,0 +1,327 @@
+"""Where music comes from: folders, databases, tables, the sample; and the records that their rows make."""
+
+import gzip
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.build import builtin_recipe
+from pinakes.errors import InputError
+from pinakes.ingest.mapping import require_valid
+from pinakes.model.record import Record, Tag
+from pinakes.model.scope import WHOLE
+from pinakes_catalogues.music.rows import open_rows, records_of
+
+SPEC = builtin_recipe("music").loaded.spec
+
+
+def read(location: Path) -> list[Record]:
+    """Return the records of a location, each fit for the catalogue and with relations that lead somewhere."""
+    source = open_rows(str(location))
+    assert source is not None
+    records = [record for row in source.iter_rows() if not row.problem for record in records_of(row.values)]
+    by_id = {record.id: record for record in records}
+    assert len(by_id) == len(records)
+    for record in records:
+        require_valid(record, SPEC)
+        for relation in SPEC.relations:
+            if relation.kind == record.kind:
+                value = record.get(relation.field)
+                named = [value] if isinstance(value, str) else value or ()
+                assert all(by_id[one].kind == relation.to for one in named)
+                titles = [by_id[one].get("name") for one in named]
+                copied = record.get(relation.copies)
+                assert list(copied if isinstance(copied, tuple) else [copied] if copied else []) == titles
+    return records
+
+
+def kinds(records: list[Record]) -> dict[str, int]:
+    return dict(Counter(record.kind for record in records))
+
+
+def named(records: list[Record], name: str) -> Record:
+    return next(record for record in records if record.get("name") == name)
+
+
+@pytest.mark.row("Z17")
+def test_a_folder_of_audio_becomes_artists_albums_and_tracks(audio: Any) -> None:
+    for number in range(1, 4):
+        audio.add(f"b/{number}.ogg", title=f"Song {number}", artist="Ann", album="Songs", tracknumber=str(number))
+    audio.add("alone.mp3", title="Alone", artist="Bob", date="1999", genre="Rock")
+    records = read(audio.path)
+    assert kinds(records) == {"artist": 2, "album": 1, "track": 4}
+    alone = named(records, "Alone")
+    assert (alone.get("file"), alone.get("year"), alone.get("genres")) == ("alone.mp3", 1999, (Tag("genre", "Rock"),))
+    assert kinds(read(audio.path / "alone.mp3")) == {"artist": 1, "track": 1}
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.data
+def test_chinook_is_read_whole_with_its_relations_and_never_written_to(chinook: Path, tmp_path: Path) -> None:
+    before = chinook.read_bytes()
+    records = read(chinook)
+    assert kinds(records) == {"artist": 275, "album": 347, "track": 3503}
+    track = next(record for record in records if record.id == "track-1")
+    assert dict(track.fields) == {
+        "name": "For Those About To Rock (We Salute You)",
+        "artist_ids": ("artist-1",),
+        "artists": ("AC/DC",),
+        "album_id": "album-1",
+        "album": "For Those About To Rock We Salute You",
+        "composers": ("Angus Young, Malcolm Young, Brian Johnson",),
+        "genres": (Tag("genre", "Rock"),),
+        "position": 1,
+        "seconds": pytest.approx(343.719),
+    }
+    album = next(record for record in records if record.id == "album-1")
+    assert album.get("seconds") == pytest.approx(2400.415)
+    assert album.get("genres") == (Tag("genre", "Rock"),)
+    assert chinook.read_bytes() == before
+    packed = tmp_path / "chinook.sqlite.gz"
+    packed.write_bytes(gzip.compress(before))
+    assert kinds(read(packed)) == kinds(records)
+
+
+@pytest.mark.row("Z4")
+def test_a_database_of_the_same_build_with_other_names_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    with sqlite3.connect(path) as db:
+        db.executescript(
+            """
+            CREATE TABLE artists (id INTEGER PRIMARY KEY, name TEXT, bio TEXT);
+            CREATE TABLE albums (id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER, year INTEGER);
+            CREATE TABLE tracks (id INTEGER PRIMARY KEY, title TEXT, album_id INTEGER, artist_id INTEGER,
+                                 track_number INTEGER, duration REAL, genre TEXT, path TEXT);
+            INSERT INTO artists VALUES (1, 'Ann', 'Sings.'), (2, 'Bob', NULL);
+            INSERT INTO albums VALUES (7, 'Songs', 1, 2001);
+            INSERT INTO tracks VALUES (1, 'One', 7, NULL, 2, 61.5, 'Folk', 'one.mp3');
+            INSERT INTO tracks VALUES (2, 'Two', NULL, 2, NULL, 10, NULL, NULL);
+            """
+        )
+    db.close()
+    records = read(path)
+    assert kinds(records) == {"artist": 2, "album": 1, "track": 2}
+    one, two = named(records, "One"), named(records, "Two")
+    assert (one.get("artists"), one.get("year"), one.get("position"), one.get("seconds")) == (("Ann",), 2001, 2, 61.5)
+    assert (one.get("file"), one.get("genres")) == ("one.mp3", (Tag("genre", "Folk"),))
+    assert (two.get("artists"), two.get("album_id")) == (("Bob",), None)
+    assert named(records, "Ann").get("about") == "Sings."
+
+
+@pytest.mark.row("Z4")
+def test_rows_of_a_database_that_are_wrong_are_refused_and_the_others_read(tmp_path: Path) -> None:
+    path = tmp_path / "odd.db"
+    with sqlite3.connect(path) as db:
+        db.executescript(
+            """
+            CREATE TABLE artists (id INTEGER, name);
+            CREATE TABLE albums (id INTEGER, title, artist_id INTEGER);
+            CREATE TABLE genres (id INTEGER, name);
+            CREATE TABLE tracks (id INTEGER, title, album_id INTEGER, genre_id INTEGER, milliseconds);
+            INSERT INTO artists VALUES (1, 'Ann'), (2, NULL);
+            INSERT INTO albums VALUES (1, 'Songs', 1), (2, 'Of nobody', 2), (3, NULL, 1);
+            INSERT INTO genres VALUES (1, NULL);
+            INSERT INTO tracks VALUES (1, 'Text', 1, 1, '61500'), (2, 'Clock', 1, 1, '4:05'), (3, 'Word', 1, 1, 'long'),
+                (4, 'Below', 1, 1, -5), (5, 'Beyond', 1, 1, 1e300), (NULL, 'Keyless', 1, 1, 1000),
+                (6, 'Loose', 3, 1, 1000), (7, CAST(x'ff' AS TEXT), 1, 1, 1000);
+            """
+        )
+    db.close()
+    source = open_rows(str(path))
+    assert source is not None
+    kept: dict[str, Record] = {}
+    refused: dict[str, str] = {}
+    for row in source.iter_rows():
+        try:
+            (record,) = records_of(row.values) if not row.problem else ()
+        except (InputError, ValueError) as error:
+            refused[row.place] = row.problem or str(error)
+        else:
+            kept[str(record.get("name"))] = record
+    assert kept.keys() == {"Ann", "Songs", "Of nobody", "Text", "Clock", "Loose"}
+    assert (kept["Text"].get("seconds"), kept["Clock"].get("seconds"), kept["Songs"].get("seconds")) == (
+        61.5,
+        245,
+        61.5,
+    )
+    assert (kept["Of nobody"].get("artist_ids"), kept["Loose"].get("album_id")) == (None, None)
+    assert all(record.get("genres") is None for record in kept.values())
+    assert [refused[f"track-{number}"].partition(" is ")[0] for number in (3, 4, 5)] == ["'seconds'"] * 3
+    assert sorted(reason for place, reason in refused.items() if place.startswith("tracks, "))[1] == "it has no key"
+    assert any("not UTF-8" in reason for reason in refused.values())
+
+
+def test_another_database_is_left_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT)")
+    db.close()
+    assert open_rows(str(path)) is None
+
+
+@pytest.mark.row("Z4")
+def test_a_table_of_tracks_is_grouped_like_files(tmp_path: Path) -> None:
+    path = tmp_path / "tracks.csv"
+    path.write_text(
+        "Title,Artist,Album,Track Number,Length,Genre,Date\n"
+        "One,Ann,Songs,1/2,1:30,Folk; Country,2001-05-06\n"
+        "Two,Ann,Songs,2/2,100.5,Folk,2001\n"
+        ",Ann,Songs,3,10,,\n"
+        "Bad,Ann,Songs,4,long,,\n"
+    )
+    records = read(path)
+    assert kinds(records) == {"artist": 1, "album": 1, "track": 2}
+    one = named(records, "One")
+    assert (one.get("seconds"), one.get("year"), one.get("position")) == (90.0, 2001, 1)
+    assert one.get("genres") == (Tag("genre", "Country"), Tag("genre", "Folk"))
+    source = open_rows(str(path))
+    assert source is not None
+    problems = [row.problem for row in source.iter_rows() if row.problem]
+    assert len(problems) == 2
+    assert any("'seconds' is 'long'" in str(problem) for problem in problems)
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize(
+    ("column", "cell", "says"),
+    [
+        ("plays", "9" * 400, "'plays' is '9999"),
+        ("length", f"{'9' * 400}:00:00", "'seconds' is '9999"),
+        ("length", f"{'9' * 5_000}:00:00", "'seconds' is '9999"),
+        ("ms", "9" * 400, "'milliseconds' is '9999"),
+        ("ms", "9" * 20, "'seconds' is"),
+        ("added", "2015-99-99", "'added' is '2015-99-99', not a date; 2015-04-30 is one"),
+    ],
+)
+def test_a_cell_beyond_all_bounds_costs_its_row_and_no_other(tmp_path: Path, column: str, cell: str, says: str) -> None:
+    path = tmp_path / "tracks.csv"
+    path.write_text(f"title,artist,album,{column}\nOne,Ann,Songs,{cell}\nTwo,Ann,Songs,\n")
+    assert kinds(read(path)) == {"artist": 1, "album": 1, "track": 1}
+    source = open_rows(str(path))
+    assert source is not None
+    (problem,) = [row.problem for row in source.iter_rows() if row.problem]
+    assert says in str(problem)
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize(
+    ("header", "name", "position"),
+    [("title,track", "One", 1), ("name,no", "One", 1), ("track,number", "One", 1), ("song,Track Number", "One", 1)],
+)
+def test_a_column_called_track_is_the_title_only_where_no_other_is(
+    tmp_path: Path, header: str, name: str, position: int
+) -> None:
+    path = tmp_path / "tracks.csv"
+    path.write_text(f"{header},artist\nOne,1/2,Ann\nTwo,2/2,Ann\n")
+    one = named(read(path), name)
+    assert (one.kind, one.get("position")) == ("track", position)
+
+
+@pytest.mark.row("Z4")
+def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "id": "a1",
+            "kind": "artist",
+            "name": "Ann",
+            "aliases": ["Anna", "Анна"],
+            "genres": [{"category": "era", "value": "now"}],
+        },
+        {"id": "l1", "kind": "album", "name": "Songs", "artist_ids": ["a1"], "artists": ["Ann"], "year": 2001},
+        {
+            "id": "t1",
+            "kind": "track",
+            "name": "One",
+            "artist_ids": ["a1"],
+            "artists": ["Ann"],
+            "album_id": "l1",
+            "album": "Songs",
+            "position": 1,
+            "seconds": 61.5,
+            "added": "2026-01-02",
+        },
+    ]
+    lines = tmp_path / "mine.jsonl"
+    lines.write_text("\n".join(json.dumps(row) for row in rows))
+    table = tmp_path / "mine.csv"
+    columns = [
+        "id",
+        "kind",
+        "name",
+        "aliases",
+        "artist_ids",
+        "artists",
+        "album_id",
+        "album",
+        "year",
+        "position",
+        "seconds",
+    ]
+    cells = [[row.get(column, "") for column in columns] for row in rows]
+    body = [[";".join(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in cells]
+    table.write_text("\n".join(",".join(row) for row in [columns, *body]))
+    by_json, by_csv = read(lines), read(table)
+    assert kinds(by_json) == kinds(by_csv) == {"artist": 1, "album": 1, "track": 1}
+    assert named(by_json, "Ann").get("genres") == (Tag("era", "now"),)
+    assert named(by_csv, "Ann").get("aliases") == ("Anna", "Анна")
+    assert named(by_csv, "One").get("seconds") == 61.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kind": "song"}, "'kind' is 'song'; one of artist, album, track is right"),
+        ({"id": ""}, "'id' is missing"),
+        ({"name": " "}, "'name' is missing"),
+        ({"year": "long ago"}, "'year' is 'long ago', not a number"),
+        ({"position": "1.5"}, "'position' is '1.5', not a whole number"),
+        ({"seconds": "-3"}, "'seconds' is '-3', not a length"),
+        ({"added": "yesterday"}, "'added' is 'yesterday', not a date"),
+    ],
+)
+def test_a_row_that_is_wrong_is_refused_with_what_would_be_right(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        records_of({"id": "t1", "kind": "track", "name": "One", **changes})
+    assert says in refused.value.message
+
+
+@pytest.mark.row("Z17")
+def test_the_sample_can_be_played_where_it_says_so(sample_music: Any) -> None:
+    stats = sample_music.ask("get", query_type="stats")["stats"]
+    assert (stats["artists"], stats["albums"], stats["tracks"]) == (46, 85, 542)
+    catalogue = sample_music.app.open_catalogue("music")
+    playable = [
+        record.get("file")
+        for record in catalogue.shelf.reader().fetch(range(1, 1000), scope=WHOLE).values()
+        if record.get("file")
+    ]
+    assert len(playable) == 14
+    for name in playable:
+        content = (sample_music.folder / name).read_bytes()
+        assert content[:4] == b"RIFF"
+        assert len(content) > 400_000
+
+
+@pytest.mark.row("Z17")
+def test_covers_inside_of_files_are_kept_beside_the_catalogue_once_and_go_with_them(
+    audio: Any, home: Any, pictures: tuple[bytes, bytes]
+) -> None:
+    for number in range(3):
+        audio.add(f"a/{number}.flac", title=str(number), artist="A", album="One", cover=pictures[0])
+    audio.add("b/x.mp3", title="x", artist="B", album="Two", cover=pictures[1])
+    home.add(audio.path)
+    covers = home.folder / "media" / "covers"
+    assert sorted(one.read_bytes() for one in covers.iterdir()) == sorted(pictures)
+    album = home.ask("get", query_type="album", id="Two")["item"]
+    assert (home.folder / album["cover"]).read_bytes() == pictures[1]
+    shutil.rmtree(covers)
+    home.add(audio.path)
+    assert len(list(covers.iterdir())) == 2, "what got lost is taken from the files again"
+    (audio.path / "b/x.mp3").unlink()
+    home.add(audio.path)
+    assert [one.read_bytes() for one in covers.iterdir()] == [pictures[0]]

@@ -1,0 +1,155 @@
+"""The music sample: the form of every record, how records refer to each other, and the pieces that can be played.
+
+What cannot be checked here is whether the facts are true.
+"""
+
+import importlib.util
+import io
+import json
+import re
+import sys
+import unicodedata
+import wave
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes_catalogues.music import synth
+from pinakes_catalogues.music.rows import SAMPLE
+
+pytestmark = pytest.mark.row("Z4")
+
+MAKER = Path(__file__).resolve().parents[3] / "scripts" / "music_sample" / "make_library.py"
+FIRST_YEAR, LAST_YEAR = 1500, 1929
+UNDATED = {"album-pachelbel-canon-and-gigue"}
+CATEGORIES = {"genre", "form", "instrument", "era"}
+PIECE_SECONDS = (10.0, 20.0)
+LOUDEST = 0.9
+ID = re.compile(r"(artist|album|track)(-[a-z0-9]+)+")
+WORD = re.compile(r"[^\W\d_]+")
+
+SHARED = ("id", "kind", "name", "aliases")
+KEYS = {
+    "artist": (*SHARED, "genres", "about"),
+    "album": (*SHARED, "artist_ids", "artists", "genres", "year", "seconds", "about"),
+    "track": (*SHARED, "artist_ids", "artists", "album_id", "album", "genres", "year", "position", "seconds"),
+}
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def by_id(rows: list[Row]) -> dict[str, Row]:
+    return {row["id"]: row for row in rows}
+
+
+def test_there_are_as_many_of_each_kind_as_is_said(rows: list[Row], by_id: dict[str, Row]) -> None:
+    assert Counter(row["kind"] for row in rows) == {"artist": 46, "album": 85, "track": 542}
+    assert len(by_id) == len(rows)
+
+
+def test_every_record_has_what_its_kind_has(rows: list[Row]) -> None:
+    for row in rows:
+        is_undated = (row["id"] if row["kind"] == "album" else row.get("album_id")) in UNDATED
+        expected = [key for key in KEYS[row["kind"]] if not (is_undated and key == "year")]
+        assert [key for key in row if key != "file"] == expected, row["id"]
+        assert ID.fullmatch(row["id"])
+        assert row["id"].startswith(f"{row['kind']}-")
+        assert FIRST_YEAR <= row.get("year", FIRST_YEAR) <= LAST_YEAR
+        assert row["name"] not in row["aliases"]
+        assert len(set(row["aliases"])) == len(row["aliases"])
+
+
+def test_tags_are_of_known_categories_and_none_is_there_twice(rows: list[Row]) -> None:
+    for row in rows:
+        pairs = [(tag["category"], tag["value"]) for tag in row["genres"]]
+        assert len(set(pairs)) == len(pairs), row["id"]
+        assert {category for category, _ in pairs} <= CATEGORIES
+        assert all(value == value.lower() for _, value in pairs)
+
+
+def iter_texts(row: Row) -> Iterator[str]:
+    for value in row.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list):
+            yield from (item if isinstance(item, str) else item["value"] for item in value)
+
+
+def test_texts_are_in_form_and_no_word_is_of_two_alphabets(rows: list[Row]) -> None:
+    for text in (text for row in rows for text in iter_texts(row)):
+        assert text == " ".join(text.split())
+        assert unicodedata.is_normalized("NFC", text)
+        for word in WORD.findall(text):
+            alphabets = {unicodedata.name(letter).split()[0] for letter in word if letter.isalpha()}
+            assert not {"LATIN", "CYRILLIC"} <= alphabets, word
+
+
+def test_every_reference_leads_to_the_record_it_names(rows: list[Row], by_id: dict[str, Row]) -> None:
+    for row in rows:
+        names = [by_id[one]["name"] for one in row.get("artist_ids", ()) if by_id[one]["kind"] == "artist"]
+        assert names == row.get("artists", []), row["id"]
+        if row["kind"] == "track":
+            album = by_id[row["album_id"]]
+            assert (album["kind"], album["name"], album["artist_ids"]) == ("album", row["album"], row["artist_ids"])
+            assert row.get("year", 0) <= album.get("year", 0)
+
+
+def test_albums_are_whole_and_as_long_as_their_tracks_and_every_artist_has_one(
+    rows: list[Row], by_id: dict[str, Row]
+) -> None:
+    tracks: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["kind"] == "track":
+            tracks[row["album_id"]].append(row)
+    albums = [row for row in rows if row["kind"] == "album"]
+    for album in albums:
+        own = tracks[album["id"]]
+        assert [track["position"] for track in own] == list(range(1, len(own) + 1)), album["id"]
+        assert album["seconds"] == sum(track["seconds"] for track in own)
+    credited = {one for album in albums for one in album["artist_ids"]}
+    assert credited == {row["id"] for row in rows if row["kind"] == "artist"}
+
+
+def test_those_tracks_can_be_played_that_a_piece_is_written_for(rows: list[Row]) -> None:
+    playable = {row["id"]: row["file"] for row in rows if "file" in row}
+    assert playable == {piece.track_id: synth.file_of(piece.track_id) for piece in synth.PIECES}
+
+
+@pytest.mark.parametrize("piece", synth.PIECES[:4], ids=lambda piece: piece.track_id)
+def test_a_piece_is_the_same_each_time_long_enough_not_too_loud_and_without_a_click(piece: synth.Piece) -> None:
+    content = synth.render(piece)
+    assert content == synth.render(piece)
+    with wave.open(io.BytesIO(content)) as file:
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 22_050)
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768
+    assert PIECE_SECONDS[0] <= len(samples) / 22_050 <= PIECE_SECONDS[1]
+    assert 0.3 < float(np.abs(samples).max()) < LOUDEST
+    assert abs(samples[0]) < 0.01
+    assert np.abs(samples[-20:]).max() < 0.01
+
+
+def test_the_sample_is_what_its_lists_make(maker: ModuleType) -> None:
+    assert maker.build_text() == SAMPLE.read_text("utf-8"), "run: python scripts/music_sample/make_library.py"
+
+
+@pytest.fixture
+def maker() -> ModuleType:
+    """The script that writes the sample."""
+    spec = importlib.util.spec_from_file_location("make_library", MAKER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,436 @@
+"""`catalog.search` and `catalog.get` over the sample, through the gate; every answer is as the tool declares it."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Put
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.similar import find_similar
+
+TOOLS = ("catalog.get", "catalog.search")
+LARGEST_TOOLS = 4_096
+MOONLIGHT = "album-beethoven-piano-sonata-14"
+BEETHOVEN = "artist-ludwig-van-beethoven"
+
+
+def ids(group: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in group["items"]]
+
+
+@pytest.mark.row("Z4")
+def test_the_two_tools_have_the_names_parameters_and_defaults_of_the_seed(sample_music: Any) -> None:
+    tools = {tool.name: tool for tool in sample_music.gate.list_tools(LOCAL_USER)}
+    assert set(TOOLS) <= set(tools)
+    search, get = tools["catalog.search"].input_schema, tools["catalog.get"].input_schema
+    assert search["required"] == ["query"]
+    assert search["properties"]["limit"]["default"] == 20
+    assert get["required"] == ["query_type"]
+    assert get["properties"]["query_type"]["enum"][:5] == ["artist", "album", "track", "recent", "stats"]
+    assert get["properties"]["id"]["type"] == "string"
+    assert get["properties"]["limit"]["default"] == 20
+    for name in TOOLS:
+        assert (tools[name].action, tools[name].read_only) == (Action.ACCESS_CATALOG, True)
+
+
+@pytest.mark.row("Z4")
+def test_a_reader_sees_these_two_and_they_are_small(sample_music: Any) -> None:
+    reader = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+    tools = sample_music.gate.list_tools(reader)
+    assert [tool.name for tool in tools] == list(TOOLS)
+    listed = [
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+        }
+        for tool in tools
+    ]
+    assert len(json.dumps(listed, separators=(",", ":"))) < LARGEST_TOOLS
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize(
+    ("query", "group", "first"),
+    [
+        ("moonlight sonata", "albums", MOONLIGHT),
+        ("Moonlight Sonatta", "albums", MOONLIGHT),
+        ("Op. 27 No. 2", "albums", MOONLIGHT),
+        ("Лунная соната", "albums", MOONLIGHT),
+        ("月光ソナタ", "albums", MOONLIGHT),
+        ("mondscheinsonate", "albums", MOONLIGHT),
+        ("Ludvig van Bethoven", "artists", BEETHOVEN),
+        ("dvorak", "artists", "artist-antonin-dvorak"),
+        ("Dvořák", "artists", "artist-antonin-dvorak"),
+        ("Чайковский", "artists", "artist-pyotr-ilyich-tchaikovsky"),
+        ("tchaikowsky", "artists", "artist-pyotr-ilyich-tchaikovsky"),
+        ("saint saens", "artists", "artist-camille-saint-saens"),
+        ("fur elise", "albums", "album-beethoven-fur-elise"),
+        ("clair de lune", "tracks", "track-debussy-suite-bergamasque-03"),
+        ("symphony no. 5 beethoven", "albums", "album-beethoven-symphony-5"),
+        ("the entertainer joplin", "tracks", "track-joplin-the-entertainer-01"),
+    ],
+)
+def test_names_are_found_misspelt_without_accents_and_in_other_scripts(
+    sample_music: Any, query: str, group: str, first: str
+) -> None:
+    assert ids(sample_music.ask("search", query=query)[group])[0] == first
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("query", "group", "first"),
+    [
+        ("moonlight sonata", "albums", MOONLIGHT),
+        ("Op. 27 No. 2", "albums", MOONLIGHT),
+        ("Лунная соната", "albums", MOONLIGHT),
+        ("Ludvig van Bethoven", "artists", BEETHOVEN),
+        ("dvorak", "artists", "artist-antonin-dvorak"),
+        ("Чайковский", "artists", "artist-pyotr-ilyich-tchaikovsky"),
+        ("clair de lune", "tracks", "track-debussy-suite-bergamasque-03"),
+        ("ragtime piano by an American", "artists", "artist-scott-joplin"),
+    ],
+)
+def test_with_meaning_names_are_still_found_first(meant_music: Any, query: str, group: str, first: str) -> None:
+    found = meant_music.ask("search", query=query)
+    assert "degraded" not in found
+    assert ids(found[group])[0] == first
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.model
+def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_with_it_is_not(meant_music: Any) -> None:
+    found = meant_music.ask("search", query="sleepy songs for little ones at bedtime", limit=50)
+    genres = {genre for one in found["tracks"]["items"][:10] for genre in one["genres"]}
+    assert found["tracks"]["items"]
+    assert genres & {"lullaby", "song", "lied", "art song", "character piece"}
+    nothing = meant_music.ask("search", query="quarterly tax return spreadsheet")
+    assert nothing["artists"] == {"items": [], "total": 0, "has_more": False}
+
+
+@pytest.mark.row("Z4")
+def test_results_are_grouped_by_kind_with_totals_and_one_kind_can_be_asked_for(sample_music: Any) -> None:
+    found = sample_music.ask("search", query="piano", limit=5)
+    assert {"artists", "albums", "tracks"} <= set(found)
+    for group in ("artists", "albums", "tracks"):
+        assert len(found[group]["items"]) == 5
+        assert found[group]["total"] > 5
+        assert found[group]["has_more"] is True
+    only = sample_music.ask("search", query="piano", limit=5, kind="album")
+    assert only["albums"] == found["albums"]
+    assert not {"artists", "tracks"} & set(only)
+
+
+@pytest.mark.row("Z4")
+def test_an_entry_says_what_there_is_to_say_and_no_more(sample_music: Any) -> None:
+    found = sample_music.ask("search", query="moonlight sonata first movement", limit=1)
+    (track,) = found["tracks"]["items"]
+    assert track == {
+        "id": "track-beethoven-piano-sonata-14-01",
+        "name": "I. Adagio sostenuto",
+        "artists": ["Ludwig van Beethoven"],
+        "album": "Piano Sonata No. 14 in C-sharp minor, Op. 27 No. 2",
+        "year": 1801,
+        "seconds": 350.0,
+        "genres": track["genres"],
+        "playable": True,
+    }
+    (artist,) = sample_music.ask("search", query="Beethoven", limit=1)["artists"]["items"]
+    assert set(artist) == {"id", "name", "genres"}
+
+
+@pytest.mark.row("Z4")
+def test_pages_follow_each_other_without_gap_or_repeat(sample_music: Any) -> None:
+    whole = ids(sample_music.ask("search", query="allegro", limit=60)["tracks"])
+    paged: list[str] = []
+    offset = 0
+    while True:
+        page = sample_music.ask("search", query="allegro", limit=13, offset=offset, kind="track")["tracks"]
+        paged += ids(page)
+        offset += 13
+        if not page["has_more"] or len(paged) >= 60:
+            break
+    assert paged[:60] == whole
+    assert len(set(paged)) == len(paged)
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+def test_the_total_is_the_same_however_many_are_asked_for(request: pytest.FixtureRequest, fixture: str) -> None:
+    music = request.getfixturevalue(fixture)
+    for query in ("moonlight sonata", "beethoven", "calm night music", "Op. 27 No. 2", "quarterly report"):
+        found = [music.ask("search", query=query, limit=limit) for limit in (1, 20, 60)]
+        for group in ("artists", "albums", "tracks"):
+            assert len({one[group]["total"] for one in found}) == 1
+            assert ids(found[1][group])[:1] == ids(found[0][group])
+            assert ids(found[2][group])[:20] == ids(found[1][group])
+            assert all(one[group]["total"] >= len(one[group]["items"]) for one in found)
+
+
+@pytest.mark.row("Z4")
+def test_nothing_found_is_an_answer(sample_music: Any) -> None:
+    found = sample_music.ask("search", query="xyzzyplugh")
+    assert [found[group]["total"] for group in ("artists", "albums", "tracks")] == [0, 0, 0]
+
+
+@pytest.mark.row("Z4")
+def test_the_tracks_of_an_artist_can_be_paged_through(sample_music: Any) -> None:
+    pages = [sample_music.ask("get", query_type="artist", id=BEETHOVEN, offset=offset)["tracks"] for offset in (0, 10)]
+    assert [(len(page["items"]), page["total"], page["has_more"]) for page in pages] == [
+        (10, 20, True),
+        (10, 20, False),
+    ]
+    assert len({one for page in pages for one in ids(page)}) == 20
+
+
+@pytest.mark.row("Z4")
+def test_an_artist_has_albums_and_tracks(sample_music: Any) -> None:
+    by_id = sample_music.ask("get", query_type="artist", id=BEETHOVEN)
+    assert by_id["item"]["name"] == "Ludwig van Beethoven"
+    assert by_id["item"]["about"].startswith("German composer")
+    assert MOONLIGHT in ids(by_id["albums"])
+    assert [one["year"] for one in by_id["albums"]["items"]] == sorted(one["year"] for one in by_id["albums"]["items"])
+    assert by_id["tracks"]["total"] == 20
+    assert by_id["tracks"]["has_more"] is True
+    for name in ("Ludwig van Beethoven", "beethoven", "Bethoven", "Бетховен"):
+        assert sample_music.ask("get", query_type="artist", id=name) == by_id
+
+
+@pytest.mark.row("Z4")
+def test_an_album_has_its_tracks_in_order_and_they_can_be_paged(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="album", id="Die schöne Müllerin", limit=100)
+    positions = [one["position"] for one in found["tracks"]["items"]]
+    assert positions == list(range(1, 21))
+    page = sample_music.ask("get", query_type="album", id=found["item"]["id"], limit=8, offset=16)["tracks"]
+    assert [one["position"] for one in page["items"]] == [17, 18, 19, 20]
+    assert (page["total"], page["has_more"]) == (20, False)
+
+
+@pytest.mark.row("Z4")
+def test_a_track_has_its_album_and_artists(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="track", id="track-beethoven-piano-sonata-14-01")
+    assert found["item"]["file"] == "media/track-beethoven-piano-sonata-14-01.wav"
+    assert ids(found["albums"]) == [MOONLIGHT]
+    assert ids(found["artists"]) == [BEETHOVEN]
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.parametrize(
+    ("query_type", "wanted", "says"),
+    [
+        ("artist", "artist-ludwig-beethoven", "did you mean 'Ludwig van Beethoven' (artist-ludwig-van-beethoven)"),
+        ("track", "track-beethoven-piano-sonata-14-04", "no track 'track-beethoven-piano-sonata-14-04'; did you mean"),
+        ("album", "Symphony No. 55", "no album 'Symphony No. 55'"),
+        ("artist", "zzzzqqqq", "no artist 'zzzzqqqq'; search for it with catalog.search"),
+        ("artist", MOONLIGHT, "is a record of kind album, not artist"),
+        ("track", "Promenade", "several are called 'Promenade'; give one of these ids: track-mussorgsky-pictures"),
+        ("album", None, "'id' is missing: for query_type 'album' it is an id or a name"),
+    ],
+)
+def test_what_is_not_there_or_not_the_only_one_is_refused_with_what_may_be_meant(
+    sample_music: Any, query_type: str, wanted: str | None, says: str
+) -> None:
+    given = {} if wanted is None else {"id": wanted}
+    assert says in sample_music.refusal("get", query_type=query_type, **given)
+
+
+@pytest.mark.row("Z4")
+def test_wrong_arguments_are_refused_with_what_would_be_right(sample_music: Any) -> None:
+    assert "'query' is missing" in sample_music.refusal("search")
+    assert "'limit'" in sample_music.refusal("search", query="x", limit=0)
+    assert "'query_type'" in sample_music.refusal("get", query_type="song")
+    assert "unknown argument 'ids'" in sample_music.refusal("get", query_type="stats", ids="x")
+    assert "'about' is missing" in sample_music.refusal("get", query_type="playlist")
+    assert "give the artist as 'id'" in sample_music.refusal("get", query_type="gaps", reference=["x"])
+
+
+@pytest.mark.row("Z4")
+def test_stats_count_what_there_is(sample_music: Any) -> None:
+    stats = sample_music.ask("get", query_type="stats", limit=3)["stats"]
+    assert (stats["artists"], stats["albums"], stats["tracks"]) == (46, 85, 542)
+    assert stats["seconds"] == pytest.approx(40 * 3600, rel=0.02)
+    assert stats["genres"][0] == {"genre": "classical", "tracks": 534}
+    assert len(stats["genres"]) == 3
+    assert (stats["first_year"], stats["last_year"], stats["tracks_without_year"]) == (1567, 1926, 2)
+    assert sum(stats["decades"].values()) == 540
+
+
+@pytest.mark.row("Z4")
+def test_what_was_added_last_comes_first(audio: Any, home: Any) -> None:
+    audio.add("old.mp3", title="Old", artist="A")
+    home.add(audio.path)
+    audio.add("new.mp3", title="New", artist="B")
+    home.add(audio.path)
+    recent = home.ask("get", query_type="recent", limit=1)
+    assert [one["name"] for one in recent["tracks"]["items"]] == ["New"]
+    assert [one["name"] for one in recent["artists"]["items"]] == ["B"]
+    assert (recent["tracks"]["total"], recent["tracks"]["has_more"]) == (2, True)
+
+
+@pytest.mark.row("Z15")
+@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+def test_similar_artists_and_tracks_are_of_the_same_kind_and_not_the_one_itself(
+    request: pytest.FixtureRequest, fixture: str
+) -> None:
+    music = request.getfixturevalue(fixture)
+    artists = ids(music.ask("get", query_type="similar", id="Frédéric Chopin", limit=8)["artists"])
+    assert len(artists) == 8
+    assert "artist-frederic-chopin" not in artists
+    assert {"artist-robert-schumann", "artist-franz-liszt", "artist-clara-schumann"} & set(artists)
+    tracks = music.ask("get", query_type="similar", id="track-beethoven-piano-sonata-14-01", limit=12)["tracks"][
+        "items"
+    ]
+    assert "track-beethoven-piano-sonata-14-01" not in [one["id"] for one in tracks]
+    by_artist = [one["artists"][0] for one in tracks]
+    assert max(by_artist.count(one) for one in by_artist) <= 3
+    scores = [one["score"] for one in tracks]
+    assert all(0 < score <= 1 for score in scores)
+
+
+@pytest.mark.row("Z15")
+@pytest.mark.parametrize("fixture", ["sample_music", pytest.param("meant_music", marks=pytest.mark.model)])
+@pytest.mark.parametrize("minutes", [15, 45, 120])
+def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twice_in_a_row(
+    request: pytest.FixtureRequest, fixture: str, minutes: int
+) -> None:
+    music = request.getfixturevalue(fixture)
+    asked = {"query_type": "playlist", "about": "calm piano music before 1850, no opera", "minutes": minutes}
+    found = music.ask("get", **asked)
+    tracks = found["tracks"]["items"]
+    assert found["seconds"] == pytest.approx(60 * minutes, rel=0.05)
+    assert found["seconds"] == pytest.approx(sum(one["seconds"] for one in tracks))
+    assert all(one["year"] < 1850 for one in tracks)
+    assert all("opera" not in one["genres"] for one in tracks)
+    assert sum("piano" in " ".join(one["genres"]) for one in tracks) >= len(tracks) * 0.6
+    assert all(one["artists"][0] != following["artists"][0] for one, following in pairwise(tracks))
+    assert len({one["id"] for one in tracks}) == len(tracks)
+    assert music.ask("get", **asked) == found
+
+
+@pytest.mark.row("Z15")
+def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(embedder: Any, music_spec: Any) -> None:
+    shelf = MemoryShelf(music_spec, model=embedder.model)
+    rock = {"name": "Rock Band", "genres": (Tag("genre", "Rock"),)}
+    shelf.apply([Put(record=Record(id=RecordId("artist-rock"), kind="artist", fields=rock))])
+    shelf.apply([Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))])
+    catalogue = OpenCatalogue(
+        name="music",
+        spec=music_spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+    )
+    library = MusicLibrary(catalogue, LOCAL_USER)
+    assert find_similar(library, library.get("artist", "artist-bare"), limit=5) == []
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_of_nothing_but_a_length_is_made_of_what_there_is(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="half an hour")
+    assert found["seconds"] == pytest.approx(1_800, rel=0.05)
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_longer_than_a_day_is_a_day_long_at_the_most(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="99999999999 hours of piano")
+    assert found["notes"][-1].endswith("of 1440 minutes: there is not more that fits")
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_for_which_there_is_too_little_says_so(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="ragtime", minutes=600)
+    assert any("minutes: there is not more that fits" in note for note in found["notes"])
+
+
+@pytest.mark.row("Z15")
+def test_gaps_are_counted_and_paged_for_all_or_for_one(sample_music: Any) -> None:
+    gaps = {gap["gap"]: gap for gap in sample_music.ask("get", query_type="gaps", limit=2)["gaps"]}
+    assert gaps["tracks_without_year"]["total"] == 2
+    assert gaps["tracks_without_file"]["total"] == 542 - 14
+    assert (len(gaps["albums_without_cover"]["items"]), gaps["albums_without_cover"]["has_more"]) == (2, True)
+    assert "duplicates" not in gaps
+    found = sample_music.ask(
+        "get", query_type="gaps", id="Beethoven", reference=["Symphony No. 3 in E-flat major", "Für Elise"]
+    )
+    missing = next(gap for gap in found["gaps"] if gap["gap"] == "missing_albums")
+    assert [one["name"] for one in missing["items"]] == ["Symphony No. 3 in E-flat major"]
+
+
+@pytest.mark.row("Z15")
+def test_fixes_are_requests_that_a_person_applies_with_the_editing_tool(audio: Any, home: Any) -> None:
+    shared = {"artist": "Ann", "album": "Songs", "genre": "Folk"}
+    audio.add("1.mp3", title="01 - FIRST SONG", tracknumber="1", date="2001", **shared)
+    audio.add("2.mp3", title="Second", tracknumber="2", artist="Ann", album="Songs")
+    audio.add("3.mp3", title="Third", tracknumber="3", date="2001", **shared)
+    home.add(audio.path)
+    fixes = home.ask("get", query_type="fixes")["fixes"]
+    assert (fixes["total"], fixes["has_more"]) == (2, False)
+    for fix in fixes["items"]:
+        assert fix["request"]["action"] == "update"
+        assert fix["reasons"]
+        answer = home.call("catalog.mutate", **fix["request"])
+        assert not answer.is_error, answer.text
+    assert home.ask("get", query_type="fixes")["fixes"]["total"] == 0
+    found = home.ask("get", query_type="album", id="Songs", limit=3)["tracks"]["items"]
+    assert [(one["name"], one["year"]) for one in found] == [("First Song", 2001), ("Second", 2001), ("Third", 2001)]
+    second = home.ask("get", query_type="track", id="Second")["item"]
+    assert second["genres"] == [{"category": "genre", "value": "Folk"}]
+
+
+@pytest.mark.row("Z4")
+def test_a_text_answer_is_short_and_names_ids(sample_music: Any) -> None:
+    text = sample_music.call("catalog.search", query="moonlight", limit=3).text
+    assert len(text) < 2_000
+    assert f"[{MOONLIGHT}]" in text
+    text = sample_music.call("catalog.get", query_type="album", id=MOONLIGHT).text
+    assert "1. I. Adagio sostenuto (1801, 5:50) [track-beethoven-piano-sonata-14-01]" in text
+    assert "46 artists, 85 albums, 542 tracks" in sample_music.call("catalog.get", query_type="stats").text
+
+
+@pytest.mark.row("Z4")
+@pytest.mark.data
+def test_chinook_answers_by_its_relations(chinook: Any, home: Any) -> None:
+    home.add(chinook)
+    stats = home.ask("get", query_type="stats")["stats"]
+    assert (stats["artists"], stats["albums"], stats["tracks"]) == (275, 347, 3503)
+    assert ids(home.ask("search", query="metalica")["artists"])[0] == "artist-50"
+    assert home.ask("search", query="smells like teen sprit")["tracks"]["items"][0]["artists"] == ["Nirvana"]
+    artist = home.ask("get", query_type="artist", id="AC/DC")
+    assert [one["name"] for one in artist["albums"]["items"]] == [
+        "For Those About To Rock We Salute You",
+        "Let There Be Rock",
+    ]
+    assert artist["tracks"]["total"] == 18
+    album = home.ask("get", query_type="album", id="album-1")
+    assert [one["position"] for one in album["tracks"]["items"]] == list(range(1, 11))
+    gaps = {gap["gap"]: gap for gap in home.ask("get", query_type="gaps", limit=100)["gaps"]}
+    assert "We Will Rock You" in [one["name"] for one in gaps["duplicates"]["items"]]
+    fixes = home.ask("get", query_type="fixes", limit=100)["fixes"]["items"]
+    assert any(fix["request"]["fields"].get("name") == "Santana feat. Eric Clapton" for fix in fixes)
+
+
+@pytest.mark.row("Z4")
+def test_hostile_queries_and_names_are_answered_or_refused_and_never_fail(sample_music: Any) -> None:
+    hostile = json.loads((Path(__file__).parents[2] / "fault" / "fts_queries.json").read_text("utf-8"))
+    gate = sample_music.gate
+    texts = [one["q"] for one in hostile if isinstance(one["q"], str)]
+    for text in [*texts, "x" * 50_000, "\x00", "\u202eabc", "' OR 1=1 --", "*", "%"]:
+        for tool, arguments in (
+            ("catalog.search", {"query": text, "limit": 3}),
+            ("catalog.get", {"query_type": "artist", "id": text[:512]}),
+            ("catalog.get", {"query_type": "playlist", "about": text, "minutes": 10}),
+        ):
+            answer = gate.call(LOCAL_USER, tool, arguments)
+            assert answer.error_code in (None, "invalid_input", "not_found")

@@ -1,0 +1,517 @@
+"""The player's side over a real music catalogue: ranges, covers, likes and playlists, under the caller's rights."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+import orjson
+import pytest
+
+from pinakes.app import App
+from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.control.event_reports import EventReports, Popular, Span
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.serve.http import player
+from pinakes.serve.http.player import MediaResponse
+from pinakes.serve.http.ranges import Part
+from pinakes.settings import Settings
+from pinakes.tools.media import MediaFile
+from pinakes.tools.toolbox import SightedToolboxes, Toolbox
+from pinakes_catalogues.music.media import media
+
+pytestmark = pytest.mark.row("Z17")
+
+SOUND = bytes(range(256)) * 4
+SIZE = len(SOUND)
+PICTURE = b"\x89PNG picture"
+ALBUM = {"id": "album", "kind": "album", "name": "Album", "cover": "media/cover.png"}
+BARE = {"id": "bare", "kind": "album", "name": "Bare"}
+ROOT = "/v1/tracks"
+
+
+def track(name: str, file: str | None, **more: Any) -> dict[str, Any]:
+    return {"id": name, "kind": "track", "name": name.title(), **({"file": file} if file else {}), **more}
+
+
+TRACKS = [
+    track("song", "media/song.wav", album_id="album"),
+    track("second", "media/song.wav", album_id="bare"),
+    track("empty", "media/empty.mp3"),
+    track("linked", "media/linked.wav"),
+    track("silent", None),
+    track("cd 1/09 più", "media/song.wav", album_id="album"),
+]
+OUTSIDE = {
+    "missing": "media/missing.wav",
+    "climbing": "../../outside.wav",
+    "absolute": "{outside}",
+    "symlink": "media/leading-out.wav",
+    "folder-link": "media/elsewhere/outside.wav",
+    "circle": "media/circle.wav",
+    "folder": "media/folder.wav",
+    "disguised": "media/disguised.wav",
+    "nul": "media/song\0.wav",
+    "endless": "media/" + "x" * 5000 + ".wav",
+    "database": "catalogue.toml",
+    "page": "media/page.html",
+    "pipe": "media/pipe.wav",
+}
+"""Tracks whose file must not be served, by what they name."""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A library with a music catalogue, with files that are its own and files that are not."""
+    home = tmp_path_factory.mktemp("home")
+    outside = home / "outside.wav"
+    outside.write_bytes(b"a secret")
+    hostile = [track(name, file.replace("{outside}", str(outside))) for name, file in OUTSIDE.items()]
+    rows = home / "rows.jsonl"
+    rows.write_bytes(b"\n".join(orjson.dumps(row) for row in [ALBUM, BARE, *TRACKS, *hostile]))
+    app = App(Settings(home=home))
+    source, recipe = open_rows("music", str(rows)), builtin_recipe("music")
+    report = add_catalogue(app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    assert report.rejected == 0
+    _put_files(app.open_catalogue("music").folder, outside)
+    yield app
+    app.close()
+
+
+def _put_files(folder: Path | None, outside: Path) -> None:
+    assert folder is not None
+    place = folder / "media"
+    place.mkdir(exist_ok=True)
+    (place / "song.wav").write_bytes(SOUND)
+    (place / "cover.png").write_bytes(PICTURE)
+    (place / "empty.mp3").touch()
+    (place / "page.html").write_text("<script>alert(1)</script>")
+    (place / "secrets.txt").write_text("a secret")
+    (place / "linked.wav").symlink_to("song.wav")
+    (place / "leading-out.wav").symlink_to(outside)
+    (place / "disguised.wav").symlink_to("secrets.txt")
+    (place / "elsewhere").symlink_to(outside.parent, target_is_directory=True)
+    (place / "circle.wav").symlink_to("circle.wav")
+    (place / "folder.wav").mkdir()
+    os.mkfifo(place / "pipe.wav")
+
+
+@pytest.fixture
+def music(make_site: Callable[..., Any], app: App) -> Any:
+    """A server of that library, with two listeners."""
+
+    def toolbox(names: tuple[str, ...]) -> Toolbox:
+        return Toolbox([], media=media([app.open_catalogue(name) for name in names]))
+
+    site = make_site(toolboxes=SightedToolboxes(["music"], toolbox))
+    site.add_user("ada")
+    site.add_user("bob")
+    return site
+
+
+@pytest.fixture
+def ada(music: Any) -> dict[str, str]:
+    """Headers of somebody."""
+    return dict(music.token("ada"))
+
+
+@pytest.fixture
+def bob(music: Any) -> dict[str, str]:
+    """Headers of somebody else."""
+    return dict(music.token("bob"))
+
+
+def play(site: Any, headers: dict[str, str], wanted: str | None = None, name: str = "song", **more: str) -> Any:
+    ranged = {"Range": wanted} if wanted is not None else {}
+    return site.client.get(f"{ROOT}/{name}/audio", headers={**headers, **ranged, **more})
+
+
+def song_of(app: App) -> Path:
+    folder = app.open_catalogue("music").folder
+    assert folder is not None
+    return folder / "media" / "song.wav"
+
+
+def error_of(reply: Any) -> tuple[int, str]:
+    return reply.status_code, reply.json()["error"]["code"]
+
+
+def test_a_track_is_played_whole(music: Any, ada: dict[str, str]) -> None:
+    reply = play(music, ada)
+    assert (reply.status_code, reply.content) == (200, SOUND)
+    assert reply.headers["content-type"] == "audio/wav"
+    assert reply.headers["accept-ranges"] == "bytes"
+    assert reply.headers["content-length"] == str(SIZE)
+    assert "private" in reply.headers["cache-control"]
+    assert "sandbox" in reply.headers["content-security-policy"]
+    assert play(music, ada, name="linked").content == SOUND
+    head = music.client.head(f"{ROOT}/song/audio", headers=ada)
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(SIZE))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=0-99", 0, 100),
+        ("bytes=1000-", 1000, SIZE),
+        ("bytes=-24", SIZE - 24, SIZE),
+        ("bytes=-99999", 0, SIZE),
+        (f"bytes=10-{'9' * 30}", 10, SIZE),
+        (f"bytes={SIZE - 1}-{SIZE + 10}", SIZE - 1, SIZE),
+        ("Bytes= 5-6 ", 5, 7),
+    ],
+)
+def test_a_part_is_played(music: Any, ada: dict[str, str], wanted: str, first: int, end: int) -> None:
+    reply = play(music, ada, wanted)
+    assert (reply.status_code, reply.content) == (206, SOUND[first:end])
+    assert reply.headers["content-range"] == f"bytes {first}-{end - 1}/{SIZE}"
+    assert reply.headers["content-length"] == str(end - first)
+    assert music.last_note().result_bytes == end - first
+
+
+@pytest.mark.parametrize("wanted", [f"bytes={SIZE}-", f"bytes={SIZE}-{SIZE + 5}", "bytes=-0", f"bytes={'9' * 40}-"])
+def test_a_part_beyond_the_end_is_refused_and_the_length_told(music: Any, ada: dict[str, str], wanted: str) -> None:
+    reply = play(music, ada, wanted)
+    assert error_of(reply) == (416, "range_not_satisfiable")
+    assert reply.headers["content-range"] == f"bytes */{SIZE}"
+    assert music.last_note().result_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "bytes=0-1,5-6",
+        ",".join(["bytes=0-"] + ["0-"] * 500),
+        "bytes=9-5",
+        "bytes=-",
+        "bytes=",
+        "bytes=a-b",
+        "bytes=0x1-2",
+        "bytes=-5-6",
+        "items=0-1",
+        "bytes",
+        "",
+        f"bytes={'9' * 5000}-",
+        "bytes=٠-١".encode().decode("latin-1"),
+    ],
+)
+def test_the_whole_is_played_where_several_parts_or_none_that_make_sense_are_asked_for(
+    music: Any, ada: dict[str, str], wanted: str
+) -> None:
+    reply = play(music, ada, wanted.encode("latin-1"))  # type: ignore[arg-type]
+    assert (reply.status_code, reply.content) == (200, SOUND)
+    assert music.last_note().result_bytes == SIZE
+
+
+def test_a_part_of_a_file_that_has_changed_is_not_mixed_with_the_rest(music: Any, ada: dict[str, str]) -> None:
+    whole = play(music, ada)
+    for known in (whole.headers["etag"], whole.headers["last-modified"]):
+        assert play(music, ada, "bytes=0-9", **{"If-Range": known}).status_code == 206
+    for other in ('"other"', f"W/{whole.headers['etag']}", "Thu, 01 Jan 1970 00:00:00 GMT"):
+        reply = play(music, ada, f"bytes={SIZE}-", **{"If-Range": other})
+        assert (reply.status_code, reply.content) == (200, SOUND)
+
+
+CACHED = [
+    ({"If-None-Match": "{etag}"}, 304),
+    ({"If-None-Match": 'W/{etag}, "x"'}, 304),
+    ({"If-None-Match": "*"}, 304),
+    ({"If-None-Match": "{etag}", "Range": "bytes=0-9"}, 304),
+    ({"If-None-Match": '"x"', "If-Modified-Since": "{changed}"}, 200),
+    ({"If-Modified-Since": "{changed}"}, 304),
+    ({"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
+    ({"If-Modified-Since": "yesterday"}, 200),
+    ({"If-Match": "{etag}"}, 200),
+    ({"If-Match": "*"}, 200),
+    ({"If-Match": "W/{etag}"}, 412),
+    ({"If-Match": '"x"'}, 412),
+    ({"If-Unmodified-Since": "{changed}"}, 200),
+    ({"If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 412),
+    ({"If-Match": "{etag}", "If-Unmodified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
+]
+"""Conditions of a request, and the status that RFC 9110, section 13, has for them."""
+
+
+@pytest.mark.parametrize(("conditions", "status"), CACHED)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_whoever_has_a_file_already_is_not_sent_it_again(
+    music: Any, ada: dict[str, str], conditions: dict[str, str], status: int, method: str
+) -> None:
+    whole = play(music, ada)
+    etag, changed = whole.headers["etag"], whole.headers["last-modified"]
+    asked = {name: value.format(etag=etag, changed=changed) for name, value in conditions.items()}
+    reply = music.client.request(method, f"{ROOT}/song/audio", headers={**ada, **asked})
+    assert reply.status_code == status
+    if status == 304:
+        assert (reply.content, reply.headers["etag"]) == (b"", etag)
+        assert "private" in reply.headers["cache-control"]
+    assert music.last_note().result_bytes == (SIZE if (method, status) == ("GET", 200) else 0)
+
+
+@pytest.mark.parametrize("wanted", ["bytes=0-9", f"bytes={SIZE}-"])
+def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted: str) -> None:
+    head = music.client.head(f"{ROOT}/song/audio", headers={**ada, "Range": wanted})
+    assert (head.status_code, head.headers["content-length"], head.content) == (200, str(SIZE), b"")
+    assert head.headers["content-type"] == "audio/wav"
+
+
+def changing(path: Path, change: Callable[[Path], None]) -> Callable[[BinaryIO, MediaFile, Part | None], MediaResponse]:
+    """Return an answer whose file is changed when it is open, before anything is sent."""
+
+    def make(content: BinaryIO, file: MediaFile, part: Part | None) -> MediaResponse:
+        change(path)
+        return MediaResponse(content, file, part)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(path.read_bytes() + b"more"),
+        lambda path: path.unlink(),
+        lambda path: (path.unlink(), path.write_bytes(b"another")),
+    ],
+    ids=["grown", "gone", "replaced"],
+)
+@pytest.mark.parametrize(("wanted", "sent"), [(None, SOUND), ("bytes=1000-", SOUND[1000:])])
+def test_a_file_that_changes_while_it_is_sent_is_sent_as_it_was_opened(
+    music: Any,
+    ada: dict[str, str],
+    app: App,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    wanted: str | None,
+    sent: bytes,
+) -> None:
+    path = song_of(app)
+    monkeypatch.setattr(player, "MediaResponse", changing(path, change))
+    try:
+        assert play(music, ada, wanted).content == sent
+    finally:
+        path.write_bytes(SOUND)
+
+
+def test_a_file_that_becomes_shorter_ends_the_connection_and_is_no_bug(
+    music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = song_of(app)
+    monkeypatch.setattr(player, "MediaResponse", changing(path, lambda one: os.truncate(one, 100)))
+    try:
+        with suppress(Exception):  # the client's own way to say that the answer was cut off
+            assert play(music, ada).content == SOUND[:100]
+    finally:
+        path.write_bytes(SOUND)
+    assert "song.wav became shorter while it was sent" in caplog.text
+    assert "a request failed" not in caplog.text
+
+
+def test_a_file_that_goes_before_it_is_opened_is_as_unknown_as_none(
+    music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, find = song_of(app), Gate.open_media
+
+    def found_and_gone(*args: Any, **more: Any) -> MediaFile:
+        found = find(*args, **more)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(Gate, "open_media", found_and_gone)
+    try:
+        assert error_of(play(music, ada)) == (404, "unknown_resource")
+    finally:
+        path.write_bytes(SOUND)
+
+
+def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
+    reply = play(music, ada, name="empty")
+    assert (reply.status_code, reply.content, reply.headers["content-type"]) == (200, b"", "audio/mpeg")
+    assert play(music, ada, "bytes=0-", name="empty").status_code == 416
+    assert play(music, ada, "bytes=-5", name="empty").status_code == 416
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_file_that_is_not_the_catalogue_s_is_as_unknown_as_none(music: Any, ada: dict[str, str], name: str) -> None:
+    answers = {(play(music, ada, name=one).text.replace(one, "")) for one in (name, "silent", "no-such-track")}
+    assert len(answers) == 1
+    reply = play(music, ada, name=name)
+    assert error_of(reply) == (404, "unknown_resource")
+    assert b"secret" not in reply.content
+
+
+def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada: dict[str, str]) -> None:
+    name = quote("cd 1/09 più", safe="")
+    assert play(music, ada, name=name).content == SOUND
+    assert music.client.get(f"/v1/records/{name}/cover", headers=ada).content == PICTURE
+    assert music.client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
+    assert [one["id"] for one in music.client.get("/v1/likes", headers=ada).json()["likes"]] == ["cd 1/09 più"]
+    assert music.client.delete(f"/v1/likes/{name}", headers=ada).status_code == 204
+    assert music.client.get("/v1/likes", headers=ada).json()["total"] == 0
+
+
+def test_a_cover_is_of_the_album_or_of_a_track_s_album(music: Any, ada: dict[str, str]) -> None:
+    for name in ("album", "song"):
+        reply = music.client.get(f"/v1/records/{name}/cover", headers=ada)
+        assert (reply.status_code, reply.content) == (200, PICTURE)
+        assert reply.headers["content-type"] == "image/png"
+    for name in ("bare", "second", "silent", "no-such-record"):
+        assert music.client.get(f"/v1/records/{name}/cover", headers=ada).status_code == 404
+
+
+def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
+    music: Any, ada: dict[str, str], bob: dict[str, str]
+) -> None:
+    music.control.access.restrict(LOCAL_USER, "music", users=["ada"], roles=[])
+    assert play(music, ada).status_code == 200
+    for name in ("song", "no-such-track"):
+        assert error_of(play(music, bob, name=name)) == (404, "unknown_resource")
+        assert music.client.get(f"/v1/records/{name}/cover", headers=bob).status_code == 404
+        assert music.client.put(f"/v1/likes/{name}", headers=bob).status_code == 404
+        listed = {"name": "x", "tracks": [name]}
+        assert music.client.post("/v1/playlists", json=listed, headers=bob).status_code == 400
+        assert music.client.post("/v1/plays", json={"track_id": name, "seconds": 1}, headers=bob).status_code == 400
+
+
+PATHS = [
+    ("GET", f"{ROOT}/song/audio"),
+    ("GET", "/v1/records/album/cover"),
+    ("GET", "/v1/likes"),
+    ("PUT", "/v1/likes/song"),
+    ("DELETE", "/v1/likes/song"),
+    ("GET", "/v1/playlists"),
+    ("POST", "/v1/playlists"),
+    ("GET", "/v1/playlists/x"),
+    ("PUT", "/v1/playlists/x"),
+    ("DELETE", "/v1/playlists/x"),
+    ("POST", "/v1/plays"),
+]
+BODIES = {
+    "/v1/plays": {"track_id": "song", "seconds": 1},
+    "/v1/playlists": {"name": "x"},
+    "/v1/playlists/x": {"name": "x"},
+}
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_strangers_and_who_may_not_look_at_the_catalogue_are_refused(music: Any, method: str, path: str) -> None:
+    body = {"json": BODIES[path]} if method in ("POST", "PUT") and path in BODIES else {}
+    assert error_of(music.client.request(method, path, **body)) == (401, "unauthenticated")
+    music.control.accounts.create_user(LOCAL_USER, "clerk", password=None, roles=(), grants=[Action.VIEW_ANALYTICS])
+    clerk = music.token("clerk")
+    expected = (404, "unknown_resource") if path.endswith(("audio", "cover")) else (403, "forbidden")
+    assert error_of(music.client.request(method, path, headers=clerk, **body)) == expected
+
+
+def test_likes_are_kept_for_each(music: Any, ada: dict[str, str], bob: dict[str, str]) -> None:
+    client = music.client
+    for name in ("song", "album", "song"):
+        assert client.put(f"/v1/likes/{name}", headers=ada).status_code == 204
+    listed = client.get("/v1/likes", headers=ada).json()
+    assert {(one["id"], one["kind"]) for one in listed["likes"]} == {("song", "track"), ("album", "album")}
+    assert listed["total"] == 2
+    assert client.get("/v1/likes", headers=bob).json() == {"likes": [], "total": 0}
+    assert client.delete("/v1/likes/song", headers=bob).status_code == 204
+    assert client.delete("/v1/likes/album", headers=ada).status_code == 204
+    assert [one["id"] for one in client.get("/v1/likes", headers=ada).json()["likes"]] == ["song"]
+    assert error_of(client.put("/v1/likes/no-such", headers=ada)) == (404, "unknown_resource")
+    assert client.delete("/v1/likes/no-such%00", headers=ada).status_code == 204
+
+
+def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, str], bob: dict[str, str]) -> None:
+    client = music.client
+    made = client.post("/v1/playlists", json={"name": "Evening", "tracks": ["second", "song"]}, headers=ada)
+    assert (made.status_code, made.json()["tracks"]) == (201, ["second", "song"])
+    place = f"/v1/playlists/{made.json()['id']}"
+    assert client.get(place, headers=ada).json() == made.json()
+    for reply in (
+        client.get(place, headers=bob),
+        client.put(place, json={"name": "Mine"}, headers=bob),
+        client.delete(place, headers=bob),
+        client.get("/v1/playlists/no-such", headers=ada),
+    ):
+        assert error_of(reply) == (404, "not_found")
+    changed = client.put(place, json={"name": "Night", "tracks": []}, headers=ada)
+    assert (changed.status_code, changed.json()["name"], changed.json()["tracks"]) == (200, "Night", [])
+    assert client.get("/v1/playlists", headers=ada).json() == {"playlists": [changed.json()], "total": 1}
+    assert client.get("/v1/playlists", headers=bob).json() == {"playlists": [], "total": 0}
+    assert client.delete(place, headers=ada).status_code == 204
+    assert client.get(place, headers=ada).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "'name' is missing"),
+        ({"name": ""}, "'name'"),
+        ({"name": "   "}, "'name'"),
+        ({"name": "x" * 201}, "'name'"),
+        ({"name": "a\0b"}, "'name'"),
+        ({"name": 7}, "'name'"),
+        ({"name": "x", "tracks": "song"}, "'tracks'"),
+        ({"name": "x", "tracks": [7]}, "'tracks.0'"),
+        ({"name": "x", "tracks": ["song"] * 2001}, "'tracks'"),
+        ({"name": "x", "tracks": ["no-such"]}, "'tracks': there is no track 'no-such'"),
+        ({"name": "x", "tracks": ["album"]}, "'tracks': 'album' is no track but of the kind album"),
+        ({"name": "x", "trakcs": []}, "unknown field 'trakcs'"),
+    ],
+)
+def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
+    music: Any, ada: dict[str, str], body: dict[str, Any], field: str
+) -> None:
+    kept = music.client.post("/v1/playlists", json={"name": "kept", "tracks": ["song"]}, headers=ada).json()
+    for reply in (
+        music.client.post("/v1/playlists", json=body, headers=ada),
+        music.client.put(f"/v1/playlists/{kept['id']}", json=body, headers=ada),
+    ):
+        assert error_of(reply) == (400, "invalid_input")
+        assert field in reply.json()["error"]["message"]
+    assert music.client.get("/v1/playlists", headers=ada).json()["playlists"] == [kept]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"seconds": 3}, "'track_id' is missing"),
+        ({"track_id": "song"}, "'seconds' is missing"),
+        ({"track_id": "song", "seconds": 0}, "'seconds'"),
+        ({"track_id": "song", "seconds": 86_401}, "'seconds'"),
+        ({"track_id": "album", "seconds": 3}, "'track_id'"),
+        ({"track_id": "no-such", "seconds": 3}, "'track_id'"),
+    ],
+)
+def test_what_is_wrong_with_a_play_is_told_by_its_field(
+    music: Any, ada: dict[str, str], body: dict[str, Any], field: str
+) -> None:
+    reply = music.client.post("/v1/plays", json=body, headers=ada)
+    assert error_of(reply) == (400, "invalid_input")
+    assert field in reply.json()["error"]["message"]
+
+
+def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, ada: dict[str, str]) -> None:
+    assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
+    note = music.last_note()
+    assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
+    log = music.service.events._log
+    rows, _ = EventReports(music.control.database, log).popular(Span())
+    assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
+
+
+def test_who_is_deleted_leaves_nothing_to_whoever_has_the_name_next(music: Any, ada: dict[str, str]) -> None:
+    client = music.client
+    client.put("/v1/likes/song", headers=ada)
+    client.post("/v1/playlists", json={"name": "hers"}, headers=ada)
+    music.control.accounts.delete_user(LOCAL_USER, "ada")
+    music.add_user("ada")
+    again = music.token("ada")
+    assert client.get("/v1/likes", headers=again).json()["likes"] == []
+    assert client.get("/v1/playlists", headers=again).json()["playlists"] == []
+
+
+def test_without_accounts_there_is_sound_but_nothing_of_anybody_s(local: Any) -> None:
+    assert local.client.get(f"{ROOT}/song/audio").status_code == 200
+    assert local.client.get("/v1/likes").status_code == 404
+    assert "account" in local.client.post("/v1/playlists", json={"name": "x"}).json()["error"]["message"]

@@ -1,0 +1,73 @@
+"""What is open, and who looks whether it may still be."""
+
+from typing import Any
+
+import anyio
+import pytest
+from starlette.testclient import TestClient
+
+from pinakes.serve.http import serve
+from pinakes.serve.http.app import build_rest_app
+from pinakes.serve.http.authenticate import LOCAL_IDENTITY
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.streams import Stream, Streams
+
+
+class Restless(Stream):
+    """A stream beside which another one comes while it is looked at."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    @property
+    def identity(self) -> Any:
+        self._streams._open.add(object.__new__(Stream))
+        return LOCAL_IDENTITY
+
+
+def test_streams_may_come_and_go_while_somebody_asks_whose_they_are() -> None:
+    streams = Streams(10)
+    streams._open |= {Restless(streams), Restless(streams)}
+    assert streams.identities() == [LOCAL_IDENTITY] * 2
+
+
+def test_a_look_at_the_rights_that_fails_is_followed_by_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks: list[int] = []
+    streams = Streams(10)
+
+    class Control:
+        @property
+        def directory(self) -> "Control":
+            return self
+
+        def refresh(self) -> None:
+            looks.append(len(looks))
+            if len(looks) == 1:
+                raise RuntimeError("a bug")
+
+        def still_hold(self, identities: list[Any]) -> list[bool]:
+            return [False for _ in identities]
+
+    async def watch() -> None:
+        with streams.opened(LOCAL_IDENTITY) as stream, anyio.move_on_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve._watch_rights, Control(), streams)
+                await anyio.sleep_forever()
+        assert "rights of this credential" in stream.reason
+
+    monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
+    anyio.run(watch)
+    assert len(looks) >= 2
+    assert "it could not be looked whether rights have changed" in caplog.text
+
+
+def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise RuntimeError("a bug")
+
+    hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
+    with TestClient(build_rest_app(hosts, [], [fail]), base_url="http://localhost") as client:
+        assert client.get("/nothing").status_code == 404
+    assert "a task of the server has failed" in caplog.text

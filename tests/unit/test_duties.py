@@ -1,0 +1,427 @@
+"""The duties of jobs, over a real library."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
+from pinakes.build import add_catalogue, builtin_recipe, open_rows, own_recipe
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.control.control import Control
+from pinakes.control.events import Event, EventKind, EventLog
+from pinakes.duties import build_duties
+from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
+from pinakes.jobs.backup import check_backup
+from pinakes.jobs.bodies import Duties, Source, house_jobs
+from pinakes.jobs.context import JobContext, JobStopped
+from pinakes.jobs.downloads.items import Wish
+from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
+from pinakes.settings import EmbeddingSettings, Settings
+
+pytestmark = pytest.mark.row("Z9")
+
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+id = "title"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[embed]
+template = "{title}"
+"""
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Path:
+    path = tmp_path / "films.csv"
+    path.write_text("title\nHeat\nThe Third Man\n")
+    return path
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\nFlour, water, salt.\n")
+    return folder
+
+
+@pytest.fixture
+def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
+    """A library with a catalogue of films from a table, and one of notes from a folder, without vectors."""
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    add_films(app, films, embed=False)
+    rows = open_rows("documents", str(notes))
+    add_catalogue(
+        app, rows, recipe=builtin_recipe("documents"), name="notes", progress=lambda _report: None, embed=False
+    )
+    yield app
+    app.close()
+
+
+def add_films(app: App, films: Path, *, embed: bool) -> None:
+    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
+    source = open_rows(None, str(films))
+    add_catalogue(app, source, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=embed)
+
+
+@pytest.fixture
+def control(app: App) -> Iterator[Control]:
+    with closing(Control.open(app.settings)) as control:
+        yield control
+
+
+@pytest.fixture
+def duties(app: App, control: Control) -> Duties:
+    return build_duties(app, control, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
+
+
+def run(name: str, duties: Duties, context: JobContext | None = None) -> str:
+    context = context or JobContext()
+    (spec,) = (one for one in house_jobs(lambda: duties) if one.name == name)
+    spec.body(context)
+    return context.report().output
+
+
+def titles(app: App, query: str, catalogue: str = "films") -> list[str]:
+    gate = app.build_gate([catalogue], tools=ToolChoice.GENERIC)
+    answer = gate.call(LOCAL_USER, "search", {"query": query, "catalogue": catalogue})
+    assert answer.structured is not None, answer.text
+    return [one["title"] for one in answer.structured["results"]]
+
+
+def search(app: App) -> Callable[[str], list[str]]:
+    """Search the films by a gate that stays open."""
+    gate = app.build_gate(["films"])
+
+    def find(query: str) -> list[str]:
+        structured = gate.call(LOCAL_USER, "search", {"query": query}).structured
+        assert structured is not None
+        return [one["title"] for one in structured["results"]]
+
+    return find
+
+
+def test_a_rescan_takes_in_what_has_changed_in_folders_and_a_refresh_what_has_in_files(
+    app: App, duties: Duties, films: Path, notes: Path
+) -> None:
+    find = search(app)
+    assert find("heat") == ["Heat"]
+    (notes / "soup.md").write_text("# Soup\n\nLeeks and potatoes.\n")
+    films.write_text("title\nThe Third Man\nBrief Encounter\n")
+    said = run("rescan_folders", duties)
+    assert said.startswith(f"notes from {notes.resolve()}: 2 rows, ")
+    assert find("brief encounter") == []
+    said = run("refresh_sources", duties)
+    assert said == f"films from {films.resolve()}: 2 rows, 1 written, 1 unchanged, 1 removed\n"
+    assert find("brief encounter") == ["Brief Encounter"]
+    assert find("heat") == []
+
+
+def test_a_source_that_is_gone_is_told_and_takes_no_record_with_it(app: App, duties: Duties, films: Path) -> None:
+    films.unlink()
+    with pytest.raises(StorageError, match=r"1 of 1 failed: films from .*films.csv"):
+        run("refresh_sources", duties)
+    assert search(app)("heat") == ["Heat"]
+
+
+def test_sources_are_told_apart_and_opened_by_their_names(app: App, duties: Duties, tmp_path: Path) -> None:
+    database = tmp_path / "more#films.sqlite"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("CREATE TABLE films (title TEXT)")
+        connection.execute("CREATE TABLE others (title TEXT)")
+        connection.execute("INSERT INTO films VALUES ('Alien')")
+        connection.execute("INSERT INTO others VALUES ('Gravity')")
+    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
+    for choice in ({"table": "films"}, {"query": "SELECT title FROM others"}):
+        rows = open_rows(None, str(database), **choice)
+        add_catalogue(app, rows, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=False)
+    sources = {source.location.rpartition("/")[2]: source.is_folder for source in duties.list_sources()}
+    assert sources == {
+        "films.csv": False,
+        "more#films.sqlite#films": False,
+        "more#films.sqlite#SELECT title FROM others": False,
+        "notes": True,
+    }
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("INSERT INTO others VALUES ('Sunshine')")
+    said = run("refresh_sources", duties).splitlines()
+    assert said[1].endswith("#films: 1 rows, 0 written, 1 unchanged")
+    assert said[2].endswith("others: 2 rows, 1 written, 1 unchanged")
+
+
+def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_allowed(
+    app: App, duties: Duties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_spec_name: str | None, location: str, **_others: Any) -> Any:
+        asked.append(location)
+        raise InputError("offline")
+
+    monkeypatch.setattr("pinakes.duties.open_rows", refuse)
+    with pytest.raises(InputError):
+        duties.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+    folder = app.library.get_installed("notes").folder
+    with closing(apsw.Connection(str(folder / LEDGER_FILE))) as ledger:
+        ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '')", [("a",), ("b",)])
+    with pytest.raises(InputError):
+        duties.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+    assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
+
+
+def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(app: App, duties: Duties, films: Path) -> None:
+    films.write_text("title\n" + "".join(f"Film {number}\n" for number in range(2000)))
+    context = JobContext()
+    source = next(one for one in duties.list_sources() if not one.is_folder)
+
+    def rows_read(count: int) -> None:
+        if count > 500:
+            context.stop()
+        context.check_cancelled()
+
+    with pytest.raises(JobStopped):
+        duties.refresh(source, rows_read)
+    assert duties.check_catalogue("films") == []
+    assert search(app)("heat") == ["Heat"]
+    assert duties.refresh(source, lambda _rows: None).startswith("2000 rows")
+    assert duties.verify_index("films", lambda: None) == []
+
+
+def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(
+    app: App, duties: Duties, films: Path
+) -> None:
+    find = search(app)
+    assert find("third") == ["The Third Man"]
+    assert run("verify_indexes", duties).count("its indexes have exactly its records") == 2
+    assert "films: 2 records indexed" in run("rebuild_indexes", duties)
+    assert find("third") == ["The Third Man"]
+    films.write_text("title\nHeat\nThe Third Man\nRonin\n")
+    run("refresh_sources", duties)
+    assert find("ronin") == ["Ronin"]
+    assert run("verify_indexes", duties).count("its indexes have exactly its records") == 2
+
+
+def test_an_index_that_was_deleted_is_made_again(app: App, duties: Duties) -> None:
+    shutil.rmtree(app.library.get_installed("films").folder / "index")
+    assert duties.rebuild_index("films") == "2 records indexed"
+    assert search(app)("heat") == ["Heat"]
+
+
+def test_an_index_that_differs_from_the_records_is_told(
+    app: App, duties: Duties, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = app.open_catalogue("films").shelf
+    keys = shelf.reader().scan(scope=WHOLE, limit=10)
+    view = type(shelf.reader())
+    monkeypatch.setattr(view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else [])
+    assert duties.verify_index("films", lambda: None) == ["1 records are not indexed"]
+    monkeypatch.undo()
+    monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
+    (problem,) = duties.verify_index("films", lambda: None)
+    assert problem == "2 of its records are not found by their own words, such as 'Heat'"
+
+
+def test_a_catalogue_that_is_changed_while_it_is_verified_is_looked_at_again(duties: Duties, films: Path) -> None:
+    (source,) = (one for one in duties.list_sources() if not one.is_folder)
+    looks = 0
+
+    def change() -> None:
+        nonlocal looks
+        looks += 1
+        with films.open("a") as file:
+            file.write(f"Film {looks}\n")
+        duties.refresh(source, lambda _rows: None)
+
+    def change_at_first() -> None:
+        if looks == 0:
+            change()
+
+    assert duties.verify_index("films", change_at_first) == []
+    with pytest.raises(StorageError, match="changed all the time"):
+        duties.verify_index("films", change)
+
+
+def test_the_integrity_check_finds_what_is_damaged(app: App, duties: Duties, control: Control) -> None:
+    assert run("integrity_check", duties).splitlines()[-1].startswith("audit: ")
+    folder = app.library.get_installed("films").folder
+    pack = next((folder / "pack").glob("records*"))
+    pack.write_bytes(b"x")
+    assert "its sha256 is not the manifest's" in duties.check_catalogue("films")[0]
+    (app.library.get_installed("notes").folder / LEDGER_FILE).write_bytes(b"not a database" * 1000)
+    assert "file is not a database" in " ".join(duties.check_catalogue("notes"))
+    with control.database.begin() as connection:
+        connection.exec_driver_sql("UPDATE audit_head SET number = 7")
+    with pytest.raises(StorageError, match="the audit is not whole: row 1 is missing"):
+        run("integrity_check", duties)
+
+
+@pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"])
+def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
+    app: App, duties: Duties, name: str
+) -> None:
+    app.close()
+    store = app.library.get_installed("films").folder / "records.sqlite"
+    content = store.read_bytes()
+    store.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    context = JobContext()
+    with pytest.raises(
+        StorageError, match=r"1 of \d failed: (catalogue )?films: its files cannot be read: .*malformed"
+    ):
+        run(name, duties, context)
+    assert "notes: " in context.report().output
+
+
+def test_a_back_up_can_be_put_back_as_a_library(app: App, duties: Duties, control: Control, tmp_path: Path) -> None:
+    control.accounts.create_user(LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=())
+    (app.settings.home / "pinakes.toml").write_text("offline = true\n")
+    said = run("backup", duties)
+    made = app.settings.home / "backups" / "20261115T030000Z"
+    assert said.strip().endswith(str(made))
+    assert check_backup(made) == []
+    assert not list(made.rglob("index"))
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    again = App(Settings(home=restored, offline=True))
+    assert titles(again, "third") == ["The Third Man"]
+    assert titles(again, "bread", "notes")[0] == "Bread"
+    assert [one.sources for one in again.library.list_installed()] == [
+        one.sources for one in app.library.list_installed()
+    ]
+    for name in ("films", "notes"):
+        was, now = app.open_catalogue(name).shelf.reader(), again.open_catalogue(name).shelf.reader()
+        assert was.change_no == now.change_no
+    again.close()
+    with closing(Control.open(Settings(home=restored))) as other:
+        assert other.accounts.get_user("ada") == control.accounts.get_user("ada")
+        assert other.accounts.check_login("ada", "correct horse battery") is not None
+        assert other.audit.verify().first_problem is None
+
+
+def test_a_control_database_of_postgresql_is_left_to_its_own_tools(
+    duties: Duties, control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control.database, "dialect", "postgresql")
+    plan = duties.plan_backup()
+    assert "control.sqlite" not in [item.name for item in plan.items]
+    assert "PostgreSQL" in plan.notes[0]
+    assert "pg_dump" in plan.notes[0]
+
+
+def test_the_audit_is_pruned_and_verified(duties: Duties, control: Control) -> None:
+    entry = AuditEntry(
+        at=datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=400),
+        call_id="old",
+        principal="ada",
+        via="http",
+        operation="tools/call",
+        target="search",
+        parameters={},
+        outcome=Outcome.OK,
+    )
+    control.audit.write(entry, durable=True)
+    assert run("prune_audit", duties).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
+    assert control.audit.verify().first_problem is None
+
+
+def test_events_and_downloads_are_pruned(duties: Duties, control: Control) -> None:
+    long_ago = datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=200)
+    queue = DownloadQueue(control.database, QueueRules(), now=lambda: long_ago)
+    for album in ("Messiah", "Saul"):
+        download, _is_new = queue.request("ada", Wish(provider="archive", album=album))
+    queue.cancel(download.id, user="ada")
+    with closing(EventLog(control.database)) as events:
+        events.note(Event(kind=EventKind.DOWNLOAD, user="ada", subject="1", at=long_ago))
+        events.flush()
+        assert run("prune_logs", duties).splitlines() == [
+            "downloads: 1 from before 2026-05-19 removed",
+            "events: 1 from before 2026-05-19 removed",
+        ]
+        assert events.count() == 0
+    assert [one.wish.album for one in queue.list_downloads()[0]] == ["Messiah"]
+
+
+def test_offline_nobody_is_asked_for_updates(duties: Duties, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.run", None)
+    assert run("check_updates", duties) == "not asked: this Pinakes is set to be offline\n"
+
+
+def test_a_catalogue_without_vectors_has_nothing_to_measure(duties: Duties) -> None:
+    assert run("recompute_calibration", duties) == "films: it has no vectors\nnotes: it has no vectors\n"
+
+
+def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(app: App, duties: Duties) -> None:
+    marker = app.library.get_installed("notes").folder / "installed.json"
+    gone = "/venv/site-packages/pinakes_catalogues/documents/sample"
+    marker.write_text(f'{{"spec": "documents", "sources": ["{gone}"]}}')
+    assert [source.catalogue for source in duties.list_sources()] == ["films"]
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
+    """A library whose films have vectors by a real endpoint."""
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=5)))
+    add_films(app, films, embed=True)
+    yield app
+    app.close()
+
+
+def test_a_calibration_is_measured_anew(embedded: App) -> None:
+    with closing(Control.open(embedded.settings)) as control:
+        duties = build_duties(embedded, control)
+        path = embedded.library.get_installed("films").folder / CALIBRATION_FILE
+        path.unlink()
+        assert run("recompute_calibration", duties).startswith("films: relevant from a cosine of 0.")
+        assert path.is_file()
+        assert duties.verify_index("films", lambda: None) == []
+
+
+def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
+    other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
+    with closing(Control.open(embedded.settings)) as control:
+        duties = build_duties(other, control)
+        (source,) = duties.list_sources()
+        for work in (lambda: duties.refresh(source, lambda _rows: None), lambda: duties.recalibrate("films")):
+            with pytest.raises(ModelError, match="its vectors are by"):
+                work()
+    other.close()
+
+
+def test_a_catalogue_on_the_lance_shelf_is_looked_after_too(tmp_path: Path, films: Path) -> None:
+    pytest.importorskip("lancedb")
+    app = App(Settings(home=tmp_path / "home", offline=True, shelves={"films": "lance"}))
+    add_films(app, films, embed=False)
+    with closing(Control.open(app.settings)) as control:
+        duties = build_duties(app, control)
+        assert duties.verify_index("films", lambda: None) == []
+        assert duties.check_catalogue("films") == []
+        assert "keeps no index on disk" in duties.rebuild_index("films")
+        made = Path(run("backup", duties).strip().rpartition("in ")[2])
+    assert check_backup(made) == []
+    again = App(Settings(home=made, offline=True))
+    assert titles(again, "heat") == ["Heat"]
+    again.close()
+    app.close()
+
+
+def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:
+    (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
+    fresh = build_duties(App(app.settings), control)
+    for check in (fresh.check_catalogue, lambda name: fresh.verify_index(name, lambda: None)):
+        with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
+            check("films")

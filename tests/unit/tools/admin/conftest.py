@@ -1,0 +1,150 @@
+"""A small catalogue for the admin tools: tracks and their albums, which a search finds only when asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER, Principal
+from pinakes.model.record import Record, RecordId
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.port import Delete
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.spec import ToolSpec
+from pinakes.tools.toolbox import Toolbox
+
+SONGS = """
+name = "songs"
+title = "Songs"
+summary = "Songs and the albums that hold them together."
+
+[kinds.track]
+title = "Tracks"
+
+[kinds.album]
+title = "Albums"
+found = false
+
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25, fuzzy = true }
+
+[fields.year]
+type = "int"
+filter = true
+
+[fields.id]
+type = "text"
+filter = true
+
+[fields.words]
+type = "text"
+role = "body"
+search = true
+
+[fields.moods]
+type = "text[]"
+filter = true
+facet = true
+
+[embed]
+template = "{title}. {words}"
+"""
+
+
+def song(name: str, words: str = "", *, kind: str = "track", **fields: Any) -> Record:
+    values = {"title": name, "words": words, **fields}
+    return Record(
+        id=RecordId(name), kind=kind, fields={key: value for key, value in values.items() if value not in ("", None)}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Songs:
+    """The catalogue, and ways to fill and call it."""
+
+    shelved: Any
+    opened: OpenCatalogue
+
+    def put(self, *records: Record, embed: bool = True) -> None:
+        self.shelved.put(*records, embed=embed)
+
+    def delete(self, name: str) -> None:
+        self.shelved.shelf.apply([Delete(RecordId(name))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Tools behind a gate."""
+
+    gate: Gate
+
+    def call(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
+        return self.gate.call(principal, tool, arguments)
+
+    def ask(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(tool, principal=principal, **arguments)
+        assert answer.structured is not None, answer.text
+        return answer.structured
+
+    def refusal(self, tool: str, **arguments: Any) -> tuple[str | None, str]:
+        answer = self.call(tool, **arguments)
+        return answer.error_code, answer.text
+
+
+@pytest.fixture(scope="session")
+def songs_spec() -> CatalogueSpec:
+    return compile_text(SONGS, origin="songs")
+
+
+@pytest.fixture
+def open_songs(new_shelved: Callable[[CatalogueSpec], Any], songs_spec: CatalogueSpec) -> Callable[[str], Songs]:
+    """Open a catalogue of songs in memory, under any name."""
+
+    def make(name: str = "songs") -> Songs:
+        shelved = new_shelved(songs_spec)
+        opened = OpenCatalogue(
+            name=name,
+            spec=songs_spec,
+            shelf=shelved.shelf,
+            searcher=Searcher(shelf=shelved.shelf, embedder=shelved.embedder),
+            recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+        )
+        return Songs(shelved=shelved, opened=opened)
+
+    return make
+
+
+@pytest.fixture
+def songs(open_songs: Callable[[], Songs]) -> Songs:
+    """The catalogue with a few songs."""
+    songs = open_songs()
+    songs.put(
+        song("Winter Road", "A long road through snow and ice", year=1998, moods=("calm", "cold")),
+        song("River of Fire", "A river burns and nobody sleeps", year=2005, moods=("wild",)),
+        song("Quiet Morning", "Bread and butter before the road", year=2011, id="odd"),
+        song("Seasons", "Winter, spring, summer, autumn", kind="album", year=1999),
+    )
+    return songs
+
+
+@pytest.fixture(scope="session")
+def new_song() -> Callable[..., Record]:
+    return song
+
+
+@pytest.fixture(scope="session")
+def behind_gate() -> Callable[..., Caller]:
+    """Put tools behind a gate."""
+
+    def make(tools: list[ToolSpec], resources: Any = (), **more: Any) -> Caller:
+        return Caller(gate=Gate(Toolbox(tools, resources), **more))
+
+    return make

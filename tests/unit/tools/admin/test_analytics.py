@@ -1,0 +1,160 @@
+"""`analytics.query`: reports over events, paged, for whoever may view them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.control.database import ControlDatabase
+from pinakes.control.event_reports import EventReports
+from pinakes.control.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.scope import Sight
+from pinakes.tools.admin.analytics import analytics_tools
+from pinakes.tools.generic import generic_tools
+
+pytestmark = pytest.mark.row("Z7")
+
+NOON = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+ANALYST = Principal(
+    name="analyst", actions=frozenset({Action.VIEW_ANALYTICS}), sight=Sight(frozenset(), hidden=frozenset({"songs"}))
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[EventLog]:
+    database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
+    log = EventLog(database)
+    yield log
+    log.close()
+    database.close()
+
+
+@pytest.fixture
+def served(log: EventLog, songs: Any, behind_gate: Callable[..., Any]) -> Any:
+    """`analytics.query`, and a search whose calls are recorded."""
+    tools = analytics_tools(EventReports(log._database, log), lambda: [songs.opened])
+    return behind_gate([*tools, *generic_tools([songs.opened])], observers=[EventRecorder(log)])
+
+
+def played(log: EventLog, track: str, user: str = "ann", *, days: int = 0, seconds: int = 60) -> None:
+    log.note(
+        Event(
+            at=NOON - timedelta(days=days),
+            kind=EventKind.PLAY,
+            user=user,
+            subject=track,
+            catalogue="songs",
+            seconds=seconds,
+            bytes=1000,
+        )
+    )
+
+
+def test_what_was_played_has_its_title_and_its_address(served: Any, log: EventLog) -> None:
+    for track in ("Winter Road", "Winter Road", "gone"):
+        played(log, track)
+    answer = served.ask("analytics.query", query_type="popular")
+    assert answer["rows"] == [
+        {"id": "songs/Winter Road", "title": "Winter Road", "plays": 2, "seconds": 120, "listeners": 1},
+        {"id": "songs/gone", "title": None, "plays": 1, "seconds": 60, "listeners": 1},
+    ]
+    assert (answer["total"], answer["has_more"]) == (2, False)
+
+
+def test_a_play_without_its_catalogue_is_told_by_the_first_that_has_the_track(served: Any, log: EventLog) -> None:
+    EventRecorder(log, now=lambda: NOON).record_play("ann", "River of Fire", 12.4)
+    (row,) = served.ask("analytics.query", query_type="popular")["rows"]
+    assert (row["id"], row["title"], row["seconds"]) == ("songs/River of Fire", "River of Fire", 12)
+
+
+def test_what_was_downloaded_is_told_apart_from_what_was_sent(served: Any, log: EventLog) -> None:
+    EventRecorder(log, now=lambda: NOON).record_download("ann", "an album", 5_000, catalogue="songs")
+    (row,) = served.ask("analytics.query", query_type="bandwidth", user="ann")["rows"]
+    assert (row["served_bytes"], row["downloaded_bytes"]) == (0, 5_000)
+
+
+def test_searches_through_the_gate_are_what_top_queries_are_made_of(served: Any) -> None:
+    for query in ("winter road", "Winter  Road", "xyzzy"):
+        served.ask("search", query=query)
+    rows = served.ask("analytics.query", query_type="top_queries")["rows"]
+    assert [(row["query"], row["searches"]) for row in rows] == [("winter road", 2), ("xyzzy", 1)]
+
+
+def test_a_search_that_finds_nothing_is_among_those_without_results(served: Any, songs: Any) -> None:
+    songs.shelved.embedder.problem = "away"  # by meaning everything is near to something
+    served.ask("search", query="xyzzy")
+    served.ask("search", query="winter")
+    rows = served.ask("analytics.query", query_type="no_results")["rows"]
+    assert [row["query"] for row in rows] == ["xyzzy"]
+
+
+def test_what_was_sent_is_bandwidth(served: Any) -> None:
+    answer = served.call("search", query="winter")
+    (row,) = served.ask("analytics.query", query_type="bandwidth")["rows"]
+    assert row == {"user": "local", "requests": 1, "served_bytes": len(answer.encoded), "downloaded_bytes": 0}
+
+
+def test_a_report_is_of_one_user_and_of_the_days_asked_for_both_included(served: Any, log: EventLog) -> None:
+    for days in range(4):
+        played(log, "t", days=days)
+        played(log, "t", "bob", days=days)
+    days = {"from": "2026-11-13", "to": "2026-11-14"}
+    (row,) = served.ask("analytics.query", query_type="listening", user="Bob", **days)["rows"]
+    assert row == {"user": "bob", "plays": 2, "seconds": 120, "tracks": 1, "listeners": 1}
+    by_day = served.ask("analytics.query", query_type="listening", period="day", **days)["rows"]
+    assert [(row["period"], row["plays"]) for row in by_day] == [("2026-11-14", 2), ("2026-11-13", 2)]
+
+
+@pytest.mark.parametrize("day", ["2026-11-14", "20261114", "2026-W46-6", "2026W466"])
+def test_a_last_day_is_whole_however_it_is_written(served: Any, log: EventLog, day: str) -> None:
+    for days in range(3):
+        played(log, "t", days=days)
+    answer = served.ask("analytics.query", query_type="listening", period="day", to=day)
+    assert [row["period"] for row in answer["rows"]] == ["2026-11-14", "2026-11-13"]
+
+
+def test_a_span_may_end_with_the_last_day_there_is(served: Any, log: EventLog) -> None:
+    played(log, "t")
+    assert served.ask("analytics.query", query_type="popular", to="9999-12-31")["total"] == 1
+
+
+def test_pages_have_a_total_and_say_whether_there_is_more(served: Any, log: EventLog) -> None:
+    for number in range(5):
+        played(log, f"t{number}")
+    first = served.ask("analytics.query", query_type="popular", limit=2)
+    last = served.ask("analytics.query", query_type="popular", limit=2, offset=4)
+    assert (len(first["rows"]), first["total"], first["has_more"]) == (2, 5, True)
+    assert (len(last["rows"]), last["total"], last["has_more"]) == (1, 5, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"query_type": "popular", "period": "day"}, "'period' is for"),
+        ({"query_type": "listening", "from": "yesterday"}, "'from': 'yesterday' is not a day"),
+        ({"query_type": "listening", "from": "2026-11-15", "to": "2026-11-14"}, "'from' is not before 'to'"),
+        ({"query_type": "everything"}, "'query_type'"),
+        ({"query_type": "listening", "since": "2026-11-15"}, "unknown argument 'since'"),
+    ],
+)
+def test_what_is_wrong_is_said(served: Any, arguments: dict[str, Any], says: str) -> None:
+    code, text = served.refusal("analytics.query", **arguments)
+    assert code == "invalid_input"
+    assert says in text
+
+
+def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(served: Any, log: EventLog) -> None:
+    played(log, "Winter Road")
+    assert served.ask("analytics.query", query_type="popular", principal=ANALYST)["rows"] == []
+    rows = served.ask("analytics.query", query_type="popular", principal=replace(LOCAL_USER, sight=Sight()))["rows"]
+    assert len(rows) == 1
+
+
+def test_it_needs_permission_to_view_analytics(served: Any) -> None:
+    tool = served.gate.get_tool(ANALYST, "analytics.query")
+    assert (tool.action, tool.read_only) == (Action.VIEW_ANALYTICS, True)
+    assert set(tool.input_schema["properties"]) == {"query_type", "user", "from", "to", "period", "limit", "offset"}

@@ -1,0 +1,237 @@
+"""`debug.inspect`: indexes, errors, integrity, and why a record is or is not found."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.principal import LOCAL_USER, Action
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE, Sight
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import Put
+from pinakes.tools.admin.inspect import Inspector, inspect_tools
+from pinakes.tools.admin.logs import LogRing
+
+pytestmark = pytest.mark.row("Z10")
+
+CONFINED = replace(LOCAL_USER, name="confined", sight=Sight(only=frozenset({"other"})))
+
+
+@pytest.fixture
+def ring() -> Iterator[LogRing]:
+    ring = LogRing()
+    yield ring
+    ring.close()
+
+
+@pytest.fixture
+def served(songs: Any, open_songs: Callable[[str], Any], behind_gate: Callable[..., Any], ring: LogRing) -> Any:
+    """`debug.inspect` over two catalogues."""
+    other = open_songs("other").opened
+    return behind_gate(inspect_tools(Inspector(lambda: [songs.opened, other], ring)))
+
+
+@pytest.fixture
+def why(served: Any) -> Callable[..., dict[str, Any]]:
+    def ask(record_id: str, query: str, **more: Any) -> dict[str, Any]:
+        arguments = {"catalogue": "songs", **more}
+        (row,) = served.ask("debug.inspect", query_type="why", id=record_id, query=query, **arguments)["rows"]
+        return dict(row)
+
+    return ask
+
+
+@pytest.fixture
+def on_disk(songs: Any, songs_spec: CatalogueSpec, tmp_path: Path, new_song: Callable[..., Record]) -> Iterator[Any]:
+    """The catalogue on the embedded shelf."""
+    shelf = EmbeddedShelf.create(tmp_path / "songs", songs_spec, model=None)
+    shelf.apply([Put(record=new_song(f"Song {number}", "la " * 200)) for number in range(50)])
+    shelf.publish()
+    yield replace(songs.opened, shelf=shelf, folder=tmp_path / "songs")
+    shelf.close()
+
+
+def rows(catalogue: Any, behind_gate: Callable[..., Any], **arguments: Any) -> list[dict[str, Any]]:
+    caller = behind_gate(inspect_tools(Inspector(lambda: [catalogue], **arguments.pop("inspector", {}))))
+    return list(caller.ask("debug.inspect", **arguments)["rows"])
+
+
+def test_the_state_of_every_index_is_told(served: Any) -> None:
+    songs, other = served.ask("debug.inspect", query_type="index")["rows"]
+    assert (songs["catalogue"], songs["records"], songs["vectors"], songs["change_no"]) == ("songs", 4, 4, 4)
+    assert (other["catalogue"], other["records"], other["stale"]) == ("other", 0, None)
+
+
+def test_the_parts_of_an_index_on_disk_are_told(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    (row,) = rows(on_disk, behind_gate, query_type="index")
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["text_documents"]) == (50, 50, 0, 50)
+    assert row["change_no"] == row["text_change_no"] == row["base_change_no"] == 50
+    assert row["vectors"] == 0
+
+
+def test_what_changed_since_the_base_was_built_is_in_the_tail(
+    on_disk: Any, behind_gate: Callable[..., Any], new_song: Callable[..., Record]
+) -> None:
+    on_disk.shelf.apply([Put(record=new_song("Song 1", "do re mi"))])
+    (row,) = rows(on_disk, behind_gate, query_type="index")
+    assert (row["records"], row["base_rows"], row["tail_rows"], row["replaced_rows"]) == (50, 50, 1, 1)
+
+
+def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    found = rows(on_disk, behind_gate, query_type="integrity")
+    assert [row["check"] for row in found if not row["ok"]] == []
+    assert {"counts agree", "file is whole", "records can be read", "index is up to date"} == {
+        row["check"] for row in found
+    }
+
+
+def test_a_damaged_file_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    store = on_disk.shelf.store
+    store._db().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    content = bytearray(store.path.read_bytes())
+    page = 4096
+    for at in range(4 * page, len(content) - page, page):
+        content[at + 8 : at + 200] = bytes(192)
+    store.path.write_bytes(content)
+    (row,) = [one for one in rows(on_disk, behind_gate, query_type="integrity") if one["check"] == "file is whole"]
+    assert not row["ok"]
+    assert row["detail"]
+
+
+def test_records_that_the_text_index_does_not_have_are_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    view = on_disk.shelf.reader()
+    view.text.update([view.scan(scope=WHOLE, limit=1)[0]], [], change_no=view.change_no)
+    on_disk.shelf._view = None
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    assert not found["counts agree"]["ok"]
+    assert "the text index has 49 records" in found["counts agree"]["detail"]
+
+
+def test_a_check_of_a_file_ends_in_time(on_disk: Any, behind_gate: Callable[..., Any], monkeypatch: Any) -> None:
+    monkeypatch.setattr("pinakes.tools.admin.inspect.STEPS_BETWEEN_LOOKS", 1)
+    times = iter([0.0, *range(10, 10_000)])
+    inspector = {"monotonic": lambda: next(times)}
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity", inspector=inspector)}
+    assert "not finished in 3 s" in found["file is whole"]["detail"]
+    assert found["file is whole"]["ok"] is None
+
+
+def test_a_damaged_record_fails_its_check_and_not_the_others(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    with closing(apsw.Connection(str(on_disk.shelf.store.path))) as db:
+        db.execute("UPDATE records SET body = x'7b22ff' WHERE id = 'Song 7'")
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    assert not found["records can be read"]["ok"]
+    assert "Song 7" in found["records can be read"]["detail"]
+    assert found["file is whole"]["ok"]
+
+
+def test_a_file_that_is_gone_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:
+    path = on_disk.shelf.store.path
+    on_disk.shelf.reader()
+    path.rename(path.with_name("elsewhere"))
+    found = {row["check"]: row for row in rows(on_disk, behind_gate, query_type="integrity")}
+    path.with_name("elsewhere").rename(path)
+    assert found["file is whole"]["ok"] is False
+    assert "cannot be read" in found["file is whole"]["detail"]
+
+
+def test_the_last_errors_come_first(served: Any, ring: LogRing) -> None:
+    for number in range(30):
+        ring.handle(logging.LogRecord("pinakes", logging.ERROR, "", 0, f"problem {number}", (), None))
+    ring.handle(logging.LogRecord("pinakes", logging.INFO, "", 0, "all is well", (), None))
+    answer = served.ask("debug.inspect", query_type="errors", limit=5)
+    assert [row["message"] for row in answer["rows"]] == [f"problem {number}" for number in range(29, 24, -1)]
+    assert (answer["total"], answer["has_more"]) == (30, True)
+
+
+def test_a_record_that_is_found_has_its_rank_its_score_and_its_words(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("Winter Road", "snow on a winter road")
+    assert (found["found"], found["rank"], found["match"]) == (True, 1, "hybrid")
+    assert found["terms"] == {"snow": True, "winter": True, "road": True}
+    assert any("has every word" in one for one in found["because"])
+    assert found["parts"]["fused"] == pytest.approx(found["score"], abs=1e-3)
+
+
+def test_the_words_that_a_record_lacks_are_named(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("River of Fire", "river ships")
+    assert found["terms"] == {"river": True, "ship": False}
+    assert any("it lacks: ship" in one for one in found["because"])
+    assert any("none of the words" in one for one in why("River of Fire", "ships")["because"])
+
+
+def test_a_filter_that_leaves_a_record_out_is_named_with_what_it_has(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("Winter Road", "winter", filters={"year": {"min": 2000}, "moods": ["calm"]})
+    assert not found["found"]
+    assert "the filter 'year' leaves it out: it has 1998" in found["because"]
+    assert not any("'moods'" in one for one in found["because"])
+
+
+def test_a_record_that_is_not_for_everybody_is_said_to_be_kept_from_some(
+    songs: Any, why: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
+) -> None:
+    songs.put(replace(new_song("Payroll", "snow and money"), audiences=("staff", "user:ann")))
+    assert "only these see it, and ServerAdmin: staff, user:ann" in why("Payroll", "money")["because"]
+    assert not [one for one in why("Winter Road", "snow")["because"] if "see it" in one]
+
+
+def test_a_record_far_down_is_not_said_to_be_missed_by_words(
+    why: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pinakes.tools.admin.why.RANKED", 1)
+    said = [why(name, "road")["because"] for name in ("Winter Road", "Quiet Morning")]
+    assert sum(any("not among the first 1 of 2" in one for one in because) for because in said) == 1
+    assert not [one for because in said for one in because if "not found" in one]
+
+
+def test_a_kind_that_is_found_only_when_asked_for_is_said_to_be(why: Callable[..., dict[str, Any]]) -> None:
+    found = why("Seasons", "winter spring")
+    assert not found["found"]
+    assert any("kind 'album'" in one for one in found["because"])
+    assert why("Seasons", "winter spring", filters={"kind": ["album"]})["found"]
+    assert any("'kind'" in one for one in why("Seasons", "winter", filters={"kind": ["track"]})["because"])
+
+
+def test_a_record_without_a_vector_is_said_to_have_none(
+    songs: Any, why: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
+) -> None:
+    songs.put(new_song("Bare", "nothing at all"), embed=False)
+    assert "it has no vector: it was not embedded" in why("Bare", "anything")["because"]
+
+
+def test_a_search_by_words_alone_is_said_to_be_one(songs: Any, why: Callable[..., dict[str, Any]]) -> None:
+    songs.shelved.embedder.problem = "the embedder is away"
+    assert "searched by words alone: the embedder is away" in why("Winter Road", "winter")["because"]
+
+
+def test_a_record_that_is_not_there_is_said_not_to_be_with_the_nearest(served: Any) -> None:
+    code, text = served.refusal("debug.inspect", query_type="why", id="Winter Rod", query="x", catalogue="songs")
+    assert code == "not_found"
+    assert "songs/Winter Road" in text
+
+
+def test_an_address_names_its_catalogue(served: Any) -> None:
+    answer = served.ask("debug.inspect", query_type="why", id="songs/Winter Road", query="winter")
+    assert answer["rows"][0]["id"] == "songs/Winter Road"
+
+
+def test_why_needs_a_record_and_a_query(served: Any) -> None:
+    assert "'why' needs" in served.refusal("debug.inspect", query_type="why", id="songs/Seasons")[1]
+
+
+def test_what_somebody_does_not_see_is_not_inspected(served: Any) -> None:
+    answer = served.ask("debug.inspect", query_type="index", principal=CONFINED)
+    assert [row["catalogue"] for row in answer["rows"]] == ["other"]
+    arguments = {"query_type": "why", "id": "songs/Seasons", "query": "x"}
+    assert served.call("debug.inspect", principal=CONFINED, **arguments).error_code == "not_found"
+
+
+def test_it_needs_the_servers_admin() -> None:
+    (tool,) = inspect_tools(Inspector(list))
+    assert tool.action is Action.SERVER_ADMIN

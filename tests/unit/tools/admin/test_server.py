@@ -1,0 +1,152 @@
+"""`server.query` and `config://server`: the server as it is, without its secrets."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes import __version__
+from pinakes.errors import UnknownResourceError
+from pinakes.model.principal import LOCAL_USER, Action, Identity, Principal
+from pinakes.model.scope import Sight
+from pinakes.settings import (
+    AuthSettings,
+    ControlSettings,
+    EmbeddingSettings,
+    RerankSettings,
+    Settings,
+    load_settings,
+)
+from pinakes.tools.admin.config import REDACTED, config_resources, plain_settings
+from pinakes.tools.admin.server import ServerState, server_tools
+
+STARTED = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+SECRETS = ("key-of-the-embedder", "key-of-the-reranker", "password-of-the-database", "key-of-the-scholar")
+READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+ANN = Identity(
+    principal=Principal(name="ann", actions=frozenset(Action)), credential_id="c1", expires_at=STARTED + timedelta(1)
+)
+BOB = Identity(principal=READER, credential_id="c2", expires_at=None)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        home=tmp_path,
+        embedding=EmbeddingSettings(
+            kind="openai", api_key=SECRETS[0], url="https://u:password-of-the-database@e.org/v1"
+        ),
+        rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
+        control=ControlSettings(url="postgresql+psycopg://pinakes:password-of-the-database@db/pinakes"),
+        auth=AuthSettings(issuer="https://login.example", public_key_file="/etc/issuer.pem"),
+        semantic_scholar_key=SECRETS[3],
+    )
+
+
+@pytest.fixture
+def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any]) -> Any:
+    state = ServerState(
+        settings=settings,
+        started_at=STARTED,
+        catalogues=lambda: [songs.opened],
+        identities=lambda: [ANN, BOB, ANN],
+        problems=lambda: {"embedding": "away"},
+        memory_parts=lambda: {"answers": 70, "nothing": 0},
+        counters=lambda: {"calls_in_flight": 3},
+        now=lambda: STARTED + timedelta(minutes=2),
+    )
+    return behind_gate(server_tools(state), config_resources(settings))
+
+
+@pytest.mark.row("Z9")
+def test_the_version_the_uptime_and_the_catalogues_are_told(served: Any) -> None:
+    answer = served.ask("server.query", query_type="info")
+    values = answer["values"]
+    assert (values["version"], values["uptime_s"], values["calls_in_flight"]) == (__version__, 120, 3)
+    assert values["problems"] == {"embedding": "away"}
+    assert [(row["catalogue"], row["records"]) for row in answer["rows"]] == [("songs", 4)]
+    assert (answer["total"], answer["has_more"]) == (1, False)
+
+
+@pytest.mark.row("Z9")
+def test_a_catalogue_that_somebody_does_not_see_is_not_told(served: Any) -> None:
+    confined = replace(LOCAL_USER, sight=Sight(only=frozenset({"other"})))
+    assert served.ask("server.query", query_type="info", principal=confined)["rows"] == []
+
+
+@pytest.mark.row("Z9")
+def test_the_memory_is_told_with_its_parts(served: Any) -> None:
+    answer = served.ask("server.query", query_type="memory")
+    assert answer["values"]["resident_bytes"] > 10_000_000
+    assert answer["rows"] == [{"part": "answers", "bytes": 70}]
+
+
+@pytest.mark.row("Z9")
+def test_open_sessions_are_told_for_each_credential_and_paged(served: Any) -> None:
+    answer = served.ask("server.query", query_type="sessions")
+    assert answer["values"] == {"streams": 3, "users": 2}
+    assert [(row["user"], row["credential"], row["streams"]) for row in answer["rows"]] == [
+        ("ann", "c1", 2),
+        ("reader", "c2", 1),
+    ]
+    page = served.ask("server.query", query_type="sessions", limit=1)
+    assert (len(page["rows"]), page["total"], page["has_more"]) == (1, 2, True)
+
+
+@pytest.mark.row("Z9", "Z11")
+def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
+    by_tool = served.ask("server.query", query_type="config")["values"]
+    content = served.gate.read(LOCAL_USER, "config://server")
+    assert json.loads(content.text) == by_tool
+    assert not [secret for secret in SECRETS if secret in content.text]
+    assert by_tool["embedding"]["api_key"] == REDACTED
+    assert by_tool["control"]["url"] == f"postgresql+psycopg://{REDACTED}@db/pinakes"
+    assert by_tool["rerank"]["url"] == f"http://rerank.example/rank?api_key={REDACTED}&n=5"
+    assert by_tool["auth"]["public_key_file"] == "/etc/issuer.pem"
+    assert by_tool["rate_limit"]["sql_per_minute"] == 10
+    assert by_tool["server"]["port"] == 8080
+
+
+@pytest.mark.row("Z11")
+@pytest.mark.parametrize(
+    "address", ["https://{}@h/x", "postgresql://u:pa/{}@h/x", "https://h/x?sig={}&n=5", "https://h/x#access_token={}"]
+)
+def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(tmp_path: Path, address: str) -> None:
+    secret = address.format("hunter22")
+    shown = plain_settings(
+        Settings(home=tmp_path, control=ControlSettings(url=secret), download_providers={"label": secret})
+    )
+    assert "hunter22" not in json.dumps(shown)
+    assert "h/x" in shown["control"]["url"]
+    assert shown["control"]["url"] == shown["download_providers"]["label"]
+
+
+@pytest.mark.row("Z11")
+def test_a_secret_that_is_not_set_is_shown_as_such() -> None:
+    assert plain_settings(load_settings({"PINAKES_HOME": "/x"}))["embedding"]["api_key"] == ""
+
+
+@pytest.mark.row("Z11")
+def test_every_setting_that_sounds_like_a_secret_is_redacted() -> None:
+    shown = plain_settings(load_settings({"PINAKES_HOME": "/x", "PINAKES_EMBED_API_KEY": "k", "PORT": "3001"}))
+    assert shown["embedding"]["api_key"] == REDACTED
+    assert shown["server"]["port"] == 3001
+
+
+@pytest.mark.row("Z11")
+def test_only_the_servers_admin_reads_the_configuration(served: Any) -> None:
+    assert [entry.uri for entry in served.gate.list_resources(LOCAL_USER).entries] == ["config://server"]
+    assert served.gate.list_resources(READER).entries == []
+    with pytest.raises(UnknownResourceError):
+        served.gate.read(READER, "config://server")
+    with pytest.raises(UnknownResourceError):
+        served.gate.read(LOCAL_USER, "config://server/etc/passwd")
+
+
+@pytest.mark.row("Z9")
+def test_only_the_servers_admin_sees_the_tool(served: Any) -> None:
+    assert served.gate.list_tools(READER) == []

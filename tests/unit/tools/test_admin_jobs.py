@@ -1,0 +1,228 @@
+"""`jobs.query`, `jobs.action` and `jobs://…/output`, through the gate."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pinakes.control.database import ControlDatabase
+from pinakes.errors import UnknownResourceError, UnknownToolError
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.context import JobContext
+from pinakes.jobs.runs import RunEnd, RunReport, RunState
+from pinakes.jobs.spec import JobSpec
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.tools.admin.jobs import jobs_resources, jobs_tools
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("Z9")
+
+NOON = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+ADA = Principal(name="ada", actions=frozenset({Action.SERVER_ADMIN}))
+TEMPLATE = "jobs://{job_id}/output"
+
+
+def do_nothing(_context: JobContext) -> None:
+    pass
+
+
+JOBS = [
+    JobSpec(name="backup", description="Copy it.", schedule="0 3 * * *", body=do_nothing),
+    JobSpec(name="rescan", description="Look again.", schedule="1h", body=do_nothing),
+]
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[JobBoard]:
+    with closing(ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")) as database:
+        yield JobBoard(database, JOBS, now=lambda: NOON)
+
+
+@pytest.fixture
+def gate(board: JobBoard) -> Gate:
+    return Gate(Toolbox(jobs_tools(board), jobs_resources(board)))
+
+
+def query(gate: Gate, query_type: str, **arguments: Any) -> dict[str, Any]:
+    return structured(gate.call(ADA, "jobs.query", {"query_type": query_type, **arguments}))
+
+
+def act(gate: Gate, action: str, job_id: str, **arguments: Any) -> dict[str, Any]:
+    return structured(gate.call(ADA, "jobs.action", {"action": action, "job_id": job_id, **arguments}))
+
+
+def structured(answer: Answer) -> dict[str, Any]:
+    assert not answer.is_error, answer.text
+    assert answer.structured is not None
+    return answer.structured
+
+
+def finish(board: JobBoard, name: str, report: RunReport, end: RunEnd) -> int:
+    run = next((run for run in board.list_runs(name)[0] if run.is_live), None) or board.trigger(name, by="ada")
+    board.runs.start(run.id, holder="me")
+    board.runs.end(run.id, report, end, holder="me")
+    return run.id
+
+
+def test_jobs_are_listed_with_their_times_and_paged(gate: Gate) -> None:
+    page = query(gate, "list", limit=1)
+    assert (page["total"], page["has_more"], page["runs"]) == (2, True, [])
+    assert page["jobs"] == [
+        {
+            "job_id": "backup",
+            "description": "Copy it.",
+            "schedule": "0 3 * * *",
+            "enabled": True,
+            "next_run_at": None,
+            "last_run": None,
+        }
+    ]
+    rest = query(gate, "list", limit=1, offset=1)
+    assert ([job["job_id"] for job in rest["jobs"]], rest["has_more"]) == (["rescan"], False)
+
+
+def test_a_job_that_was_triggered_is_queued_by_who_asked(gate: Gate, board: JobBoard) -> None:
+    answer = act(gate, "trigger", "backup")
+    assert answer["done"] == "queued as run 1; no server runs jobs at present: it waits for one"
+    run = answer["job"]["last_run"]
+    assert (run["state"], run["requested_by"], run["run_id"]) == ("queued", "ada", 1)
+    again = gate.call(ADA, "jobs.action", {"action": "trigger", "job_id": "backup"})
+    assert (again.is_error, again.error_code) == (True, "conflict")
+    assert "queued already (run 1)" in again.text
+
+
+def test_a_job_is_cancelled_disabled_enabled_and_scheduled(gate: Gate) -> None:
+    act(gate, "trigger", "backup")
+    assert act(gate, "cancel", "backup")["done"] == "run 1 is taken from the queue"
+    assert gate.call(ADA, "jobs.action", {"action": "cancel", "job_id": "backup"}).error_code == "conflict"
+    assert act(gate, "disable", "backup")["job"]["enabled"] is False
+    enabled = act(gate, "enable", "backup")["job"]
+    assert (enabled["enabled"], enabled["next_run_at"]) == (True, "2026-11-16T03:00:00Z")
+    scheduled = act(gate, "schedule", "backup", schedule="2h")
+    assert (scheduled["done"], scheduled["job"]["next_run_at"]) == ("scheduled: 2h", "2026-11-15T14:00:00Z")
+    assert query(gate, "get", job_id="backup")["jobs"][0]["schedule"] == "2h"
+
+
+def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, board: JobBoard) -> None:
+    done, failed = RunEnd(state=RunState.DONE), RunEnd(state=RunState.FAILED, error="the disk is full")
+    for name, end in (("backup", done), ("rescan", done), ("backup", failed)):
+        finish(board, name, RunReport(done=1, total=2, message="half"), end)
+    everything = query(gate, "history")
+    assert [(run["run_id"], run["job_id"]) for run in everything["runs"]] == [
+        (3, "backup"),
+        (2, "rescan"),
+        (1, "backup"),
+    ]
+    page = query(gate, "history", job_id="backup", limit=1)
+    assert (page["total"], page["has_more"]) == (2, True)
+    assert (page["runs"][0]["error"], page["runs"][0]["progress"]) == ("the disk is full", "1 of 2, half")
+    assert query(gate, "history", job_id="backup", limit=1, offset=1)["has_more"] is False
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code", "says"),
+    [
+        ("jobs.query", {"query_type": "get"}, "invalid_input", "'job_id' is missing"),
+        ("jobs.query", {"query_type": "get", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),
+        ("jobs.query", {"query_type": "history", "job_id": "x"}, "not_found", "jobs: backup, rescan"),
+        ("jobs.query", {"query_type": "all"}, "invalid_input", "'list', 'get' or 'history'"),
+        ("jobs.query", {"query_type": "list", "limit": 0}, "invalid_input", "limit"),
+        ("jobs.query", {"query_type": "list", "offset": -1}, "invalid_input", "offset"),
+        ("jobs.action", {"action": "trigger", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),
+        ("jobs.action", {"action": "trigger", "job_id": "\0"}, "not_found", "jobs: backup, rescan"),
+        ("jobs.action", {"action": "trigger"}, "invalid_input", "'job_id' is missing"),
+        ("jobs.action", {"action": "schedule", "job_id": "backup"}, "invalid_input", "'schedule' is missing"),
+        (
+            "jobs.action",
+            {"action": "schedule", "job_id": "backup", "schedule": "61 * * * *"},
+            "invalid_input",
+            "bad minute; write an interval such as 30m",
+        ),
+        (
+            "jobs.action",
+            {"action": "trigger", "job_id": "backup", "schedule": "1h"},
+            "invalid_input",
+            "'schedule' is for the action 'schedule' only",
+        ),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_what_would_be_right(
+    gate: Gate, tool: str, arguments: dict[str, Any], code: str, says: str
+) -> None:
+    answer = gate.call(ADA, tool, arguments)
+    assert (answer.is_error, answer.error_code) == (True, code)
+    assert says in answer.text
+
+
+@pytest.mark.row("Z11")
+def test_the_output_of_the_last_run_stands_at_the_jobs_address(gate: Gate, board: JobBoard) -> None:
+    assert gate.list_resources(ADA).entries == []
+    assert gate.read(ADA, "jobs://backup/output").text == "backup has not run yet\n"
+    first = finish(board, "backup", RunReport(output="copied films\n"), RunEnd(state=RunState.DONE))
+    end = RunEnd(state=RunState.FAILED, error="the disk is full")
+    finish(board, "backup", RunReport(output="copied notes\n", output_dropped=9), end)
+    content = gate.read(ADA, "jobs://backup/output")
+    assert content.mime_type == "text/plain"
+    assert (content.text or "").splitlines() == [
+        "backup, run 2: failed; started 2026-11-15 12:00:00Z, ended 2026-11-15 12:00:00Z",
+        "error: the disk is full",
+        "(9 bytes were written before what follows, and are not kept)",
+        "",
+        "copied notes",
+    ]
+    assert "copied films" in (gate.read(ADA, f"jobs://{first}/output").text or "")
+    assert [entry.uri for entry in gate.list_resources(ADA).entries] == ["jobs://backup/output"]
+
+
+@pytest.mark.row("Z11")
+@pytest.mark.parametrize(
+    "rest", ["", "backup", "backup/", "no/output", "/output", "99/output", "../output", "%00/output"]
+)
+def test_where_no_output_is_nothing_is_found(gate: Gate, rest: str) -> None:
+    with pytest.raises(UnknownResourceError):
+        gate.read(ADA, f"jobs://{rest}")
+
+
+@pytest.mark.row("Z11")
+def test_the_names_of_jobs_are_completed(gate: Gate) -> None:
+    assert [one.template for one in gate.list_templates(ADA)] == [TEMPLATE]
+    assert gate.complete(ADA, TEMPLATE, "job_id", "re", {}).values == ["rescan"]
+    assert gate.complete(ADA, TEMPLATE, "job_id", "", {}).values == ["backup", "rescan"]
+    assert gate.complete(ADA, TEMPLATE, "other", "", {}).values == []
+
+
+@pytest.mark.row("Z11")
+def test_without_the_permission_there_are_neither_tools_nor_outputs(gate: Gate, board: JobBoard) -> None:
+    finish(board, "backup", RunReport(output="secret\n"), RunEnd(state=RunState.DONE))
+    others = replace(LOCAL_USER, actions=frozenset(Action) - {Action.SERVER_ADMIN})
+    assert gate.list_tools(others) == []
+    assert gate.list_resources(others).entries == []
+    assert gate.list_templates(others) == []
+    for name in ("jobs.query", "jobs.action"):
+        with pytest.raises(UnknownToolError):
+            gate.call(others, name, {})
+    with pytest.raises(UnknownResourceError):
+        gate.read(others, "jobs://backup/output")
+
+
+def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:
+    finish(board, "backup", RunReport(message="copying"), RunEnd(state=RunState.DONE))
+    listed = gate.call(ADA, "jobs.query", {"query_type": "list"}).text
+    assert listed.splitlines() == [
+        "backup: 0 3 * * *; last run 1 of backup: done at 2026-11-15 12:00:00Z: copying",
+        "rescan: 1h; never run",
+    ]
+    assert gate.call(ADA, "jobs.query", {"query_type": "history", "job_id": "rescan"}).text == "0 of 0"
+    assert gate.call(ADA, "jobs.action", {"action": "disable", "job_id": "rescan"}).text.startswith("rescan: disabled")
+
+
+def test_the_tools_take_little_room_in_the_list(board: JobBoard) -> None:
+    sizes = {tool.name: len(orjson.dumps([tool.description, tool.input_schema])) for tool in jobs_tools(board)}
+    assert max(sizes.values()) < 600, sizes

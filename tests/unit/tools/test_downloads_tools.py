@@ -1,0 +1,218 @@
+"""`downloads.query` and `downloads.action` through the gate, as callers with different rights."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pinakes.control.database import ControlDatabase
+from pinakes.errors import UnavailableError, UnknownToolError
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.jobs.downloads.items import AlbumFile
+from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
+from pinakes.jobs.downloads.settings import DownloadSettings
+from pinakes.jobs.downloads.worker import Landing
+from pinakes.model.principal import Action, Principal
+from pinakes.tools.admin.downloads import downloads_tools
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = pytest.mark.row("Z8")
+
+ANN = Principal(name="ann", actions=frozenset({Action.REQUEST_CONTENT, Action.VIEW_ANALYTICS}))
+BOB = Principal(name="bob", actions=frozenset({Action.REQUEST_CONTENT}))
+VIEWER = Principal(name="vera", actions=frozenset({Action.VIEW_ANALYTICS}))
+READER = Principal(name="ron", actions=frozenset({Action.ACCESS_CATALOG}))
+ADMIN = Principal(name="admin", actions=frozenset(Action))
+NAMES = {"music.example.org": ["93.184.215.14"], "inward.example.org": ["192.168.0.1"]}
+HOSTILE = Path(__file__).resolve().parents[4] / "shared" / "data" / "hostile" / "http_requests.json"
+
+
+def hostile_urls() -> list[str]:
+    cases = json.loads(HOSTILE.read_text(encoding="utf-8")) if HOSTILE.is_file() else {}
+    return [case["url"] for case in cases.get("ssrf_urls_for_downloads_action", [])]
+
+
+def resolve(host: str, _port: int) -> list[str]:
+    if host not in NAMES:
+        raise OSError("no such name")
+    return NAMES[host]
+
+
+class Desk:
+    """A desk without workers, behind the gate."""
+
+    def __init__(self, folder: Path) -> None:
+        spec = HttpProviderSpec(manifest="https://music.example.org/{artist}/{album}.json")
+        settings = DownloadSettings(folder=folder, providers={"archive": spec})
+        self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
+        landing = Landing(on_album=lambda _folder: None)
+        outside = Outside(limits=settings.limits, resolve=resolve)
+        self.desk = DownloadDesk(settings, self.database, landing, outside=outside)
+        self.specs = {spec.name: spec for spec in downloads_tools(self.desk)}
+        self.gate = Gate(Toolbox(list(self.specs.values())))
+
+    def call(self, principal: Principal, tool: str, **arguments: Any) -> Answer:
+        return self.gate.call(principal, f"downloads.{tool}", arguments)
+
+    def answer(self, principal: Principal, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(principal, tool, **arguments)
+        assert answer.structured is not None, answer.text
+        jsonschema.validate(answer.structured, self.specs[f"downloads.{tool}"].output_schema)
+        return answer.structured
+
+    def request(self, principal: Principal, **wish: Any) -> dict[str, Any]:
+        arguments = {"action": "request", "artist": "Handel", "album": "Water Music", **wish}
+        return self.answer(principal, "action", **arguments)["download"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.database.close()
+
+
+def test_the_tools_are_for_those_who_may_view_and_request(desk):
+    listed = {
+        principal.name: [tool.name for tool in desk.gate.list_tools(principal)]
+        for principal in (ANN, BOB, VIEWER, READER)
+    }
+
+    assert listed == {
+        "ann": ["downloads.action", "downloads.query"],
+        "bob": ["downloads.action"],
+        "vera": ["downloads.query"],
+        "ron": [],
+    }
+    with pytest.raises(UnknownToolError):
+        desk.call(READER, "action", action="request", album="a")
+    assert desk.specs["downloads.query"].read_only
+    assert not desk.specs["downloads.action"].read_only
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *hostile_urls(),
+        "http://inward.example.org/a.mp3",
+        "https://no.such.example.org/a.mp3",
+        "http://[::ffff:169.254.169.254]/",
+        "http://0x7f.1/a.mp3",
+        "http://music.example.org:22/",
+        "http://music.example.org\r\n/",
+        "http://\ud800/",
+        "",
+        "x" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"album": "a"}, {"provider": "archive", "album": ""}, {"provider": "none"}])
+def test_an_address_that_must_not_be_fetched_from_is_refused_first(desk, url, more):
+    answer = desk.call(BOB, "action", action="request", url=url, **more)
+
+    assert answer.error_code == "invalid_url", answer.text
+    assert desk.answer(VIEWER, "query", query_type="stats")["total"] == 0
+
+
+def test_a_request_is_queued_and_the_same_again_is_the_same(desk):
+    first = desk.answer(BOB, "action", action="request", artist="Handel", album="Water Music", priority=7)
+    again = desk.answer(BOB, "action", action="request", artist="Handel", album="water music", provider="archive")
+
+    assert (first["created"], again["created"]) == (True, False)
+    assert first["download"]["id"] == again["download"]["id"]
+    assert (first["download"]["state"], first["download"]["user"]) == ("queued", "bob")
+    assert (first["download"]["provider"], first["download"]["priority"]) == ("archive", 7)
+
+
+def test_what_follows_the_question_mark_of_an_address_is_not_shown(desk):
+    shown = desk.request(BOB, url="https://music.example.org/a.mp3?key=secret")
+
+    assert shown["url"] == "https://music.example.org/a.mp3"
+    assert shown["provider"] == "url"
+
+
+def test_the_queue_is_paged(desk):
+    for number in range(5):
+        desk.request(ANN, album=f"Album {number}")
+
+    page = desk.answer(VIEWER, "query", query_type="queue", limit=2, offset=2)
+    last = desk.answer(VIEWER, "query", query_type="queue", limit=2, offset=4)
+
+    assert [one["album"] for one in page["downloads"]] == ["Album 2", "Album 3"]
+    assert (page["total"], page["has_more"], last["has_more"]) == (5, True, False)
+    assert desk.answer(VIEWER, "query", query_type="queue", state="failed")["total"] == 0
+
+
+def test_the_counts_name_every_state(desk):
+    desk.request(ANN)
+
+    stats = desk.answer(VIEWER, "query", query_type="stats")["stats"]
+
+    assert stats["by_state"] == {"queued": 1, "running": 0, "done": 0, "failed": 0, "cancelled": 0}
+    assert stats["providers"] == ["archive"]
+
+
+def test_an_item_is_shown_with_its_files(desk):
+    shown = desk.request(ANN)
+    claim = desk.desk.queue.claim()
+    assert claim is not None
+    files = [AlbumFile(name=f"{number}.mp3", url="u", size=5) for number in range(3)]
+    desk.desk.queue.plan(claim, folder="Handel/Water Music", files=files)
+
+    item = desk.answer(VIEWER, "query", query_type="item", id=shown["id"], limit=2)
+
+    assert item["downloads"][0]["folder"] == "Handel/Water Music"
+    assert [file["name"] for file in item["files"]] == ["0.mp3", "1.mp3"]
+    assert (item["total"], item["has_more"]) == (3, True)
+
+
+def test_what_is_missing_or_unknown_is_told(desk):
+    assert desk.call(VIEWER, "query", query_type="item").error_code == "invalid_input"
+    assert desk.call(VIEWER, "query", query_type="item", id=1).error_code == "not_found"
+    assert desk.call(VIEWER, "query", query_type="other").error_code == "invalid_input"
+    assert desk.call(VIEWER, "query", query_type="item", id=10**30).error_code == "invalid_input"
+    assert desk.call(VIEWER, "query", query_type="queue", offset=10**30).error_code == "invalid_input"
+    assert desk.call(BOB, "action", action="cancel").error_code == "invalid_input"
+    assert desk.call(BOB, "action", action="request").error_code == "invalid_input"
+    assert desk.call(BOB, "action", action="request", album="a\x00", artist="b").error_code == "invalid_input"
+
+
+@pytest.mark.parametrize("action", ["retry", "cancel"])
+def test_somebody_elses_download_is_not_found_but_for_an_administrator(desk, action):
+    shown = desk.request(ANN)
+    if action == "retry":
+        claim = desk.desk.queue.claim()
+        assert claim is not None
+        desk.desk.queue.fail(claim, UnavailableError("gone"))
+
+    refused = desk.call(BOB, "action", action=action, id=shown["id"])
+    unknown = desk.call(BOB, "action", action=action, id=shown["id"] + 1)
+
+    assert refused.error_code == unknown.error_code == "not_found"
+    assert refused.text == unknown.text.replace(str(shown["id"] + 1), str(shown["id"]))
+    assert desk.answer(ADMIN, "action", action=action, id=shown["id"])["download"]["id"] == shown["id"]
+
+
+def test_ones_own_download_is_cancelled_and_retried(desk):
+    shown = desk.request(BOB)
+
+    cancelled = desk.answer(BOB, "action", action="cancel", id=shown["id"])["download"]
+    retried = desk.answer(BOB, "action", action="retry", id=shown["id"])["download"]
+
+    assert (cancelled["state"], retried["state"]) == ("cancelled", "queued")
+
+
+def test_the_texts_are_readable(desk):
+    desk.request(BOB)
+
+    assert "Handel – Water Music [queued, 0 bytes, for bob]" in desk.call(VIEWER, "query", query_type="queue").text
+    assert "queued: 1" in desk.call(VIEWER, "query", query_type="stats").text
+    assert desk.call(VIEWER, "query", query_type="queue", state="done").text == "nothing"
+
+
+def test_the_tools_are_short_to_read(desk):
+    assert sum(len(json.dumps(spec.input_schema)) for spec in desk.specs.values()) < 1_100

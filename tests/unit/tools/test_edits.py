@@ -1,0 +1,425 @@
+"""`catalog.mutate` and `changelog://recent`, through the gate, over music and another editable catalogue."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import NotFoundError
+from pinakes.gate.answer import Answer
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE, Sight
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Put, Shelf
+from pinakes.tools import edits as edits_module
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits import edit_resources, edit_tools
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.toolbox import Toolbox
+
+pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
+
+MUSIC = get_builtin("music").spec
+BOOKS = compile_text(
+    """
+name = "books"
+title = "Books"
+summary = "For tests."
+editable = true
+[fields.title]
+type = "text"
+role = "title"
+search = true
+[embed]
+template = "{title}"
+""",
+    origin="test",
+)
+EDITOR = Principal(name="ed", actions=frozenset({Action.ACCESS_CATALOG, Action.EDIT_CATALOG}))
+READER = replace(EDITOR, name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
+GUEST = replace(EDITOR, name="guest", sight=Sight(frozenset()))
+CHANGELOG = "changelog://recent"
+
+
+class Notes:
+    """Implements `Observer` by remembering."""
+
+    def __init__(self) -> None:
+        self.entries: list[AuditEntry] = []
+
+    def write(self, entry: AuditEntry, *, durable: bool) -> None:
+        assert durable or (entry.target, entry.outcome) != ("catalog.mutate", Outcome.OK)
+        self.entries.append(entry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """Catalogues behind a gate."""
+
+    gate: Gate
+    shelves: dict[str, Shelf]
+    notes: Notes
+    embedder: Any
+
+    def call(self, principal: Principal = EDITOR, **arguments: Any) -> Answer:
+        return self.gate.call(principal, "catalog.mutate", arguments)
+
+    def mutate(self, principal: Principal = EDITOR, **arguments: Any) -> dict[str, Any]:
+        """Make a call that must succeed, as its schemas say."""
+        answer = self.call(principal, **arguments)
+        assert not answer.is_error, answer.text
+        spec = self.gate.get_tool(principal, "catalog.mutate")
+        jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
+        assert answer.structured is not None
+        return answer.structured
+
+    def create(self, kind: str = "artist", **fields: Any) -> dict[str, Any]:
+        return self.mutate(action="create", kind=kind, fields=fields)
+
+    def search(self, query: str, principal: Principal = LOCAL_USER) -> list[str]:
+        answer = self.gate.call(principal, "search", {"query": query})
+        assert answer.structured is not None, answer.text
+        return [one["id"] for one in answer.structured["results"]]
+
+    def titles(self, query: str) -> list[str]:
+        answer = self.gate.call(LOCAL_USER, "search", {"query": query})
+        assert answer.structured is not None, answer.text
+        return [one["title"] for one in answer.structured["results"]]
+
+    def changelog(self, principal: Principal = EDITOR) -> list[dict[str, Any]]:
+        text = self.gate.read(principal, CHANGELOG).text
+        assert text is not None
+        changes: list[dict[str, Any]] = json.loads(text)["changes"]
+        return changes
+
+
+def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
+    catalogues = [
+        OpenCatalogue(
+            name=name,
+            spec=shelf.spec,
+            shelf=shelf,
+            searcher=Searcher(shelf=shelf, embedder=embedder),
+            recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        )
+        for name, shelf in shelves.items()
+    ]
+    notes = Notes()
+    toolbox = Toolbox(
+        [*generic_tools(catalogues), *edit_tools(catalogues, embedder)],
+        edit_resources(catalogues),
+        catalogues=catalogues,
+    )
+    gate = Gate(toolbox, observers=[notes], cache=AnswerCache(100))
+    return Served(gate=gate, shelves=shelves, notes=notes, embedder=embedder)
+
+
+@pytest.fixture
+def serve_specs(embedder: Any) -> Callable[..., Served]:
+    """Serve catalogues of these specs, each under its spec's name."""
+
+    def make(*specs: CatalogueSpec) -> Served:
+        return serve({spec.name: MemoryShelf(spec, model=embedder.model) for spec in specs}, embedder)
+
+    return make
+
+
+@pytest.fixture
+def music(serve_specs: Callable[..., Served]) -> Served:
+    """An empty music catalogue."""
+    return serve_specs(MUSIC)
+
+
+# The tool
+
+
+def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music: Served) -> None:
+    tool = music.gate.get_tool(EDITOR, "catalog.mutate")
+    assert (tool.action, tool.cost, tool.read_only) == (Action.EDIT_CATALOG, Cost.WRITE, False)
+    assert [entry.uri for entry in music.gate.list_resources(EDITOR).entries] == [CHANGELOG]
+    assert "catalog.mutate" not in [one.name for one in music.gate.list_tools(READER)]
+    assert music.gate.list_resources(READER).entries == []
+    with pytest.raises(NotFoundError):
+        music.call(READER, action="delete", id="x")
+    with pytest.raises(NotFoundError):
+        music.gate.read(READER, CHANGELOG)
+    with pytest.raises(NotFoundError):
+        music.gate.read(EDITOR, "changelog://old")
+
+
+def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Served]) -> None:
+    served = serve_specs(get_builtin("anime").spec)
+    assert "catalog.mutate" not in [one.name for one in served.gate.list_tools(LOCAL_USER)]
+    assert served.gate.list_resources(LOCAL_USER).entries == []
+
+
+def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Served) -> None:
+    schema = music.gate.get_tool(EDITOR, "catalog.mutate").input_schema
+    assert schema["properties"]["action"]["enum"] == ["create", "update", "delete", "undo"]
+    assert schema["properties"]["kind"]["enum"] == ["artist", "album", "track"]
+    assert schema["required"] == ["action"]
+    assert "catalogue" not in schema["properties"]
+    assert len(json.dumps(schema)) < 900
+
+
+def test_a_change_is_applied_at_once_with_what_changed_and_the_call_it_can_be_undone_by(music: Served) -> None:
+    result = music.create(name="Clara Schumann", year=1819)
+    assert result["applied"] is True
+    assert result["plan"] is None
+    assert (result["total"], result["has_more"], result["notes"]) == (1, False, [])
+    assert result["changes"] == [
+        {
+            "id": "artist-clara-schumann",
+            "kind": "artist",
+            "op": "insert",
+            "fields": [
+                {"field": "name", "before": None, "after": "Clara Schumann"},
+                {"field": "year", "before": None, "after": 1819},
+            ],
+        }
+    ]
+    assert music.search("clara schumann") == ["music/artist-clara-schumann"]
+    undone = music.mutate(action="undo", id=result["call_id"])
+    assert [(one["id"], one["op"]) for one in undone["changes"]] == [("artist-clara-schumann", "delete")]
+    assert music.search("clara schumann") == []
+    music.mutate(action="undo", id=undone["call_id"])
+    assert music.search("clara schumann") == ["music/artist-clara-schumann"]
+
+
+def test_a_preview_changes_nothing_and_its_plan_is_applied_or_refused(music: Served) -> None:
+    music.create(name="Clara Schumann")
+    request = {"action": "update", "id": "artist-clara-schumann", "fields": {"name": "Clara Wieck"}}
+    preview = music.mutate(**request, preview=True)
+    assert (preview["applied"], preview["call_id"]) == (False, None)
+    assert preview["changes"][0]["fields"] == [{"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}]
+    assert music.titles("wieck") == ["Clara Schumann"]
+    other = {**request, "fields": {"name": "Somebody"}}
+    assert music.call(**other, plan=preview["plan"]).error_code == "invalid_input"
+    music.mutate(LOCAL_USER, action="update", id=request["id"], fields={"year": 1819})
+    refused = music.call(**request, plan=preview["plan"])
+    assert refused.error_code == "conflict"
+    assert "'artist-clara-schumann' was changed since by local (change 2" in refused.text
+    again = music.mutate(**request, preview=True)
+    assert music.mutate(**request, plan=again["plan"])["applied"] is True
+    assert music.titles("wieck") == ["Clara Wieck"]
+
+
+def test_nothing_to_change_is_said(music: Served) -> None:
+    music.create(name="Clara Schumann")
+    for preview in (True, False):
+        result = music.mutate(
+            action="update", id="artist-clara-schumann", fields={"name": "Clara Schumann"}, preview=preview
+        )
+        assert (result["applied"], result["plan"], result["call_id"], result["total"]) == (False, None, None, 0)
+        assert result["notes"] == ["nothing to change: it is so already"]
+
+
+def test_an_id_as_search_gives_it_is_understood(music: Served) -> None:
+    music.create(name="Clara Schumann")
+    (found,) = music.search("clara")
+    assert music.mutate(action="update", id=found, fields={"year": 1819})["applied"]
+    assert music.mutate(action="delete", id=found)["applied"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ({"action": "drop"}, "invalid_input", "'action'"),
+        ({"action": "create", "kind": "artist", "fields": {"nmae": "x"}}, "invalid_input", "did you mean 'name'?"),
+        ({"action": "create", "kind": "artist", "fields": {"name": "x", "position": 1}}, "invalid_input", "of track"),
+        (
+            {"action": "create", "kind": "album", "fields": {"name": "x", "artist_ids": ["y"]}},
+            "invalid_input",
+            "no artist",
+        ),
+        ({"action": "update", "id": "nobody", "fields": {"name": "x"}}, "not_found", "no record 'nobody'"),
+        ({"action": "undo", "id": "nothing"}, "not_found", "no change 'nothing'"),
+        ({"action": "delete", "id": "x", "plan": "?"}, "invalid_input", "'plan'"),
+    ],
+)
+def test_what_is_wrong_is_answered_with_what_would_be_right(
+    music: Served, arguments: dict[str, Any], code: str, says: str
+) -> None:
+    answer = music.call(**arguments)
+    assert answer.error_code == code
+    assert says in answer.text
+
+
+def test_of_a_large_change_the_first_are_shown_and_all_are_counted(music: Served) -> None:
+    artist = music.create(name="Bach")["changes"][0]["id"]
+    for number in range(60):
+        music.create("album", name=f"Album {number}", artist_ids=[artist])
+    result = music.mutate(action="update", id=artist, fields={"name": "J. S. Bach"})
+    assert (result["total"], len(result["changes"]), result["has_more"]) == (61, 50, True)
+    text = music.call(action="update", id=artist, fields={"name": "Bach"}).text
+    assert "… and 11 more" in text
+
+
+def test_a_long_value_is_cut_where_it_is_shown(music: Served) -> None:
+    result = music.create(name="Bach", about="x" * 2_000)
+    about = next(one for one in result["changes"][0]["fields"] if one["field"] == "about")
+    assert about["after"] == "x" * 500 + "… (2000 characters)"
+    assert len(json.dumps(music.changelog())) < 1_500
+
+
+def test_a_long_list_is_cut_where_it_is_shown(music: Served) -> None:
+    result = music.create(name="Bach", aliases=[f"{number:04}" * 100 for number in range(1_000)])
+    aliases = next(one for one in result["changes"][0]["fields"] if one["field"] == "aliases")
+    assert aliases["after"] == ["0000" * 100, "0001" * 100, "0002" * 100, "0003" * 100, "… (1000 items)"]
+    assert len(json.dumps(music.changelog())) < 3_000
+
+
+def test_an_edit_without_the_embedder_succeeds_and_says_so(music: Served) -> None:
+    music.embedder.problem = "the embedder is away"
+    result = music.create(name="Clara Schumann")
+    assert result["applied"] is True
+    assert result["notes"] == ["1 record has no vector yet and can be found by words alone: the embedder is away"]
+    assert music.search("clara") == ["music/artist-clara-schumann"]
+
+
+# Several catalogues
+
+
+def test_where_several_can_be_edited_one_is_named_or_music_is_meant(serve_specs: Callable[..., Served]) -> None:
+    served = serve_specs(BOOKS, MUSIC)
+    schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
+    assert schema["properties"]["catalogue"]["enum"] == ["books", "music"]
+    served.create(name="Clara Schumann")
+    made = served.mutate(action="create", catalogue="books", fields={"title": "Letters"})
+    assert served.search("clara")[0] == "music/artist-clara-schumann"
+    assert served.search("letters")[0] == "books/record-letters"
+    assert served.call(action="delete", catalogue="book", id="x").error_code == "not_found"
+    served.mutate(action="undo", id=made["call_id"])
+    assert served.search("letters") == ["music/artist-clara-schumann"]
+
+
+def test_where_several_can_be_edited_and_none_is_music_one_must_be_named(serve_specs: Callable[..., Served]) -> None:
+    served = serve_specs(BOOKS, replace(BOOKS, name="papers"))
+    answer = served.call(action="create", fields={"title": "x"})
+    assert (answer.error_code, answer.text) == (
+        "invalid_input",
+        "invalid_input: 'catalogue' is missing; one of books, papers",
+    )
+
+
+def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
+    serve_specs: Callable[..., Served], tmp_path: Path, embedder: Any
+) -> None:
+    specs = {"books": BOOKS, "music": MUSIC}
+    shelves = {name: EmbeddedShelf.create(tmp_path / name, spec, model=None) for name, spec in specs.items()}
+    answer = serve(dict(shelves), embedder).call(action="undo", id="\ud800")
+    assert (answer.error_code, "'id' is 1 to 512 characters" in answer.text) == ("invalid_input", True)
+    for shelf in shelves.values():
+        shelf.close()
+
+
+# The changelog, the audit, the cache
+
+
+@pytest.mark.row("Z11")
+def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Served) -> None:
+    made = music.create(name="Clara Schumann")
+    music.mutate(LOCAL_USER, action="update", id="artist-clara-schumann", fields={"name": "Clara Wieck"})
+    newest, oldest = music.changelog()
+    assert newest["fields"] == [{"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}]
+    assert {key: newest[key] for key in ("catalogue", "change_no", "principal", "id", "kind", "op")} == {
+        "catalogue": "music",
+        "change_no": 2,
+        "principal": "local",
+        "id": "artist-clara-schumann",
+        "kind": "artist",
+        "op": "update",
+    }
+    assert (oldest["principal"], oldest["call_id"], oldest["op"]) == ("ed", made["call_id"], "insert")
+    assert oldest["at"].endswith("+00:00")
+    music.mutate(action="undo", id=str(newest["change_no"]))
+    assert music.changelog()[0]["fields"][0]["after"] == "Clara Schumann"
+
+
+@pytest.mark.row("Z11")
+def test_the_changelog_is_of_all_editable_catalogues_and_of_the_last_hundred_changes(
+    serve_specs: Callable[..., Served],
+) -> None:
+    served = serve_specs(BOOKS, MUSIC)
+    for number in range(60):
+        served.mutate(action="create", catalogue="books", fields={"title": f"Book {number}"})
+        served.create(name=f"Artist {number}")
+    changes = served.changelog()
+    assert len(changes) == 100
+    assert {one["catalogue"] for one in changes} == {"books", "music"}
+    assert changes[0]["id"] == "artist-artist-59"
+
+
+@pytest.mark.row("Z11")
+def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits_module, "CHANGES_LOGGED", 2)
+    music.create(name="Clara Schumann")
+    secret = Record(id=RecordId("secret"), kind="artist", fields={"name": "A Secret"}, audiences=("staff",))
+    music.shelves["music"].writer().apply([Put(record=secret)])
+    music.create(name="Bach")
+    assert [one["id"] for one in music.changelog()] == ["artist-bach", "secret"]
+    assert [one["id"] for one in music.changelog(GUEST)] == ["artist-bach", "artist-clara-schumann"]
+
+
+def test_records_that_may_not_be_seen_follow_unseen(music: Served) -> None:
+    artist = music.create(name="Bach")["changes"][0]["id"]
+    fields = {"name": "A Secret", "artist_ids": (artist,), "artists": ("Bach",)}
+    secret = Record(id=RecordId("secret"), kind="album", fields=fields, audiences=("staff",))
+    music.shelves["music"].writer().apply([Put(record=secret)])
+    result = music.mutate(GUEST, action="update", id=artist, fields={"name": "J. S. Bach"})
+    assert ([one["id"] for one in result["changes"]], result["total"]) == ([artist], 1)
+    assert result["notes"] == ["1 record that you may not see follow too"]
+    assert "secret" not in json.dumps([result, music.changelog(GUEST)]).lower()
+
+
+def test_the_changes_of_a_call_have_the_id_under_which_it_is_noted(music: Served) -> None:
+    result = music.create(name="Bach")
+    (noted,) = [entry for entry in music.notes.entries if entry.target == "catalog.mutate"]
+    (change,) = music.shelves["music"].history().list_changes(limit=10)
+    assert noted.call_id == change.author.call_id == result["call_id"]
+    assert (noted.principal, change.author.principal) == ("ed", "ed")
+
+
+def test_an_answer_from_the_cache_is_never_of_before_an_edit(music: Served) -> None:
+    assert music.titles("bach") == music.titles("bach") == []
+    assert music.gate.cache is not None
+    assert music.gate.cache.statistics().hits == 1
+    artist = music.create(name="Bach")["changes"][0]["id"]
+    assert music.titles("bach") == ["Bach"]
+    renamed = music.mutate(action="update", id=artist, fields={"name": "Telemann"})
+    assert music.titles("bach") == ["Telemann"]
+    music.mutate(action="undo", id=renamed["call_id"])
+    assert music.titles("bach") == ["Bach"]
+    music.mutate(action="delete", id=artist)
+    assert music.titles("bach") == []
+
+
+def test_an_edit_on_disk_is_found_by_words_and_by_meaning_in_the_next_call(tmp_path: Path, embedder: Any) -> None:
+    shelf = EmbeddedShelf.create(tmp_path / "music", MUSIC, model=embedder.model)
+    served = serve({"music": shelf}, embedder)
+    artist = served.create(name="Clara Schumann")["changes"][0]["id"]
+    served.create("album", name="Lieder", artist_ids=[artist])
+    assert served.search("schumann")[0] == "music/artist-clara-schumann"
+    served.mutate(action="update", id=artist, fields={"name": "Clara Wieck"})
+    page = served.gate.call(LOCAL_USER, "search", {"query": "wieck"}).structured
+    assert page is not None
+    assert [one["id"] for one in page["results"]] == ["music/artist-clara-schumann", "music/album-lieder"]
+    assert page["notes"] == []
+    reader = shelf.reader()
+    (near,) = reader.nearest(embedder.embed_query("Clara Wieck")[None, :], scope=WHOLE, limit=1)
+    assert reader.ids([near.best[0].key]) == [artist]
+    shelf.close()
