@@ -1,5 +1,6 @@
 """Jobs killed with -9 at random points: what they work on is whole, and the next run does the work."""
 
+import os
 import random
 import signal
 import subprocess
@@ -27,7 +28,8 @@ from pinakes.settings import Settings
 
 pytestmark = pytest.mark.row("Z9")
 
-KILLS = 8
+KILLS = int(os.environ.get("PINAKES_KILLS", "8"))
+"""How often jobs are killed; many more by the environment, for a long run."""
 ROWS = 400
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 RUNS = """
