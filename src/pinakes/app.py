@@ -139,7 +139,7 @@ class App:
             failures=self._count_failures,
         )
 
-    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice, house: HouseTools = NO_HOUSE) -> Toolbox:
+    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice, house: HouseTools) -> Toolbox:
         """Return the tools and resources over these catalogues, and the house's."""
         opened = [self.open_catalogue(one.name) for one in wanted]
         if not opened:

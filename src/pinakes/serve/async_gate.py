@@ -43,12 +43,7 @@ class AsyncGate:
     async def run(self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None) -> ResultT:
         """Have the gate do something for somebody."""
         gate = await self._load()
-        try:
-            return await self._workers.run(lambda: work(gate), of=principal.name)
-        except OverloadedError as error:
-            if noted:
-                await self._workers.run_aside(partial(gate.refuse, noted, error))
-            raise
+        return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool. What is refused, or was asked before, needs no work, and so no thread."""
@@ -83,14 +78,19 @@ class AsyncGate:
         self._brake.note(name, is_refused=_is_refusal(begun.answer))
         if begun.answer is not None:
             return begun.answer
-        return begun.finish() if begun.is_instant else await self._finish(gate, begun)
+        if begun.is_instant:
+            return begun.finish()
+        return await self._work(gate, begun.finish, of=name, noted=begun.ask, waits=begun.waits)
 
-    async def _finish(self, gate: Gate, begun: Begun[ResultT]) -> ResultT:
-        """Do the rest in a thread; where there is no room for it, note that."""
+    async def _work(
+        self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: Ask | None, waits: bool = False
+    ) -> ResultT:
+        """Do something in a thread; where there is no room for it, note that."""
         try:
-            return await self._workers.run(begun.finish, of=begun.ask.principal.name, waits=begun.waits)
+            return await self._workers.run(work, of=of, waits=waits)
         except OverloadedError as error:
-            await self._workers.run_aside(partial(gate.refuse, begun.ask, error))
+            if noted:
+                await self._workers.run_aside(partial(gate.refuse, noted, error))
             raise
 
     async def _load(self) -> Gate:

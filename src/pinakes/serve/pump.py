@@ -4,6 +4,7 @@ The server reads from the connection and writes to it by itself, without tasks a
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -41,8 +42,8 @@ async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callab
         raise outgoing.failure
 
 
-class _Stream:
-    """What the SDK wants of both directions: it closes them, which is not ours to heed."""
+class Stream:
+    """What the SDK wants of both directions of a connection."""
 
     async def aclose(self) -> None:
         """Do nothing: whoever opened the connection closes it."""
@@ -54,7 +55,25 @@ class _Stream:
         await self.aclose()
 
 
-class _Incoming(_Stream):
+class IncomingStream(Stream, ABC):
+    """What the SDK wants of the direction that it reads."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    async def __anext__(self) -> SessionMessage | Exception:
+        """Return the next message."""
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or raise that there are no more."""
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+
+class _Incoming(IncomingStream):
     """The messages of the other side, strictly read, each with whom it is from."""
 
     def __init__(
@@ -64,9 +83,6 @@ class _Incoming(_Stream):
         self._caller = caller
         self._unanswered = unanswered
         self._refuse = refuse
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> SessionMessage:
         """Return the next message, when there is room for it; what is none is answered here."""
@@ -82,15 +98,8 @@ class _Incoming(_Stream):
             return SessionMessage(message, metadata=metadata)
         raise StopAsyncIteration
 
-    async def receive(self) -> SessionMessage:
-        """Return the next message, or raise that there are no more."""
-        try:
-            return await anext(self)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
 
-
-class _Outgoing(_Stream):
+class _Outgoing(Stream):
     """Carries answers to the other side, one after the other. When one cannot be carried, serving ends."""
 
     def __init__(self, send: Send, unanswered: "Unanswered") -> None:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from mcp.server import Server
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pinakes.serve.frames import BadFrameError, read_frame
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streaming, Streams
-from pinakes.serve.pump import Unanswered
+from pinakes.serve.pump import IncomingStream, Stream, Unanswered
 
 MESSAGES_PATH = "/messages"
 
@@ -92,22 +92,22 @@ class SSE:
             await self._transport.handle_post_message(scope, receive, send)
 
 
-class _Requests:
+class _Requests(IncomingStream):
     """What is posted to an SSE stream; nothing more of it while many of its requests wait for their answers."""
 
     def __init__(self, posted: Any, unanswered: Unanswered) -> None:
         self._posted = posted
         self._unanswered = unanswered
-        self.aclose = posted.aclose
+
+    async def aclose(self) -> None:
+        """Close what is posted to."""
+        await self._posted.aclose()
 
     @property
     def last_context(self) -> Context | None:
         """In which context the last message was posted, for the SDK."""
         context: Context | None = self._posted.last_context
         return context
-
-    def __aiter__(self) -> Self:
-        return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         """Return the next message, when there is room for it."""
@@ -116,35 +116,19 @@ class _Requests:
             item.metadata.on_request_unanswered = await self._unanswered.note_received(item.message)
         return item
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or raise that there are no more."""
-        try:
-            return await anext(self)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_error: object) -> None:
-        await self.aclose()
-
-
-class _Answers:
+class _Answers(Stream):
     """What is sent on an SSE stream. An answer makes room when it was taken."""
 
     def __init__(self, stream: Any, unanswered: Unanswered) -> None:
         self._stream = stream
         self._unanswered = unanswered
-        self.aclose = stream.aclose
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
 
     async def send(self, item: SessionMessage) -> None:
         """Send a message."""
         await self._stream.send(item)
         self._unanswered.note_sent(item.message)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_error: object) -> None:
-        await self.aclose()
