@@ -19,6 +19,7 @@ from pinakes.control.limits import RateLimiter
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
+from pinakes.serve.brake import PAUSE_S
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 
@@ -175,6 +176,7 @@ def test_of_two_thousand_calls_at_once_over_fifty_connections_exactly_the_limit_
         began = time.monotonic()
         others = pool.submit(timed_calls, client, 50)
         verdicts = asyncio.run(flood(hosted, secrets))
+        lasted_s = time.monotonic() - began
         beside = others.result(60)  # none of them was refused
         assert time.monotonic() - began < 60, "the window has moved on"
         after = timed_calls(client, 20)
@@ -183,6 +185,7 @@ def test_of_two_thousand_calls_at_once_over_fifty_connections_exactly_the_limit_
     assert codes[None] == 120
     assert set(codes) <= {None, "rate_limited", "overloaded"}
     assert codes["rate_limited"] > 1000
+    assert lasted_s > 0.9 * PAUSE_S * codes["rate_limited"]  # one refusal after the other, whatever the connection
     waits = {code: {wait for one, wait in verdicts if one == code} for code in codes}
     assert all(wait is not None and 1 <= wait <= 60 for wait in waits["rate_limited"])
     assert waits.get("overloaded", {1}) == {1}
