@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-REDACTED = "[redacted]"
+from pinakes.net.shown import REDACTED
+
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
 """How much of a text is looked at: more than is kept, so that no secret is cut in half before it is seen."""
@@ -23,8 +24,8 @@ _SECRET_TEXT = re.compile(
     r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"
     r"|(?<=://)[^\s/?#]+(?=@)"  # a name and a password, or a token, in an address
-    r"|(?i:(?<=[?&;])[\w.-]{0,40}(?:key|secret|pass|pwd|token|credential|auth|signature)[\w.-]{0,40}=)[^\s&;#]+"
-    r"|(?i:(?<=[?&;])(?:sig|code)=)[^\s&;#]+"  # a secret among the parameters of an address
+    r"|(?i:(?<=[?&;#])[\w.-]{0,40}(?:key|secret|pass|pwd|token|credential|auth|signature)[\w.-]{0,40}=)[^\s&;#]+"
+    r"|(?i:(?<=[?&;#])(?:sig|code)=)[^\s&;#]+"  # a secret among the parameters of an address
 )
 
 

@@ -165,3 +165,7 @@ def test_a_hostile_text_takes_no_longer_than_any_other(unit: str) -> None:
     redacted({"query": hostile, hostile: 1})
     assert time.perf_counter() - began < 1.0
     assert len(hostile) > LOOKED_AT
+
+
+def test_a_secret_behind_the_mark_of_a_place_in_a_page_is_left_out() -> None:
+    assert "hunter22" not in redacted("see https://example.org/b#access_token=hunter22")
