@@ -505,6 +505,11 @@ def _group_of(draft: _Draft, asked: str) -> list[PastChange]:
     return group
 
 
+def record_change(change: PastChange) -> RecordChange:
+    """Return what a past change did to its record."""
+    return RecordChange(id=change.id, before=change.before, after=change.after)
+
+
 def is_visible(change: RecordChange | PastChange, sight: Sight) -> bool:
     """Tell whether somebody may see a record both as it was and as it is."""
     return all(sight.sees(record.audiences) for record in (change.before, change.after) if record is not None)
@@ -515,7 +520,7 @@ def _is_of_names_alone(change: PastChange, spec: CatalogueSpec) -> bool:
     if change.before is None or change.after is None:
         return False
     copying = {relation.copies for relation in relations_of(change.after.kind, spec)}
-    changed = RecordChange(id=change.id, before=change.before, after=change.after).fields
+    changed = record_change(change).fields
     return change.before.audiences == change.after.audiences and all(one.field in copying for one in changed)
 
 
@@ -574,9 +579,9 @@ def _body(record: Record | None) -> bytes | None:
     return None if record is None else encode_record(record)
 
 
-def _require_keepable(record: Record | None) -> None:
+def _require_keepable(record: Record) -> None:
     try:
-        size = len(_body(record) or b"")
+        size = len(encode_record(record))
     except TypeError as error:
         raise InputError(f"a value cannot be kept: {error}") from error
     if size > LARGEST_RECORD_BYTES:

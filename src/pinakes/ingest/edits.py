@@ -19,8 +19,8 @@ from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest, is_visi
 from pinakes.ingest.pipeline import digest_of
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import SEES_ALL, WHOLE, Sight
-from pinakes.model.vectors import Vector
-from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, PastChange, Put, Shelf
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, PastChange, Put, Shelf, ShelfReader
 
 ATTEMPTS = 5
 """How often a creation is planned anew that others were in the way of."""
@@ -61,7 +61,7 @@ class Edits:
             if not plan.changes:
                 return Applied(plan=plan)
             left = [change.after for change in plan.changes if change.after is not None]
-            puts, problem = embed_records(left, self.shelf, self.embedder)
+            puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
             with self.shelf.writer().exclusive():
                 if self._holds(plan, request, sight):
                     self._write(puts, plan, author)
@@ -118,9 +118,14 @@ class Edits:
         return tell_change(since[next((one for one in ids if one in since), newest)])
 
 
-def embed_records(records: Sequence[Record], shelf: Shelf, embedder: Embedder | None) -> tuple[list[Put], str | None]:
-    """Return the puts of records with the vectors of their texts, and why some have none where that is so."""
-    spec, model = shelf.spec, shelf.reader().model
+def embed_records(
+    records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
+) -> tuple[list[Put], str | None]:
+    """Return the puts of records with the vectors of their texts, and why some have none where that is so.
+
+    `model` is that of the vectors on the shelf.
+    """
+    spec = shelf.spec
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None
     texts = {record.id: embedding_text(spec.embed, record) for record in records}
@@ -147,21 +152,20 @@ def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
     reader = shelf.reader()
     if shelf.spec.embed is None or reader.model != embedder.model:
         return 0
-    count = 0
-    keys = reader.scan(scope=WHOLE, limit=LOOKED_AT_ONCE)
-    while keys:
+    count, after = 0, None
+    while keys := reader.scan(scope=WHOLE, after=after, limit=LOOKED_AT_ONCE):
         bare = [key for key, row in zip(keys, reader.vectors(keys), strict=True) if not row.any()]
-        count += sum(_embed_some(some, shelf, embedder) for some in _iter_batches(bare, EMBEDDED_AT_ONCE))
-        keys = reader.scan(scope=WHOLE, after=keys[-1], limit=LOOKED_AT_ONCE)
+        count += sum(_embed_some(some, reader, shelf, embedder) for some in _iter_batches(bare, EMBEDDED_AT_ONCE))
+        after = keys[-1]
     if count:
         shelf.writer().publish()
     return count
 
 
-def _embed_some(keys: Sequence[Key], shelf: Shelf, embedder: Embedder) -> int:
-    """Put records again with their vectors; if one is changed meanwhile, they wait for the next time."""
-    reader = shelf.reader()
-    puts, _ = embed_records(list(reader.fetch(keys, scope=WHOLE).values()), shelf, embedder)
+def _embed_some(keys: Sequence[Key], reader: ShelfReader, shelf: Shelf, embedder: Embedder) -> int:
+    """Put records again with their vectors; if one was changed since the reader's view, they wait for the next time."""
+    made, _ = embed_records(list(reader.fetch(keys, scope=WHOLE).values()), shelf, embedder, reader.model)
+    puts = [put for put in made if put.embedding is not None]
     digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
     known = shelf.history().versions(list(digests), as_of=reader.change_no)
     try:

@@ -38,7 +38,7 @@ class HandEdits:
             return list(records)
         ids = [record.id for record in records]
         standing, said = self.writer.standing(ids), self.ledger.said(self.source, ids)
-        of_sources = self.ledger.held(ids)
+        of_sources = self.ledger.held(one for one in standing if one not in said)
         kept = [
             reconciled(record, self._base(record.id, said, of_sources), standing[record.id])
             if record.id in standing

@@ -17,6 +17,7 @@ from pinakes.ingest.edit_plans import (
     FieldChange,
     RecordChange,
     is_visible,
+    record_change,
 )
 from pinakes.ingest.edit_values import require_id
 from pinakes.ingest.edits import Edits
@@ -93,10 +94,10 @@ class MutateResult(ToolResult):
 
 
 class EditTools:
-    """The tools over these catalogues, of which those that are editable count."""
+    """The tools over these catalogues, which may be edited."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> None:
-        self._edits = {one.name: Edits(shelf=one.shelf, embedder=embedder) for one in catalogues if one.spec.editable}
+        self._edits = {one.name: Edits(shelf=one.shelf, embedder=embedder) for one in catalogues}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and make it unless a preview is all that is asked for."""
@@ -133,10 +134,10 @@ class EditTools:
 
 
 class ChangelogResource:
-    """What was changed of late in these catalogues, of which those that are editable count."""
+    """What was changed of late in these catalogues, which may be edited."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
-        self._catalogues = [one for one in catalogues if one.spec.editable]
+        self._catalogues = catalogues
 
     def read(self, principal: Principal, rest: str) -> ResourceContent | None:
         """Return the last changes that the principal may see, newest first, as JSON."""
@@ -177,7 +178,8 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
 
 def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     """Declare what was changed of late as a resource; none where no catalogue may be edited."""
-    if not any(one.spec.editable for one in catalogues):
+    editable = [one for one in catalogues if one.spec.editable]
+    if not editable:
         return []
     entry = ResourceEntry(uri=SCHEME + RECENT, name="recent changes", mime_type="application/json")
     return [
@@ -185,7 +187,7 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
             prefix=SCHEME,
             action=Action.EDIT_CATALOG,
             entries=lambda _principal: [entry],
-            read=ChangelogResource(catalogues).read,
+            read=ChangelogResource(editable).read,
         )
     ]
 
@@ -263,12 +265,8 @@ def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastCh
     return found[:CHANGES_LOGGED]
 
 
-def _of(change: PastChange) -> RecordChange:
-    return RecordChange(id=change.id, before=change.before, after=change.after)
-
-
 def _logged(change: PastChange) -> dict[str, Any]:
-    as_record = _of(change)
+    as_record = record_change(change)
     return {
         "change_no": change.change_no,
         "at": change.at.isoformat(timespec="seconds"),

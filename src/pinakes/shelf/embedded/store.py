@@ -37,7 +37,7 @@ CREATE TABLE changes (
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
 """
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
-"""Made when somebody first asks for the changes of a record: a catalogue that is only built does without it."""
+"""Made when the last change of a record is first asked for, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000

@@ -119,7 +119,7 @@ class LanceShelf:
         """Make the changes durable, all or none, and return the number of the last change."""
         with self.exclusive():
             pointer = self._current()
-            require_unmoved(expected or {}, self.versions(list(expected or ())))
+            require_unmoved(expected or {}, self._tables.last_changes(list(expected or ()), pointer))
             plan = self._planned(changes, pointer, author)
             if plan.change_no > pointer.change_no or plan.spare:
                 self._write(plan, pointer)

@@ -232,12 +232,12 @@ class Tables:
         if not ids:
             return {}
         last = pointer.change_no if as_of is None else min(as_of, pointer.change_no)
+        wanted = col("id").isin(keepable(ids)) & (col("change_no") <= last)
         tables = [self.documents(pointer), self._find_log()]
         found: dict[RecordId, int] = {}
         for table in tables:
             if table is None:
                 continue
-            wanted = col("id").isin(keepable(ids)) & (col("change_no") <= last)
             for row in self.select(table, ["id", "change_no"], where=wanted).to_pylist():
                 found[row["id"]] = max(found.get(row["id"], 0), row["change_no"])
         return found
