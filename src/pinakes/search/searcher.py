@@ -74,12 +74,21 @@ class Searcher:
         """How the arms are run and merged."""
         return self.override or self.spec.search
 
-    def search(self, text: str, *, scope: Scope, limit: int, meaning: QueryVector | None = None) -> SearchPage:
+    def search(
+        self,
+        text: str,
+        *,
+        scope: Scope,
+        limit: int,
+        meaning: QueryVector | None = None,
+        reader: ShelfReader | None = None,
+    ) -> SearchPage:
         """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
 
-        `meaning` is what `embed` gave for this text, where it is known already.
+        `meaning` is what `embed` gave for this text, where it is known already; `reader` is for several searches that
+        are to see the same.
         """
-        reader = self.shelf.reader()
+        reader = self.shelf.reader() if reader is None else reader
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
         return self.search_with(reader, asked, query, meaning or self.embed(text), scope=scope, limit=limit)

@@ -4,7 +4,6 @@ A file that did not change since it was last read, by its size and the time of i
 the source is given what it remembers (`recall`). Covers are either pictures beside the files or inside them.
 """
 
-import hashlib
 import importlib
 import os
 import re
@@ -157,7 +156,7 @@ class AudioRows:
             **({"added": added} if added else {}),
             **({"beside": picture} if picture else {}),
         }
-        return SourceRow(place=place, values=values, digest=digest_of(values))
+        return SourceRow(place=place, values=values)
 
     def _problem(self, path: Path, place: str) -> str | None:
         """Return why a file is not to be opened at all."""
@@ -177,11 +176,6 @@ class AudioRows:
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)
         return self._place(found) if found and _is_inside(found, self.folder) else None
-
-
-def digest_of(values: Any) -> str:
-    """Return a digest of what a row says."""
-    return hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _day_of(modified_at: float) -> str | None:

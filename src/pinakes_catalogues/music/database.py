@@ -1,8 +1,8 @@
 """Rows of an SQLite file with tables of artists, albums and tracks that point at each other, as Chinook has them.
 
 Tables and columns are told by their names (`Artist` or `artists`, `AlbumId`, `album_id` or `album`), so other
-databases of the same build are read as well. Albums and artists have the genres of their tracks. A track without a
-number has its place among its album's, in the order of the keys.
+databases of the same build are read as well. Albums and artists have the genres of their tracks. Where no track
+has a number, each has its place among its album's, in the order of the keys.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pinakes.api import SourceRow, SqliteRows
-from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_SECONDS, TRACK
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_GENRES, MOST_SECONDS, TRACK
 
 COLUMNS_QUERY = """
 SELECT t.name AS table_name, c.name AS column_name FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c
@@ -41,7 +41,6 @@ PLAIN = {
     "about": ("about", "description", "biography", "bio"),
     "genre": ("genre",),
 }
-MOST_GENRES = 6
 
 Row = Mapping[str, Any]
 

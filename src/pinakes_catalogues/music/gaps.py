@@ -64,7 +64,7 @@ def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[s
 
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[Found]:
-    """Yield the albums that lack a number between 1 and their last, or whose tracks have none."""
+    """Yield the albums that lack a number between 1 and their last."""
     by_album: dict[str, list[Record]] = {}
     for track in tracks:
         by_album.setdefault(str(track.get("album_id") or ""), []).append(track)

@@ -99,7 +99,9 @@ class MusicTools:
         groups: dict[str, Group] = {}
         degraded = None
         for kind in [params.kind] if params.kind else KINDS:
-            page = self._searcher.search(params.query, scope=library.scope(kind), limit=looked_at, meaning=meaning)
+            page = self._searcher.search(
+                params.query, scope=library.scope(kind), limit=looked_at, meaning=meaning, reader=library.reader
+            )
             groups[GROUPS[kind]] = self._found(page, params, wanted=wanted)
             degraded = page.degraded
         return SearchResult(**groups, degraded=degraded)
@@ -309,8 +311,10 @@ def _fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str
     """Return corrections that what is around a record suggests, as arguments of `catalog.mutate`."""
     record = library.get_any(params.id) if params.id else None
     every_track, every_album = _under(library, None)
-    wanted: Iterable[Record] = [*library.iter_records(ARTIST), *every_album, *every_track]
-    if record is not None:
+    wanted: Iterable[Record]
+    if record is None:
+        wanted = [*library.iter_records(ARTIST), *every_album, *every_track]
+    else:
         tracks, albums = _under(library, record)
         wanted = {one.id: one for one in [record, *albums, *tracks]}.values()
     fixes = list(propose_fixes(wanted, albums=every_album, tracks=every_track))
