@@ -164,7 +164,7 @@ def _download_settings(settings: Settings) -> DownloadSettings:
     return DownloadSettings(
         folder=Path(asked.folder).expanduser() if asked.folder else settings.home / MUSIC,
         providers={
-            name: HttpProviderSpec(manifest=manifest, headers={}, rules=rules)
+            name: HttpProviderSpec(manifest=manifest, rules=rules)
             for name, manifest in settings.download_providers.items()
         },
         url_rules=rules,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import func, select
@@ -172,7 +173,7 @@ class EventLog:
         with self._guard:
             self._has_moved.wait_for(lambda: self._queue or self._is_closing)
             self._has_moved.wait_for(self._is_pressing, timeout=GROUP_S)
-            return [self._queue[place] for place in range(min(len(self._queue), GROUP_ROWS))]
+            return list(islice(self._queue, GROUP_ROWS))
 
     def _is_pressing(self) -> bool:
         return len(self._queue) >= GROUP_ROWS or self._flushes > 0 or self._is_closing

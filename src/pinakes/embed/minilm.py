@@ -39,6 +39,9 @@ class MiniLM:
         """Return None: a model that could be loaded can be used."""
         return None
 
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query; this model wants no prefixes."""
         row: Vector = self._session.run([text], max_tokens=MAX_QUERY_TOKENS)[0]

@@ -26,6 +26,7 @@ import orjson
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
 from pinakes.net.checksum import sha256_of
+from pinakes.net.partial import sync_folder
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -158,11 +159,7 @@ def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
     name = f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     target = next(one for one in _names(folder, name) if not one.exists())
     os.replace(fresh, target)  # commit point: the back-up is there, whole
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(folder)
     return target
 
 

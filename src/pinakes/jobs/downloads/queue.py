@@ -35,12 +35,12 @@ from pinakes.jobs.downloads.items import (
     Wish,
 )
 from pinakes.jobs.downloads.tables import download_files, downloads
+from pinakes.jobs.output import shortened
 
 DAY = timedelta(days=1)
 LONGEST_WAIT = 2 * DAY
 """Longer than any download waits, or any claim holds."""
 MOST_LISTED = 100
-LONGEST_ERROR = 500
 REQUEST_LOCK = 0x50494E414B444C
 """The key of PostgreSQL's advisory lock for what counts requests."""
 TURN = (downloads.c.priority.desc(), downloads.c.id)
@@ -256,7 +256,7 @@ class DownloadQueue:
 
     def finish(self, claim: Claim, *, note: str | None = None) -> Download:
         """Close a download whose album is in place, with what is to be said of it."""
-        return self._close(claim, DownloadState.DONE, error=note and note[:LONGEST_ERROR])
+        return self._close(claim, DownloadState.DONE, error=note and shortened(note))
 
     def fail(self, claim: Claim, error: ExpectedError) -> Download:
         """Close a download that cannot be had."""
@@ -359,7 +359,7 @@ def _has_come(moment: ColumnElement[Any], now: datetime) -> ColumnElement[bool]:
 
 
 def _told(error: ExpectedError) -> dict[str, str]:
-    return {"error_code": error.code, "error": error.message[:LONGEST_ERROR]}
+    return {"error_code": error.code, "error": shortened(error.message)}
 
 
 def _closed(state: DownloadState) -> dict[str, Any]:

@@ -88,7 +88,6 @@ class Inspector:
     ) -> None:
         """`catalogues` gives those that are served now, `ring` the last lines of the log."""
         self._catalogues = catalogues
-        self._ring = ring
         self._monotonic = monotonic
         self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
             Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],

@@ -138,9 +138,9 @@ class SqlChildren:
             child.wait()
 
     def _ask_child(self, question: Question, ends_at: float) -> Reply:
-        child, is_warm = self._take()
+        child = self._take()
         reply = child.ask(question, timeout_s=ends_at - time.monotonic())
-        if reply is GONE and is_warm and child.questions > 1:  # it may have been ended while nobody looked
+        if reply is GONE and child.questions > 1:  # it may have been ended while nobody looked
             child.end()
             child = _Child(self._command, self._environment)
             reply = child.ask(question, timeout_s=ends_at - time.monotonic())
@@ -148,14 +148,14 @@ class SqlChildren:
             child.end()
         return reply or Reply(verdict=Verdict.TIMEOUT, message=too_slow(question))
 
-    def _take(self) -> tuple[_Child, bool]:
-        """Return a process and whether it was asked before."""
+    def _take(self) -> _Child:
+        """Return a process, one that was asked before where one waits."""
         with self._guard:
             if self._is_closed:
                 raise StorageError("the server is ending: no more statements are run")
             if self._idle:
-                return self._idle.pop(), True
-        return _Child(self._command, self._environment), False
+                return self._idle.pop()
+        return _Child(self._command, self._environment)
 
     def _keep(self, child: _Child) -> bool:
         """Keep a process for the next statement, unless there are enough; tell whether it is kept."""
