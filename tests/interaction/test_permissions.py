@@ -17,7 +17,7 @@ from pinakes.model.scope import Sight
 from pinakes.settings import ServerSettings, Settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import Toolbox
+from pinakes.tools.toolbox import NO_HOUSE, Toolbox
 
 SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
 HANDFUL = [
@@ -75,7 +75,7 @@ def fixture_resource(action: Action) -> ResourceSpec:
 def toolbox(whole: Any) -> Iterator[Toolbox]:
     """Every tool and resource of the whole library, and one for each permission and cost."""
     app = App(Settings(home=whole.home))
-    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL)
+    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL, NO_HOUSE)
     tools = [fixture_tool(action, cost) for action in Action for cost in Cost]
     resources = [fixture_resource(action) for action in Action]
     yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], catalogues=served.catalogues)
