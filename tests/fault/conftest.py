@@ -641,6 +641,14 @@ class Channels:
             channel.close()
 
 
+def _target(link: str) -> str:
+    """Return what a link of a process leads to; nothing where it is gone already."""
+    try:
+        return os.readlink(link)
+    except FileNotFoundError:
+        return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Besieged:
     """A server with the users alice and bob, and everything to besiege it with."""
@@ -691,9 +699,11 @@ class Besieged:
         """Do something with the server, and return the result and how long it took."""
         return timed(self.server.process.pid, action)
 
-    def open_files(self) -> int:
-        """Return how many files and connections the process has open."""
-        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+    def open_connections(self) -> int:
+        """Return how many connections the process has open."""
+        folder = f"/proc/{self.server.process.pid}/fd"
+        found = [_target(f"{folder}/{number}") for number in os.listdir(folder)]
+        return sum(target.startswith("socket:") for target in found)
 
     def memory_mib(self) -> float:
         """Return how much memory the process holds."""

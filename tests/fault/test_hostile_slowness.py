@@ -19,7 +19,7 @@ LONGEST_S = 30.0
 EVERY_S = 3.0
 MORE_MEMORY_MIB = 40
 SOME_FILES = 2
-"""What the server itself may have opened meanwhile."""
+"""How many connections the server itself may have opened meanwhile."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "slow", "version": "1"}}
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n"
@@ -165,12 +165,12 @@ def test_answers_that_nobody_reads_do_not_fill_the_memory(besieged: Any) -> None
 
 
 def has_company(siege: Siege, alone: Any) -> bool:
-    return bool(alone.open_files() > siege.files[0] or alone.health()["streams"] > siege.streams[0])
+    return bool(alone.open_connections() > siege.files[0] or alone.health()["streams"] > siege.streams[0])
 
 
 def note_open(siege: Siege, besieged: Any) -> None:
     siege.streams.append(besieged.health()["streams"])
-    siege.files.append(besieged.open_files())
+    siege.files.append(besieged.open_connections())
 
 
 def note_gone(siege: Siege, began: float) -> None:
