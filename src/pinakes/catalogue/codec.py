@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldType
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import StorageError
 from pinakes.model.record import DEFAULT_KIND, Record, RecordId, Tag, Value
 
@@ -25,23 +25,22 @@ def decode_record(record_id: RecordId, body: bytes, spec: CatalogueSpec) -> Reco
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise StorageError(f"record '{record_id}' of catalogue '{spec.name}' is damaged: {error}") from error
+    fields = document["fields"]
+    for name, value in fields.items():
+        if isinstance(value, list):  # most are not, and every record that is fetched comes through here
+            fields[name] = _typed(value, spec.fields.get(name))
     return Record(
         id=record_id,
         kind=document.get("kind", DEFAULT_KIND),
-        fields={name: _typed(value, spec, name) for name, value in document["fields"].items()},
+        fields=fields,
         audiences=tuple(document.get("audiences", ())),
     )
 
 
-def _typed(value: Value, spec: CatalogueSpec, name: str) -> Value:
-    if not isinstance(value, list):  # most are not, and every record that is fetched comes through here
-        return value
-    field = spec.fields.get(name)
+def _typed(value: list[Any], field: FieldSpec | None) -> Value:
     if field is None or field.type is FieldType.JSON:
         return value
-    if field.type is FieldType.TAGS:
-        return tuple(_tag(item) for item in value)
-    return tuple(value)
+    return tuple([_tag(item) for item in value] if field.type is FieldType.TAGS else value)
 
 
 def _tag(item: Any) -> Tag:

@@ -40,12 +40,13 @@ class Candidates:
         """Tell whether the vector arm ran."""
         return bool(self.vectors.shape[1])
 
-    def match_type(self, row: int) -> MatchType:
-        """Tell which arms found a record."""
-        by_words = self.lexical[row] > 0
-        if by_words and self.in_vector_arm[row]:
-            return MatchType.HYBRID
-        return MatchType.FTS if by_words else MatchType.VECTOR
+    def match_types(self, rows: Sequence[int]) -> list[MatchType]:
+        """Tell which arms found each of these records."""
+        by_words = (self.lexical[rows] > 0).tolist()
+        return [
+            MatchType.VECTOR if not has_words else MatchType.HYBRID if is_near else MatchType.FTS
+            for has_words, is_near in zip(by_words, self.in_vector_arm[rows].tolist(), strict=True)
+        ]
 
 
 def candidate_keys(lexical: Ranking, titles: Sequence[TitleMatch], nearest: Ranking) -> Keys:

@@ -108,7 +108,7 @@ class Searcher:
         scores = fusion(candidates, meaning.vector, self.way)
         best = _best_rows(candidates, scores, reader, wanted)
         found = reader.fetch(candidates.keys[best].tolist(), scope=scope)
-        hits = [_hit(candidates, scores, row, found) for row in best if candidates.keys[row] in found]
+        hits = _hits(candidates, scores, best, found)
         if self.reranker:
             hits = _reranked(hits, self.reranker, text, self.spec)
         return SearchPage(
@@ -218,20 +218,30 @@ def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limi
     return rows[:limit]
 
 
-def _hit(candidates: Candidates, scores: Floats, row: int, records: Mapping[Key, Record]) -> Hit:
-    key = Key(int(candidates.keys[row]))
-    return Hit(
-        key=key,
-        record=records[key],
-        score=float(min(max(scores[row], 0.0), 1.0)),
-        match_type=candidates.match_type(row),
-        reasons={
-            "bm25": float(candidates.bm25[row]),
-            "title": float(candidates.title[row]),
-            **({"cosine": float(candidates.cosine[row])} if candidates.has_cosines else {}),
-            "fused": float(scores[row]),
-        },
-    )
+def _hits(candidates: Candidates, scores: Floats, rows: list[int], records: Mapping[Key, Record]) -> list[Hit]:
+    """Return the rows whose records were found as hits."""
+    reasons = {"bm25": candidates.bm25, "title": candidates.title}
+    if candidates.has_cosines:
+        reasons["cosine"] = candidates.cosine
+    reasons["fused"] = scores
+    each_reasons = zip(*(values[rows].tolist() for values in reasons.values()), strict=True)
+    return [
+        Hit(
+            key=key,
+            record=records[key],
+            score=score,
+            match_type=match_type,
+            reasons=dict(zip(reasons, of_hit, strict=True)),
+        )
+        for key, score, match_type, of_hit in zip(
+            candidates.keys[rows].tolist(),
+            scores[rows].clip(0.0, 1.0).tolist(),
+            candidates.match_types(rows),
+            each_reasons,
+            strict=True,
+        )
+        if key in records
+    ]
 
 
 def _reranked(hits: list[Hit], reranker: Reranker, text: str, spec: CatalogueSpec) -> list[Hit]:

@@ -23,7 +23,7 @@ def test_the_match_type_tells_which_arms_found_a_record() -> None:
     vectors = np.ones((4, 1), dtype=np.float32)
     query = np.ones(1, dtype=np.float32)
     lined = line_up(keys, lexical=BY_WORDS, titles=BY_TITLE, nearest=NEAREST, vectors=vectors, query=query)
-    found = {key: lined.match_type(row) for row, key in enumerate(keys.tolist())}
+    found = dict(zip(keys.tolist(), lined.match_types(range(len(keys))), strict=True))
     assert found == {1: MatchType.FTS, 2: MatchType.HYBRID, 5: MatchType.FTS, 3: MatchType.VECTOR}
 
 
