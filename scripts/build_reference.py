@@ -16,16 +16,28 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin
 
 import click
+from pydantic import BaseModel
 
 from pinakes import errors, settings
 from pinakes.catalogue import declaration
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin, list_builtin_names
 from pinakes.cli.main import cli
+from pinakes.control.moments import utc_now
 from pinakes.errors import ExpectedError
+from pinakes.jobs.bodies import house_jobs
+from pinakes.model.principal import Cost
+from pinakes.tools.admin.analytics import analytics_tools
+from pinakes.tools.admin.downloads import downloads_tools
+from pinakes.tools.admin.inspect import Inspector, inspect_tools
+from pinakes.tools.admin.jobs import jobs_tools
+from pinakes.tools.admin.server import ServerState, server_tools
+from pinakes.tools.admin.sql import SqlTool, sql_tools
+from pinakes.tools.admin.users import users_tools
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.spec import ToolSpec
 
@@ -48,6 +60,19 @@ PLAIN_TYPES = {
 }
 BOUNDS = (("minimum", "maximum", ""), ("minLength", "maxLength", " character"), ("minItems", "maxItems", " item"))
 OTHER_LIMITS = {"exclusiveMinimum": "more than {}", "pattern": "matches `{}`"}
+HTTP_CODES = {
+    "no_host": (400, "A request has no `Host` header, or several."),
+    "foreign_origin": (403, "The `Origin` header is not of a page of this server."),
+    "method_not_allowed": (405, "There is something at this path, and not for this method."),
+    "precondition_failed": (412, "The file is another than the request is about."),
+    "encoded_body": (415, "A body has a `Content-Encoding`; bodies are taken as they are."),
+    "not_json": (415, "A message is not of the content type `application/json`."),
+    "unsupported_media_type": (415, "A body is not of the content type `application/json`."),
+    "range_not_satisfiable": (416, "A file does not have the part that is asked for."),
+    "misdirected": (421, "The `Host` header does not name this server."),
+    "internal": (500, "The program has a bug; the server's log has the details."),
+}
+"""What the HTTP server answers with that is no error of a tool or command: code → status and meaning."""
 
 
 def main() -> int:
@@ -71,13 +96,16 @@ def lagging_pages(folder: Path) -> list[str]:
 
 
 def tools_page() -> str:
-    """Return the page of every tool of every built-in catalogue that has tools."""
+    """Return the page of every tool: those over every catalogue, of each built-in one, and of a shared server."""
     parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
     every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=get_builtin("anime").spec))]
     parts += ["## Every catalogue", *(_tool_section(tool) for tool in generic_tools(every))]
     for name, tools in iter_catalogue_tools():
         parts.append(f"## Catalogue `{name}`")
         parts += [_tool_section(tool) for tool in tools]
+    parts += ["## Catalogues that can be edited", *(_tool_section(tool) for tool in list_edit_tools())]
+    parts += ["## A shared server", "What `pinakes serve --http` offers beside, to those who have the action."]
+    parts += [_tool_section(tool) for tool in list_house_tools()]
     return _page("Tools", parts)
 
 
@@ -114,6 +142,8 @@ def errors_page() -> str:
             "A foreseen failure is one line on standard error, beginning with `pinakes:`, and an exit code. A tool's "
             "answer has `isError` and a text that begins with the code. The exit code 0 means success.",
             _table(("code", "exit code", "HTTP status", "meaning"), rows),
+            "The HTTP server also answers with these:",
+            _table(("code", "HTTP status", "meaning"), _http_rows()),
             "Besides these: 1 when `pinakes doctor` or `pinakes audit verify` finds something wrong, or when the "
             "program has a bug, which shows as a traceback; 2 when a command line is not understood.",
         ],
@@ -171,6 +201,28 @@ def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
         if builtin.folder.joinpath("tools.py").is_file():
             stand_in = SimpleNamespace(name="handbook" if name == "documents" else name, spec=builtin.spec, folder=None)
             yield name, importlib.import_module(f"{BUILTIN_PACKAGE}.{name}.tools").tools([stand_in])
+
+
+def list_edit_tools() -> list[ToolSpec]:
+    """Return the tools that change records, as they are where several catalogues can be edited."""
+    spec = get_builtin("music").spec
+    return edit_tools([cast(OpenCatalogue, SimpleNamespace(name=name, spec=spec, shelf=None)) for name in "ab"], None)
+
+
+def list_house_tools() -> list[ToolSpec]:
+    """Return the tools that run a shared server; nothing is opened."""
+    nothing = cast(Any, None)
+    board = cast(Any, SimpleNamespace(specs={job.name: job for job in house_jobs(nothing)}))
+    state = ServerState(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
+    return [
+        *users_tools(nothing),
+        *analytics_tools(nothing, list),
+        *downloads_tools(nothing, str),
+        *server_tools(state),
+        *jobs_tools(board),
+        *sql_tools(SqlTool(list)),
+        *inspect_tools(Inspector(list)),
+    ]
 
 
 def iter_errors(error: type[ExpectedError]) -> Iterator[type[ExpectedError]]:
@@ -246,14 +298,46 @@ def limits_of(node: Schema) -> list[str]:
     return found
 
 
+def result_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of an answer, with what the tool list does not spell out: objects, and what fields mean."""
+    schema = model.model_json_schema(mode="serialization")
+    meanings = attribute_docs(model)
+    for name, field in model.model_fields.items():
+        node = schema["properties"][field.alias or name]
+        if name in meanings:
+            node["description"] = meanings[name]
+        bare = node.get("items", node)
+        inner = _find_model(field.annotation)
+        if inner is not None and set(bare) <= {"type", "title", "description"}:
+            spelled_out = result_schema(inner)
+            schema.setdefault("$defs", {}).update(spelled_out.pop("$defs", {}))
+            bare["properties"] = spelled_out["properties"]
+            bare.setdefault("description", spelled_out.get("description", ""))
+    return schema
+
+
+def _find_model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that a declared type is, lists or may be."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = () if get_origin(annotation) is dict else get_args(annotation)
+    return next((found for one in inner if (found := _find_model(one))), None)
+
+
+def _http_rows() -> Iterator[Row]:
+    for code, (status, meaning) in HTTP_CODES.items():
+        yield f"`{code}`", str(status), meaning
+
+
 def _tool_section(tool: ToolSpec) -> str:
     arguments = tool.params.model_json_schema()
-    result = tool.result.model_json_schema(mode="serialization")
+    result = result_schema(tool.result)
     return _joined(
         [
             f"### `{tool.name}`",
             tool.description,
-            f"{tool.title + '. ' if tool.title else ''}Needs the action `{tool.action}`; counts as a {tool.cost}"
+            f"{tool.title + '. ' if tool.title else ''}Needs the action `{tool.action}`; counts as "
+            + ("SQL" if tool.cost is Cost.SQL else f"a {tool.cost}")
             + (" and changes nothing." if tool.read_only else "."),
             _table(("argument", "type", "default", "limits", "meaning"), _argument_rows(arguments)),
             _table(("result field", "type", "meaning"), _result_rows(result)),

@@ -12,6 +12,7 @@ from pinakes.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import wish_vocabulary
+from pinakes.search.ranked import Place, Ranked
 from pinakes.search.searcher import Searcher, embed_query
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.audio_rows import AudioRows, extract_picture
@@ -20,7 +21,8 @@ from pinakes.sources.folder_rows import FolderRows
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.port import Readings, RecallingSource, RowSource, SourceRow
 from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes.sources.unpacked import open_unpacked
+from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
+from pinakes.sources.whole_rows import WholeRows
 from pinakes.text.analyser import query_tokens
 from pinakes.text.chunks import Passage, first_heading, split_passages
 from pinakes.text.likeness import like_words
@@ -59,8 +61,10 @@ __all__ = [
     "NotFoundError",
     "OpenCatalogue",
     "Passage",
+    "Place",
     "Principal",
     "Range",
+    "Ranked",
     "Readings",
     "RecallingSource",
     "Recommendation",
@@ -86,12 +90,15 @@ __all__ = [
     "ToolParams",
     "ToolResult",
     "ToolSpec",
+    "WholeRows",
     "Wishes",
     "analyse_query",
     "clean",
     "embed_query",
     "extract_picture",
     "find_file",
+    "find_packed",
+    "find_path",
     "first_heading",
     "fold_name",
     "ingest_batch",
@@ -103,4 +110,5 @@ __all__ = [
     "split_passages",
     "understand",
     "wish_vocabulary",
+    "without_packing",
 ]

@@ -1,15 +1,15 @@
 """Building catalogues: a source in, a catalogue in the library and its pack out."""
 
 import importlib.resources
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App, find_catalogue_part
-from pinakes.catalogue.infer import Inferred, infer_declaration
+from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
 from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder
@@ -18,12 +18,13 @@ from pinakes.ingest.edits import embed_missing
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.paths import flattened
-from pinakes.ingest.pipeline import IngestReport, Progress, Target, ingest
+from pinakes.ingest.pipeline import NO_ERRAND, Errand, IngestReport, Progress, Target, ingest
 from pinakes.library import Installed
 from pinakes.model.record import Record
-from pinakes.packs.builder import build_pack
+from pinakes.packs.builder import build_pack, check_pack, load_manifest
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
-from pinakes.shelf.port import Shelf
+from pinakes.settings import Settings
+from pinakes.shelf.port import ShelfReader
 from pinakes.sources.opener import ASKING_FREELY, Access, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
@@ -99,6 +100,7 @@ def add_catalogue(
     progress: Progress,
     embed: bool = True,
     shelf_kind: str | None = None,
+    errand: Errand = NO_ERRAND,
 ) -> IngestReport:
     """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
     loaded = recipe.loaded
@@ -113,9 +115,14 @@ def add_catalogue(
     )
     shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
-        with shelf.exclusive(), _open_ledger(place.folder / LEDGER_FILE) as ledger:
+        with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
             target = Target(
-                spec=loaded.spec, mapping=recipe.mapping, writer=shelf.writer(), ledger=ledger, embedder=embedder
+                spec=loaded.spec,
+                mapping=recipe.mapping,
+                writer=shelf.writer(),
+                ledger=ledger,
+                embedder=embedder,
+                errand=errand,
             )
             report = ingest(source, target, progress=progress)
             if loaded.spec.editable and embedder:
@@ -123,8 +130,9 @@ def add_catalogue(
             if shelf.is_empty():
                 reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
                 raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")
-            if report.written or report.removed or not _is_derived(place, embedder):
-                _derive(shelf, loaded, place, embedder)
+            reader = shelf.reader()
+            if report.written or report.removed or not _is_derived(reader, place, embedder):
+                _derive(reader, loaded, place, embedder)
             recipe.keep_files(source.name, place.folder)
             app.library.complete(place, source=source.name)
     except ExpectedError:
@@ -136,19 +144,28 @@ def add_catalogue(
     return report
 
 
-def _is_derived(place: Installed, embedder: Embedder | None) -> bool:
-    """Tell whether what depends on the records is there, and whole."""
+def check_own_pack(catalogue: Installed, reader: ShelfReader) -> list[str]:
+    """Return what is wrong with the pack beside a catalogue: it is missing, damaged, or older than the records."""
+    pack = catalogue.folder / PACK_FOLDER
+    if not pack.is_dir():
+        return ["no pack"]
+    if damage := check_pack(pack):
+        return damage
+    return [] if load_manifest(pack).get("change_no") == reader.change_no else ["older than the catalogue"]
+
+
+def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None) -> bool:
+    """Tell whether what depends on the records is there, whole, and of their last change."""
     try:
         calibration = find_calibration(place.folder / CALIBRATION_FILE)
     except StorageError:
         return False
     is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
-    return is_calibrated and (place.folder / PACK_FOLDER).is_dir()
+    return is_calibrated and not check_own_pack(place, reader)
 
 
-def _derive(shelf: Shelf, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
+def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
     """Make what depends on the records: the pack, and what a cosine means in this catalogue."""
-    reader = shelf.reader()
     build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
     calibration = calibrate(reader, loaded.spec, embedder) if embedder else None
     if calibration is not None:
@@ -178,11 +195,11 @@ class Proposal:
 
 
 def propose(source: RowSource, *, name: str) -> Proposal:
-    """Infer a spec for a catalogue of this name from some of the source's rows."""
+    """Infer a spec from some of the source's rows, called by this name or one as near to it as a spec can have."""
     rows = [flattened(row) for row in sample_rows(source)]
     id_column = source.id_column if isinstance(source, SqliteRows) else None
     try:
-        inferred = infer_declaration(profile_columns(rows), name=name, id_column=id_column)
+        inferred = infer_declaration(profile_columns(rows), name=catalogue_name(name), id_column=id_column)
     except InputError as error:
         raise InputError(f"{source.name}: {error.message}") from error
     loaded = LoadedSpec(
@@ -227,7 +244,17 @@ def open_rows(
     """Return the source at a location; a built-in catalogue may read some locations in a way of its own."""
     rows = find_catalogue_part(spec_name, "rows") if spec_name else None
     own = rows.open_rows(location) if rows is not None and hasattr(rows, "open_rows") else None
+    if own is not None and (table is not None or query is not None):
+        raise InputError(
+            f"{location}: a catalogue of '{spec_name}' reads it whole, in a way of its own; --table and --query are "
+            "for an SQLite file that is read without --as"
+        )
     return own or open_source(location, table=table, query=query, access=access)
+
+
+def access_of(settings: Settings) -> Access:
+    """Return what providers may be asked with, as the settings say."""
+    return Access(offline=settings.offline, semantic_scholar_key=settings.semantic_scholar_key)
 
 
 def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
@@ -242,12 +269,3 @@ def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -
             progress=progress,
             embed=embed,
         )
-
-
-@contextmanager
-def _open_ledger(path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(path)
-    try:
-        yield ledger
-    finally:
-        ledger.close()

@@ -16,7 +16,7 @@ import numpy as np
 
 from pinakes import __version__
 from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App
-from pinakes.build import PACK_FOLDER, Recipe, add_catalogue, builtin_recipe, open_rows, own_recipe
+from pinakes.build import PACK_FOLDER, Recipe, access_of, add_catalogue, builtin_recipe, open_rows, own_recipe
 from pinakes.catalogue.loader import BUILTIN_PACKAGE
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
@@ -25,7 +25,7 @@ from pinakes.control.moments import utc_now
 from pinakes.control.upkeep import check_database, copy_database, find_file
 from pinakes.errors import ModelError, StorageError
 from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.pipeline import IngestReport
+from pinakes.ingest.pipeline import NO_ERRAND, Errand, IngestReport
 from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, store_item
 from pinakes.jobs.bodies import Duties, Retention, RowsRead, Source
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
@@ -36,12 +36,14 @@ from pinakes.net.package_index import fetch_latest_version
 from pinakes.packs.builder import check_pack
 from pinakes.search.calibrate import calibrate, save_calibration
 from pinakes.settings import CONFIG_FILE
-from pinakes.shelf.embedded.shelf import INDEX_FOLDER, LOCK_FILE, STORE_FILE, EmbeddedShelf
+from pinakes.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE, EmbeddedShelf
+from pinakes.shelf.lock import LOCK_FILE
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.sources.opener import PREFIXES, Access
+from pinakes.sources.opener import PREFIXES
 from pinakes.sources.port import Readings, RecallingSource, RowSource, SourceRow
 from pinakes.sources.question import LIMIT_MARK
 from pinakes.text.query import analyse_query
+from pinakes.tools.relations import check_relations
 
 PACKAGE = "pinakes"
 BACKUPS_FOLDER = "backups"
@@ -88,7 +90,7 @@ def _prunings(control: Control, now: Callable[[], datetime]) -> dict[str, Callab
     """Return what is pruned beside the audit, by name."""
     queue = DownloadQueue(control.database, QueueRules(), now=now)
     return {
-        "downloads": lambda before: queue.prune(older_than=now() - before),
+        "downloads": queue.prune,
         "events": EventLog(control.database).prune,
     }
 
@@ -115,8 +117,8 @@ def list_sources(app: App) -> list[Source]:
 
 
 @_damage_told()
-def bring_up(app: App, source: Source, rows_read: RowsRead) -> IngestReport:
-    """Bring a catalogue up to one of its sources."""
+def bring_up(app: App, source: Source, rows_read: RowsRead, *, errand: Errand = NO_ERRAND) -> IngestReport:
+    """Bring a catalogue up to one of its sources, on somebody's behalf."""
     installed = app.library.get_installed(source.catalogue)
     model = app.open_catalogue(installed.name).shelf.reader().model
     if model is not None and model != app.embedder.model:
@@ -130,6 +132,7 @@ def bring_up(app: App, source: Source, rows_read: RowsRead) -> IngestReport:
         name=installed.name,
         progress=lambda report: rows_read(report.rows),
         embed=model is not None,
+        errand=errand,
     )
 
 
@@ -164,14 +167,16 @@ def rebuild_index(app: App, name: str) -> str:
 
 @_damage_told()
 def check_catalogue(app: App, name: str) -> list[str]:
-    """Return what is wrong with the files of a catalogue: records, ledger and pack."""
+    """Return what is wrong with a catalogue: its records and what they name, its ledger and its pack."""
     installed = app.library.get_installed(name)
     shelf = app.open_catalogue(name).shelf
     problems = shelf.store.check() if isinstance(shelf, EmbeddedShelf) else []
-    shelf.reader().count(WHOLE)
+    reader = shelf.reader()
+    reader.count(WHOLE)
     ledger, pack = installed.folder / LEDGER_FILE, installed.folder / PACK_FOLDER
     return [
         *problems,
+        *check_relations(reader, shelf.spec),
         *(_check_file(ledger) if ledger.is_file() else ()),
         *(check_pack(pack) if pack.is_dir() else ()),
     ]
@@ -274,9 +279,8 @@ class _Place:
 def _open(app: App, installed: Installed, location: str) -> RowSource:
     """Return the source that a catalogue was built from, by the name that it had."""
     place = _place_of(installed, location)
-    access = Access(offline=app.settings.offline, semantic_scholar_key=app.settings.semantic_scholar_key)
     spec_name = None if installed.own_declaration else installed.spec_name
-    return open_rows(spec_name, place.location, table=place.table, query=place.query, access=access)
+    return open_rows(spec_name, place.location, table=place.table, query=place.query, access=access_of(app.settings))
 
 
 def _place_of(installed: Installed, location: str) -> _Place:

@@ -174,5 +174,6 @@ class InterruptedByUser(ExpectedError):
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return ' (did you mean …?)' for a near miss among the known words, else an empty string."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    # A word of millions of characters takes a second to compare, and is like none.
+    near = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f" (did you mean '{near[0]}'?)" if near else ""

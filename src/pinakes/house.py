@@ -15,19 +15,22 @@ from pinakes.control.event_reports import EventReports
 from pinakes.control.events import EventLog, EventRecorder
 from pinakes.control.moments import utc_now
 from pinakes.duties import bring_up, build_duties
+from pinakes.errors import InputError
 from pinakes.gate.redact import redacted
-from pinakes.ingest.pipeline import IngestReport
+from pinakes.ingest.pipeline import Errand, IngestReport
 from pinakes.jobs.board import JobBoard
 from pinakes.jobs.bodies import Source, house_jobs
 from pinakes.jobs.downloads.desk import DownloadDesk
 from pinakes.jobs.downloads.items import Download
 from pinakes.jobs.downloads.providers import HttpProviderSpec
 from pinakes.jobs.downloads.settings import DownloadSettings
+from pinakes.jobs.downloads.sound import find_problem
 from pinakes.jobs.downloads.worker import Landing
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.model.principal import Identity
 from pinakes.net.addresses import AddressRules
 from pinakes.settings import DownloadsSettings, Settings
+from pinakes.shelf.port import Author
 from pinakes.tools.admin.analytics import analytics_tools
 from pinakes.tools.admin.config import config_resources
 from pinakes.tools.admin.downloads import downloads_tools
@@ -69,7 +72,9 @@ class House:
         self._turn = threading.Lock()
         self._is_over = False
         self._desk = DownloadDesk(
-            downloads, control.database, Landing(on_album=self._take_in, on_finished=self._note_download)
+            downloads,
+            control.database,
+            Landing(on_album=self._take_in, on_finished=self._note_download, find_problem=find_problem),
         )
         duties = build_duties(app, control)
         board = JobBoard(control.database, house_jobs(lambda: duties))
@@ -80,13 +85,13 @@ class House:
             catalogues=app.list_open,
             identities=surroundings.identities,
             problems=app.problems,
-            counters=surroundings.counters,
+            counters=lambda: {**surroundings.counters(), "events_dropped": self._events.dropped},
         )
         self.tools = HouseTools(
             tools=[
                 *users_tools(control.accounts),
                 *analytics_tools(EventReports(control.database, self._events), app.list_open),
-                *(downloads_tools(self._desk) if self._has_downloads() else ()),
+                *(downloads_tools(self._desk, self._albums_catalogue) if self._has_downloads() else ()),
                 *server_tools(state),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
@@ -122,17 +127,26 @@ class House:
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()
 
-    def _take_in(self, album: Path) -> str | None:
-        """Bring the catalogue of the music folder up to it, with an album that came; tell what is left out of it."""
-        folder, name = str(self._music_folder), self._find_music()
+    def _take_in(self, album: Path, download: Download) -> str | None:
+        """Bring the catalogue of the music folder up to it, with an album that came; tell what is left out of it.
+
+        An album that was deleted from the catalogue comes back: somebody has asked for it.
+        """
+        folder, name, below = str(self._music_folder), self._find_music(), album.relative_to(self._music_folder)
+        errand = Errand(
+            author=Author(principal=download.user, call_id=download.call_id or ""),
+            asks_for=lambda place: place.startswith(f"{below.as_posix()}/"),
+        )
         if name is not None:
             source = Source(catalogue=name, location=folder, is_folder=True)
-            report = bring_up(self._app, source, lambda _rows: None)
+            report = bring_up(self._app, source, lambda _rows: None, errand=errand)
         else:
             rows, recipe = open_rows(MUSIC, folder), builtin_recipe(MUSIC)
-            report = add_catalogue(self._app, rows, recipe=recipe, name=MUSIC, progress=lambda _report: None)
+            report = add_catalogue(
+                self._app, rows, recipe=recipe, name=MUSIC, progress=lambda _report: None, errand=errand
+            )
             logger.warning("catalogue '%s' is new; it is served from the next start on", MUSIC)
-        return _left_out(report, album.relative_to(self._music_folder))
+        return _left_out(report, below)
 
     def _find_music(self) -> str | None:
         """Return the catalogue that albums belong to: the one that was built from their folder, else one of music."""
@@ -144,8 +158,12 @@ class House:
         usual = [one for one in found if one.name == MUSIC]
         return next((one.name for one in (*own, *usual, *found)), None)
 
+    def _albums_catalogue(self) -> str:
+        """Return the name of the catalogue that albums come to, whether it is there yet or not."""
+        return self._find_music() or MUSIC
+
     def _note_download(self, download: Download) -> None:
-        catalogue = self._find_music() or MUSIC
+        catalogue = self._albums_catalogue()
         self.recorder.record_download(download.user, str(download.id), download.received_bytes, catalogue=catalogue)
 
 
@@ -160,7 +178,7 @@ def _left_out(report: IngestReport, album: Path) -> str | None:
 
 def _download_settings(settings: Settings) -> DownloadSettings:
     asked: DownloadsSettings = settings.downloads
-    rules = AddressRules.of(hosts=asked.allowed_hosts, networks=asked.allowed_networks, ports=asked.allowed_ports)
+    rules = _address_rules(asked)
     return DownloadSettings(
         folder=Path(asked.folder).expanduser() if asked.folder else settings.home / MUSIC,
         providers={
@@ -170,3 +188,10 @@ def _download_settings(settings: Settings) -> DownloadSettings:
         url_rules=rules,
         offline=settings.offline,
     )
+
+
+def _address_rules(asked: DownloadsSettings) -> AddressRules:
+    try:
+        return AddressRules.of(hosts=asked.allowed_hosts, networks=asked.allowed_networks, ports=asked.allowed_ports)
+    except InputError as error:
+        raise InputError(f"the section 'downloads': {error.message}") from error

@@ -18,6 +18,7 @@ from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
+HALF_WRITTEN = ".new"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -102,13 +103,30 @@ class Library:
         folder = self.folder / name
         marker = next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
         if marker is None and folder.is_dir():
+            _require_only_begun(folder)
             shutil.rmtree(folder)  # the remains of a build that was stopped before it began
         return _read(marker) if marker else None
 
     def abandon(self, catalogue: Installed) -> None:
-        """Remove what is left of a first build that came to nothing."""
-        if (catalogue.folder / BUILDING_FILE).is_file():
-            shutil.rmtree(catalogue.folder)
+        """Remove what is left of a first build that came to nothing; the marker, which says so, goes last."""
+        marker = catalogue.folder / BUILDING_FILE
+        if not marker.is_file():
+            return
+        for path in catalogue.folder.iterdir():
+            if path != marker:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(catalogue.folder)
+
+
+def _require_only_begun(folder: Path) -> None:
+    """Refuse a folder without a marker that has more in it than a build leaves that was stopped before it began."""
+    files = sorted(path.name for path in folder.iterdir())
+    if any(name != DECLARATION_FILE and not name.endswith(HALF_WRITTEN) for name in files):
+        raise StorageError(
+            f"{folder} has no {INSTALLED_FILE}, and {', '.join(files[:5])} in it, which may be a catalogue: nothing is "
+            f'done to it. To keep it, write {{"spec": "anime"}} (or the catalogue it follows) into '
+            f"{folder / INSTALLED_FILE}; to build anew, move the folder away"
+        )
 
 
 def require_name(name: str) -> None:
@@ -139,6 +157,6 @@ def _write(marker: Path, catalogue: Installed) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.new")
+    fresh = path.with_name(path.name + HALF_WRITTEN)
     fresh.write_bytes(content)
     os.replace(fresh, path)

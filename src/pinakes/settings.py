@@ -133,9 +133,9 @@ class RateLimitSettings:
     """How many calls a minute a user has, over all connections; a role may have its own."""
 
     read_per_minute: int = 120
-    """Searches, look-ups, resources."""
+    """Searches, look-ups, resources, and noting that something was played."""
     write_per_minute: int = 30
-    """Everything that changes something."""
+    """Everything else that changes something."""
     sql_per_minute: int = 10
     """`debug.sql`."""
 
@@ -315,7 +315,7 @@ def load_settings(
     return Settings(
         home=home,
         embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
-        rerank=_section(RerankSettings(), "rerank", values),
+        rerank=_rerank(_section(RerankSettings(), "rerank", values)),
         server=_server(_section(ServerSettings(), "server", values)),
         control=_section(ControlSettings(), "control", values),
         mcp=_section(McpSettings(), "mcp", values),
@@ -336,6 +336,8 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text") from error
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     known = [*(name for name in SECTIONS if "." not in name), "shelves", *SINGLE_KEYS]
@@ -374,10 +376,17 @@ def _value(name: str, value: Any, wanted: type) -> Any:
         if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
             raise InputError(f"setting '{name}': {value!r} is not a list of texts")
         return tuple(str(part).strip() for part in parts if str(part).strip())
+    if type(value) not in (str, int, float) or not _is_readable(value, wanted):
+        raise InputError(f"setting '{name}': {value!r} is not {wanted.__name__}")
+    return wanted(value)
+
+
+def _is_readable(value: str | float, wanted: type) -> bool:
+    """Tell whether a value is what its setting is, without loss; nan is no number."""
     try:
-        return wanted(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"setting '{name}': {value!r} is not {wanted.__name__}") from error
+        return wanted is str or wanted(value) == float(value)
+    except (ValueError, OverflowError):
+        return False
 
 
 def _server(settings: ServerSettings) -> ServerSettings:
@@ -389,18 +398,24 @@ def _server(settings: ServerSettings) -> ServerSettings:
         raise InputError(
             f"setting 'server.public_url': {settings.public_url!r} does not begin with http:// or https://"
         )
-    least = {"cache_size": 0, "threads": 1, "queue": 1, "streams": 1, "shutdown_s": 0}
-    for key, bound in least.items():
-        if getattr(settings, key) < bound:
-            raise InputError(f"setting 'server.{key}': {getattr(settings, key)} is less than {bound}")
+    _require_at_least("server", settings, cache_size=0, threads=1, queue=1, streams=1, shutdown_s=0)
     return replace(settings, public_url=settings.public_url.rstrip("/"))
 
 
 def _rate_limit(settings: RateLimitSettings) -> RateLimitSettings:
-    for key in RateLimitSettings.__dataclass_fields__:
-        if getattr(settings, key) < 0:
-            raise InputError(f"setting 'mcp.rate_limit.{key}': {getattr(settings, key)} is less than 0")
+    _require_at_least("mcp.rate_limit", settings, **dict.fromkeys(RateLimitSettings.__dataclass_fields__, 0))
     return settings
+
+
+def _rerank(settings: RerankSettings) -> RerankSettings:
+    _require_at_least("rerank", settings, timeout_s=0, depth=0)
+    return settings
+
+
+def _require_at_least(section: str, settings: object, **least: float) -> None:
+    for key, bound in least.items():
+        if getattr(settings, key) < bound:
+            raise InputError(f"setting '{section}.{key}': {getattr(settings, key)} is less than {bound}")
 
 
 def _auth(settings: AuthSettings) -> AuthSettings:
@@ -446,6 +461,7 @@ def _log_level(name: str) -> str:
 
 def _embedding(settings: EmbeddingSettings) -> EmbeddingSettings:
     """Fill in the address of a known kind of server."""
+    _require_at_least("embedding", settings, dimension=1, timeout_s=0, batch_size=1)
     if settings.kind == "local":
         return settings
     known = ["local", *ENDPOINT_DEFAULTS]

@@ -62,7 +62,7 @@ def hook(name, arguments):
     if (is_change and str(music) in str(arguments[0])) or is_write:
         step(f"{name} {arguments[0]}")
 
-def take_up(album):
+def take_up(album, _download):
     step("take up")
     with (folder / "taken-up").open("a") as file:
         file.write(f"{album.name}\\n")

@@ -186,6 +186,7 @@ def test_an_embedder_on_this_machine_is_asked_offline(embedding_server: Any, tmp
         ("http://192.168.0.2", False),
         ("http://0.0.0.0", False),
         ("nonsense", False),
+        ("http://[", False),
         ("", False),
     ],
 )

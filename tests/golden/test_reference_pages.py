@@ -2,13 +2,20 @@
 
 import importlib.util
 import re
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from pinakes.app import App
 from pinakes.catalogue.loader import load_spec
 from pinakes.cli.main import COMMANDS
+from pinakes.control.control import Control
+from pinakes.errors import ExpectedError
+from pinakes.house import House, Surroundings
+from pinakes.settings import DownloadsSettings, Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -73,6 +80,36 @@ def test_the_pages_do_not_depend_on_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
 
     assert SCRIPT.cli_page() == before
+
+
+def every_error(error: type[ExpectedError] = ExpectedError) -> Iterator[type[ExpectedError]]:
+    for one in error.__subclasses__():
+        yield one
+        yield from every_error(one)
+
+
+def test_the_page_of_errors_has_every_code():
+    page = SCRIPT.errors_page()
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    replies = {code for text in sources for code in re.findall(r'status_reply\([^,"]+, "(\w+)"', text)}
+    codes = {error.code for error in every_error()} | replies
+
+    assert {"not_found", "method_not_allowed", "range_not_satisfiable"} <= codes
+    assert {code for code in codes if f"| `{code}` |" not in page} == set()
+    assert set(SCRIPT.HTTP_CODES) <= replies
+
+
+def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
+    app = App(Settings(home=tmp_path, offline=True, downloads=DownloadsSettings(folder=str(tmp_path))))
+    with closing(Control.open(app.settings)) as control:
+        house = House(app, control, Surroundings(identities=list, counters=dict))
+        tools = {tool.name: tool for tool in house.tools.tools}
+        house.stop()
+    described = {tool.name: tool for tool in SCRIPT.list_house_tools()}
+
+    assert set(described) == set(tools)
+    assert [name for name, tool in described.items() if tool.params is not tools[name].params] == []
+    assert "### `catalog.mutate`" in SCRIPT.tools_page()
 
 
 def test_the_example_of_a_declaration_compiles(tmp_path):

@@ -35,11 +35,12 @@ def provider(file_server: Any, tagged_wav: Callable[..., bytes]) -> Any:
 
 
 @pytest.fixture
-def admin(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[httpx.Client]:
-    """The admin of a music server that may ask the provider."""
+def server(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
+    """A music server that may ask the provider."""
     home = tmp_path / "home"
     app = App(Settings(home=home))
-    add_sample(app, "music", progress=lambda _report: None, embed=False)
+    for name in ("music", "dnd"):
+        add_sample(app, name, progress=lambda _report: None, embed=False)
     app.close()
     (home / "pinakes.toml").write_text(
         f"""
@@ -53,10 +54,16 @@ def admin(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[httpx.Cl
         """
     )
     server = start_server(home, environment={"PINAKES_READ_PER_MINUTE": "100000"})
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def admin(server: Any) -> Iterator[httpx.Client]:
+    """The admin of the server."""
     known = {"Authorization": f"Bearer {server.token('admin')}"}
     with httpx.Client(base_url=server.url, headers=known, timeout=30, verify=False) as client:
         yield client
-    server.stop()
 
 
 def call(client: httpx.Client, tool: str, **arguments: Any) -> Any:
@@ -65,19 +72,61 @@ def call(client: httpx.Client, tool: str, **arguments: Any) -> Any:
     return reply.json()
 
 
+def ask(client: httpx.Client, soon: Any, **wish: Any) -> dict[str, Any]:
+    """Ask for an album, and return what came of it."""
+    asked = call(client, "downloads.action", action="request", **wish)["download"]
+
+    def shown() -> dict[str, Any]:
+        return dict(call(client, "downloads.query", query_type="item", id=asked["id"])["downloads"][0])
+
+    soon(lambda: shown()["state"] not in ("queued", "running"), timeout_s=30)
+    return shown()
+
+
 def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
     admin: httpx.Client, provider: Any, soon: Any, tmp_path: Path
 ) -> None:
-    asked = call(admin, "downloads.action", action="request", album=ALBUM)["download"]
-
-    def shown() -> dict[str, Any]:
-        return dict(call(admin, "downloads.query", query_type="item", id=asked["id"])["downloads"][0])
-
-    soon(lambda: shown()["state"] not in ("queued", "running"), timeout_s=30)
-    assert (shown()["state"], shown()["folder"]) == ("done", f"{ARTIST}/{ALBUM}")
+    done = ask(admin, soon, album=ALBUM)
+    assert (done["state"], done["folder"]) == ("done", f"{ARTIST}/{ALBUM}")
     landed = sorted(path.name for path in (tmp_path / "Music" / ARTIST / ALBUM).iterdir())
     assert landed == ["1.wav", "2.wav"]
     found = call(admin, "catalog.search", query=TRACK)["tracks"]["items"]
     (track,) = (one for one in found if one["name"] == TRACK)
     assert (track["album"], track["artists"], track["playable"]) == (ALBUM, [ARTIST], True)
     assert admin.get(f"/v1/tracks/{track['id']}/audio").content == provider.files["/2.wav"]
+    changes = admin.get("/v1/resources/read", params={"uri": "changelog://recent"}).json()["changes"]
+    (made,) = (one for one in changes if one["id"] == track["id"])
+    assert made["principal"] == "admin"
+    assert made["call_id"]
+
+    call(admin, "catalog.mutate", action="undo", id=made["call_id"])
+    assert TRACK not in [one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]]
+    again = ask(admin, soon, album=ALBUM)
+    assert (again["state"], again["artist"], again["attempts"]) == ("done", ARTIST, 1)
+    assert [one["name"] for one in call(admin, "catalog.search", query=TRACK)["tracks"]["items"]] == [TRACK]
+
+
+@pytest.mark.parametrize("rubbish", [b"<html>no</html>", b""])
+def test_what_is_no_music_fails_and_is_not_kept(
+    admin: httpx.Client, provider: Any, soon: Any, tmp_path: Path, rubbish: bytes
+) -> None:
+    provider.files["/3.wav"] = rubbish
+    provider.files["/albums/Rubbish.json"] = json.dumps({"files": [{"url": "/3.wav"}]}).encode()
+
+    failed = ask(admin, soon, album="Rubbish")
+
+    assert (failed["state"], failed["error_code"]) == ("failed", "unavailable")
+    assert "nothing of it can be read as music; '3.wav': it " in failed["error"]
+    assert [path.name for path in (tmp_path / "Music").rglob("*") if path.name != ".downloads"] == []
+
+
+def test_a_token_for_other_catalogues_asks_for_nothing_and_sees_nothing(admin: httpx.Client, server: Any) -> None:
+    made = call(admin, "downloads.action", action="request", album="None")["download"]
+    narrow = {"Authorization": f"Bearer {server.token('admin', name='narrow', catalogue='dnd')}"}
+    for tool, arguments in (
+        ("downloads.action", {"action": "request", "album": ALBUM}),
+        ("downloads.action", {"action": "cancel", "id": made["id"]}),
+        ("downloads.query", {"query_type": "queue"}),
+    ):
+        reply = admin.post(f"/v1/tools/{tool}", json=arguments, headers=narrow)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")

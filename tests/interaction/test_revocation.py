@@ -1,4 +1,4 @@
-"""What is taken away is gone within a second, on lines that are open already; the lines of others stay open."""
+"""What is taken away is gone at the next call; open lines end within a second, and those of others stay open."""
 
 import json
 import queue
@@ -257,6 +257,33 @@ def test_within_a_second_of_the_command_calls_fail_and_streams_end_and_others_go
     assert {
         kind: (line.call(), kind != "stateless" and line.is_over()) for kind, line in bystanders.items()
     } == dict.fromkeys(LINES, (True, False))
+
+
+MUTATIONS: dict[str, dict[str, str]] = {
+    "revoke": {"permission": str(Action.ACCESS_CATALOG)},
+    "disable": {},
+    "delete": {},
+}
+
+
+@pytest.mark.parametrize("action", MUTATIONS)
+def test_what_the_server_itself_takes_away_is_gone_at_the_next_call(hosted: Any, victim: str, action: str) -> None:
+    manager = hosted.accounts.token(hosted.accounts.user(*Action, name="manager"))
+    with ExitStack() as stack:
+        admin = stack.enter_context(hosted.rest(manager))
+        lines = open_lines(stack, hosted, hosted.accounts.token(victim))
+        wanted = {"action": action, "name": victim, **MUTATIONS[action]}
+        assert all(line.call() for line in lines.values())
+        assert admin.post("/v1/tools/users.mutate", json=wanted).status_code == 200
+        assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
+
+
+def test_what_a_command_takes_away_is_gone_at_the_next_call(hosted: Any, victim: str) -> None:
+    with ExitStack() as stack:
+        lines = open_lines(stack, hosted, hosted.accounts.token(victim))
+        assert all(line.call() for line in lines.values())
+        hosted.accounts.control.accounts.set_disabled(LOCAL_USER, victim, True)
+        assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
 
 
 def assert_told(lines: dict[str, Line]) -> None:

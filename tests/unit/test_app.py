@@ -14,7 +14,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
 
-REQUESTS_THREAD = "embedder requests"
+REQUESTS_THREAD = "requests"
 SPEC = """
 name = "films"
 title = "Films"

@@ -13,8 +13,13 @@ import pytest
 from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.control.control import Control
+from pinakes.errors import InputError
 from pinakes.house import House, Surroundings
+from pinakes.ingest.edit_plans import EditAction, EditRequest
+from pinakes.ingest.edits import Edits
 from pinakes.jobs.context import JobContext
+from pinakes.jobs.downloads.items import Download, Wish
+from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import DownloadsSettings, Settings
 
@@ -67,7 +72,13 @@ def take_in(house: House, music: Path, content: bytes) -> str | None:
     album = music / "Handel" / "Fireworks"
     album.mkdir(parents=True)
     (album / "01.wav").write_bytes(content)
-    return house._take_in(album)
+    return house._take_in(album, asked_for(house))
+
+
+def asked_for(house: House) -> Download:
+    """Return a download that ann asked for."""
+    wish = Wish(provider="url", url="https://music.example.org/a.json")
+    return house._desk.queue.request("ann", wish, call_id="c-1")[0]
 
 
 def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
@@ -86,13 +97,37 @@ def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
     assert [one.name for one in app.library.list_installed()] == ["music", "songs"]
 
 
+def test_an_album_that_was_deleted_by_hand_comes_back_when_it_is_asked_for_and_is_the_askers_change(
+    app: App, house: House, music: Path, tagged_wav: Callable[..., bytes]
+) -> None:
+    def names() -> set[str]:
+        reader = app.open_catalogue("music").shelf.reader()
+        found = reader.fetch(reader.scan(scope=WHOLE, limit=20), scope=WHOLE).values()
+        return {str(record.get("name")) for record in found}
+
+    add_music(app, music, "music")
+    take_in(house, music, tagged_wav(title="Overture", album="Fireworks", artist="Zed"))
+    before = names()
+    assert {"Overture", "Fireworks", "Zed", "Hornpipe"} < before
+    shelf = app.open_catalogue("music").shelf
+    history = shelf.history()
+    (zed,) = (one for one in history.list_changes(limit=20) if one.after and one.after.get("name") == "Zed")
+    assert {(one.author.principal, one.author.call_id) for one in history.list_changes(limit=3)} == {("ann", "c-1")}
+    Edits(shelf=shelf).apply(EditRequest(action=EditAction.DELETE, id=zed.id, cascade=True))
+    assert not {"Overture", "Fireworks", "Zed"} & names()
+
+    assert house._take_in(music / "Handel" / "Fireworks", asked_for(house)) is None
+
+    assert names() == before
+
+
 def test_a_file_that_is_no_music_is_told(app: App, house: House, music: Path) -> None:
     add_music(app, music, "music")
     (music / "other.mp3").write_bytes(b"<html>")
     album = music / "Handel" / "Fireworks"
     album.mkdir(parents=True)
     (album / "01.mp3").write_bytes(b"<html>please log in</html>")
-    told = house._take_in(album)
+    told = house._take_in(album, asked_for(house))
     assert told is not None
     assert told.startswith("not in the catalogue: 1 of its files, such as '01.mp3': it cannot be read")
 
@@ -154,3 +189,18 @@ def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, mo
         house.stop()
         assert time.monotonic() - started < 5
         lets_go.set()
+
+
+def test_the_events_that_were_dropped_are_told(house: House) -> None:
+    house._events.dropped = 7
+    (query,) = (tool for tool in house.tools.tools if tool.name == "server.query")
+    answer = query.run(LOCAL_USER, query.params(query_type="info"))
+    assert answer.values["events_dropped"] == 7
+
+
+@pytest.mark.parametrize("wrong", [{"allowed_ports": ("99999",)}, {"allowed_networks": ("10.0.0.1/8",)}])
+def test_where_the_settings_of_downloads_are_wrong_the_section_is_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    app = App(Settings(home=tmp_path / "home", downloads=DownloadsSettings(**wrong)))
+    with closing(Control.open(app.settings)) as control, pytest.raises(InputError, match="the section 'downloads': "):
+        House(app, control, SURROUNDINGS)
+    app.close()

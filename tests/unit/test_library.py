@@ -154,6 +154,53 @@ def test_a_first_build_that_came_to_nothing_leaves_nothing_and_an_installed_cata
     assert names(library) == ["novels"]
 
 
+@pytest.mark.parametrize("left", [[], ["catalogue.toml"], ["building.json.new", "catalogue.toml.new"]])
+def test_what_a_build_leaves_that_was_stopped_before_it_began_is_no_hindrance(
+    library: Library, left: list[str]
+) -> None:
+    folder = library.folder / "novels"
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).write_text("half")
+    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
+    assert sorted(path.name for path in folder.iterdir()) == ["catalogue.toml", "installed.json"]
+
+
+@pytest.mark.parametrize("kept", ["records.sqlite", "lance/documents", "notes.txt"])
+def test_a_catalogue_that_has_lost_its_marker_is_refused_and_not_removed(library: Library, kept: str) -> None:
+    path = library.folder / "novels" / kept
+    path.parent.mkdir(parents=True)
+    path.write_text("edits by hand")
+    with pytest.raises(
+        StorageError, match=r"novels has no installed.json, and .* write \{\"spec\": .* move the folder"
+    ):
+        library.reserve("novels", "anime")
+    assert path.read_text() == "edits by hand"
+    (library.folder / "novels" / "installed.json").write_text('{"spec": "anime"}')
+    assert library.reserve("novels", "anime").folder == library.folder / "novels"
+    assert path.read_text() == "edits by hand"
+
+
+def test_what_is_left_of_a_build_keeps_its_marker_until_the_rest_is_gone(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = library.reserve("films", "anime")
+    (place.folder / "index").mkdir()
+    (place.folder / "records.sqlite").touch()
+
+    def be_stopped(folder: Path) -> None:
+        (folder / "building.json").unlink(missing_ok=True)  # which of its files goes first is nobody's choice
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr("shutil.rmtree", be_stopped)
+        with pytest.raises(KeyboardInterrupt):
+            library.abandon(place)
+    assert library.reserve("films", "anime") == place
+    library.abandon(place)
+    assert not place.folder.exists()
+
+
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", "{}", '"anime"', "7"])
 def test_a_damaged_marker_is_said_to_be_with_what_to_do(library: Library, text: str) -> None:
     library.complete(library.reserve("films", "anime"), source="x")

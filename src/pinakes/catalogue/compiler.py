@@ -37,6 +37,9 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
+NOT_INDEXED = {"path", "split", "description", "at_least", "at_most", "names_file"}
+"""The keys of a field that no index depends on."""
+BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 
 ROLE_TYPES = {
@@ -84,7 +87,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 def _digest(declaration: Declaration) -> str:
     """Return a digest of what is indexed. How rows are read into the fields is not a part of it."""
-    not_indexed = {"fields": {"__all__": {"path", "split", "description"}}, "kinds": {"__all__": {"found"}}}
+    not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found"}}}
     indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
@@ -113,6 +116,9 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
         source_path=declared.path or name,
         split=declared.split,
         values=declared.values,
+        at_least=declared.at_least,
+        at_most=declared.at_most,
+        names_file=declared.names_file,
         kinds=declared.kinds,
         description=declared.description,
     )
@@ -144,6 +150,12 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
         yield f"{place}: 'split' is for text[] and tag[]"
     if field.type is FieldType.ENUM and not field.values:
         yield f"{place}: an enum lists its 'values'"
+    if (field.at_least is not None or field.at_most is not None) and field.type not in BOUNDED_TYPES:
+        yield f"{place}: 'at_least' and 'at_most' are for int and float"
+    if field.at_least is not None and field.at_most is not None and field.at_least > field.at_most:
+        yield f"{place}: 'at_least' is more than 'at_most': {field.bounds}"
+    if field.names_file and field.type is not FieldType.TEXT:
+        yield f"{place}: 'names_file' is for text"
     if field.role and field.type not in ROLE_TYPES[field.role]:
         wanted = " or ".join(sorted(ROLE_TYPES[field.role]))
         yield f"{place}: role '{field.role}' needs type {wanted}, not {field.type}"

@@ -53,6 +53,12 @@ class DeclaredField(Declared):
     """What parts the values of a list that a row has as one text, as in `"; "`."""
     values: tuple[str, ...] = ()
     """The values of an enum; one that lists none is refused."""
+    at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)
+    """The least that a number may be; less is refused."""
+    at_most: float | None = Field(default=None, strict=True, allow_inf_nan=False)
+    """The most that a number may be; more is refused."""
+    names_file: bool = False
+    """Whether a text names a file; an edit may then set it to a relative path without `..` only."""
     kinds: tuple[str, ...] = ()
     """The kinds of record that have the field; empty: all."""
     description: str = ""

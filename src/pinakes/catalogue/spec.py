@@ -72,6 +72,9 @@ class FieldSpec:
     source_path: str = ""
     split: str = ""
     values: tuple[str, ...] = ()
+    at_least: float | None = None
+    at_most: float | None = None
+    names_file: bool = False
     kinds: tuple[str, ...] = ()
     description: str = ""
 
@@ -83,6 +86,20 @@ class FieldSpec:
     def is_of(self, kind: str) -> bool:
         """Tell whether records of this kind have the field."""
         return not self.kinds or kind in self.kinds
+
+    def allows(self, number: float) -> bool:
+        """Tell whether a number is within the field's bounds."""
+        is_enough = self.at_least is None or number >= self.at_least
+        return is_enough and (self.at_most is None or number <= self.at_most)
+
+    @property
+    def bounds(self) -> str:
+        """The field's bounds in words, as in `1000 to 2999`; empty where it has none."""
+        if self.at_least is not None and self.at_most is not None:
+            return f"{self.at_least:.15g} to {self.at_most:.15g}"
+        if self.at_least is not None:
+            return f"{self.at_least:.15g} or more"
+        return "" if self.at_most is None else f"{self.at_most:.15g} or less"
 
     @property
     def needs_column(self) -> bool:

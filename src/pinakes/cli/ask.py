@@ -141,10 +141,11 @@ def browse_command(catalogue: str, field: str | None, search: str | None, limit:
     if search:
         wanted = set(like_words(search, {one.value for one in found}))
         found = [one for one in found if one.value in wanted]
+    shown = found[:limit]
     if as_json:
-        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in found])
+        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in shown])
     else:
-        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in found[:limit]])
+        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in shown])
 
 
 def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:

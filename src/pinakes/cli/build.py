@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from pinakes.build import (
     SAMPLES,
     Proposal,
     Recipe,
+    access_of,
     add_catalogue,
     add_sample,
     builtin_recipe,
@@ -35,7 +36,6 @@ from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.library import require_name
 from pinakes.settings import load_settings
-from pinakes.sources.opener import Access
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import is_packed
@@ -67,7 +67,7 @@ def init_command(no_model: bool) -> None:
 @click.option("--query", help="A SELECT whose rows are taken from an SQLite file.")
 @click.option("--shelf", "shelf_kind", type=click.Choice(list(SHELVES)), help="Where it is kept; by default embedded.")
 @click.option("--yes", is_flag=True, help="Build without asking whether the spec is right.")
-@click.option("--no-embed", is_flag=True, help="Build without vectors; search goes by words alone.")
+@click.option("--no-embed", is_flag=True, help="Embed nothing: vectors there are stay, the rest is found by words.")
 @json_option
 def add_command(
     location: str,
@@ -98,7 +98,7 @@ def add_command(
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
         spec_name, name = DOCUMENTS, name or name_of(location)
     recipe = _given_recipe(spec_name, spec_file)
-    source = open_rows(spec_name, location, table=table, query=query, access=_access(app))
+    source = open_rows(spec_name, location, table=table, query=query, access=access_of(app.settings))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
     recipe = recipe or find_own_recipe(app, chosen)
     recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not (yes or as_json))
@@ -203,7 +203,8 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
 def rejects_command(catalogue: str, as_json: bool) -> None:
     """List the rows that were left out of CATALOGUE when it was built, and why."""
     app = App(load_settings())
-    rows = Ledger(app.library.get_installed(catalogue).folder / LEDGER_FILE).rejects()
+    with closing(Ledger(app.library.get_installed(catalogue).folder / LEDGER_FILE)) as ledger:
+        rows = ledger.rejects()
     if as_json:
         print_json([{"source": source, "place": place, "reason": reason} for source, place, reason in rows])
     elif rows:
@@ -249,10 +250,6 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.removed} removed"] if report.removed else []
     parts += [f"{report.edited} left as edited by hand"] if report.edited else []
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
-
-
-def _access(app: App) -> Access:
-    return Access(offline=app.settings.offline, semantic_scholar_key=app.settings.semantic_scholar_key)
 
 
 @contextmanager

@@ -69,9 +69,12 @@ def merged_config(path: Path, section: str, entry: dict[str, Any]) -> tuple[dict
 
 def write_config(path: Path, document: dict[str, Any]) -> None:
     """Write the configuration whole, keeping what was there beside it as `.bak`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_file():
-        shutil.copy2(path, path.with_name(f"{path.name}.bak"))
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
-    os.replace(fresh, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            shutil.copy2(path, path.with_name(f"{path.name}.bak"))
+        fresh.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        os.replace(fresh, path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error

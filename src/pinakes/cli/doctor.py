@@ -5,16 +5,15 @@ from collections.abc import Iterator
 import click
 
 from pinakes.app import App
-from pinakes.build import PACK_FOLDER
-from pinakes.cli.json_output import json_option, print_json
+from pinakes.build import PACK_FOLDER, check_own_pack
+from pinakes.cli.findings import Finding, report_findings
+from pinakes.cli.json_output import json_option
 from pinakes.errors import ExpectedError
+from pinakes.library import Installed
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import check_pack, load_manifest
 from pinakes.settings import load_settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-
-Finding = tuple[str, str, bool]
-"""What was looked at, what was found, and whether it is well."""
+from pinakes.shelf.port import ShelfReader
 
 
 @click.command("doctor")
@@ -22,46 +21,45 @@ Finding = tuple[str, str, bool]
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
-    findings = list(_examine(App(load_settings())))
-    if as_json:
-        print_json([{"what": what, "found": found, "ok": well} for what, found, well in findings])
-    else:
-        for what, found, well in findings:
-            click.echo(f"{'ok ' if well else 'BAD'} {what}: {found}")
-    if not all(well for _, _, well in findings):
-        ctx.exit(1)
+    report_findings(ctx, list(_examine(App(load_settings()))), as_json=as_json)
 
 
 def _examine(app: App) -> Iterator[Finding]:
-    yield "library", str(app.settings.home), app.settings.home.is_dir()
+    yield Finding(what="library", found=str(app.settings.home), ok=app.settings.home.is_dir())
     problem = app.embedder.check()
-    yield "embedder", problem or str(app.embedder.model), problem is None
+    yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     installed = app.library.list_installed()
     if not installed:
-        yield "catalogues", "none; run: pinakes init", False
+        yield Finding(what="catalogues", found="none; run: pinakes init", ok=False)
     for one in installed:
         try:
-            yield from _examine_catalogue(app, one.name)
+            yield from _examine_catalogue(app, one)
         except ExpectedError as error:
-            yield one.name, error.message, False
+            yield Finding(what=one.name, found=error.message, ok=False)
 
 
-def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:
-    installed = app.library.get_installed(name)
+def _examine_catalogue(app: App, installed: Installed) -> Iterator[Finding]:
+    name = installed.name
     shelf = app.open_catalogue(name).shelf
     if isinstance(shelf, EmbeddedShelf):
         problems = shelf.store.check()
-        yield f"{name}: records", "; ".join(problems) or f"{shelf.store.count()} in {shelf.store.path}", not problems
+        found = "; ".join(problems) or f"{shelf.store.count()} in {shelf.store.path}"
+        yield Finding(what=f"{name}: records", found=found, ok=not problems)
         indexed = shelf.reader().count(WHOLE)
-        yield f"{name}: index", f"{indexed} records indexed", indexed == shelf.store.count()
+        yield Finding(what=f"{name}: index", found=f"{indexed} records indexed", ok=indexed == shelf.store.count())
     else:
-        yield f"{name}: records", f"{shelf.reader().count(WHOLE)} on the {installed.shelf} shelf", True
-    model = shelf.reader().model
-    if model is not None and model != app.embedder.model:
-        yield f"{name}: vectors", f"made by {model}, but the embedder is {app.embedder.model}: words alone", False
-    pack = installed.folder / PACK_FOLDER
-    again = f"run: pinakes add FILE --as {installed.spec_name} --name {name}"
-    damage = check_pack(pack) if pack.is_dir() else [f"no pack; {again}"]
-    if not damage and load_manifest(pack)["change_no"] != shelf.reader().change_no:
-        damage = [f"older than the catalogue; {again}"]
-    yield f"{name}: pack", "; ".join(damage) or f"whole, in {pack}", not damage
+        found = f"{shelf.reader().count(WHOLE)} on the {installed.shelf} shelf"
+        yield Finding(what=f"{name}: records", found=found, ok=True)
+    reader = shelf.reader()
+    if reader.model is not None and reader.model != app.embedder.model:
+        found = f"made by {reader.model}, but the embedder is {app.embedder.model}: words alone"
+        yield Finding(what=f"{name}: vectors", found=found, ok=False)
+    yield _examine_pack(installed, reader)
+
+
+def _examine_pack(installed: Installed, reader: ShelfReader) -> Finding:
+    damage = check_own_pack(installed, reader)
+    layout = "" if installed.own_declaration else f" --as {installed.spec_name}"
+    again = f"run: pinakes add FILE{layout} --name {installed.name}"
+    found = "; ".join([*damage, again]) if damage else f"whole, in {installed.folder / PACK_FOLDER}"
+    return Finding(what=f"{installed.name}: pack", found=found, ok=not damage)

@@ -1,5 +1,6 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -62,6 +63,8 @@ def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
             raise InputError(f"'--{NOT}{field.name}': a range cannot be negated; give the range that is wanted")
         return _range(field, value)
     values = tuple(part.strip() for part in value.split(",") if part.strip())
+    if not values:
+        raise InputError(f"'--{field.name}' wants a value")
     for one in values if field.values else ():
         known = {value.casefold() for value in field.values}
         if one.casefold() not in known:
@@ -75,16 +78,22 @@ def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
 def _range(field: FieldSpec, value: str) -> Range:
     low, dots, high = value.partition("..")
     high = "wrong" if high.startswith(".") else high
-    read = _day if field.type is FieldType.DATE else float
+    read, right = (_day, DATE_RANGES) if field.type is FieldType.DATE else (_number, NUMBER_RANGES)
     try:
-        at_least = read(low) if low else None
+        at_least = read(low) if low or not high else None
         at_most = read(high) if high else None
     except ValueError as error:
-        right = DATE_RANGES if field.type is FieldType.DATE else NUMBER_RANGES
         raise InputError(f"'--{field.name}': '{value}' is not a range; right are {right}") from error
     if at_least is not None and at_most is not None and at_least > at_most:
-        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {NUMBER_RANGES}")
+        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {right}")
     return Range(field.name, at_least, at_most if dots else at_least)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isnan(number):
+        raise ValueError("not a number")
+    return number
 
 
 def _day(text: str) -> float:

@@ -185,7 +185,7 @@ def history_command(name: str | None, count: int, as_json: bool) -> None:
     Example: pinakes job history backup
     """
     if name is not None:
-        get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
+        _require_job(name)
     with find_control() as control:
         runs = [] if control is None else _board(control).list_runs(name, limit=count)[0]
     if as_json:
@@ -208,7 +208,7 @@ def output_command(name: str, as_json: bool) -> None:
         found = None if control is None else _board(control).find_output(name)
     if found is None:
         if not name.isdecimal():
-            get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
+            _require_job(name)
         raise NotFoundError(f"'{printable(name[:80])}' has not run, or its run is not kept any more")
     if as_json:
         print_json({**asdict(found.run), "output": found.text, "output_dropped": found.dropped_bytes})
@@ -239,6 +239,11 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
 
 def _board(control: Control) -> JobBoard:
     return JobBoard(control.database, house_jobs(lambda: build_duties(App(load_settings()), control)))
+
+
+def _require_job(name: str) -> None:
+    """Refuse a name that no job has."""
+    get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
 
 
 def _no_duties() -> Duties:

@@ -81,9 +81,7 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run a command; a foreseen failure is one line on standard error and an exit code that means something."""
     try:
         return cli.main(args=arguments, prog_name="pinakes", standalone_mode=False)
-    except click.exceptions.Abort:
-        _fail(InterruptedByUser("stopped; whatever was finished is kept"))
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         _fail(InterruptedByUser("stopped; whatever was finished is kept"))
     except click.ClickException as error:
         error.show()

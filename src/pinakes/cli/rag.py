@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from pinakes.app import App
+from pinakes.cli.findings import Finding, print_findings, report_findings
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
 from pinakes.embed.port import Embedder
@@ -31,15 +32,6 @@ LEAST_MARGIN = 0.3
 """How much nearer the like sentences are at least; all-MiniLM-L6-v2 has 0.6, damaged weights next to nothing."""
 
 catalogue_option = click.option("--catalogue", help="Which catalogue; by default the first of judoka.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was looked at, what was found, and whether it is well."""
-
-    what: str
-    found: str
-    ok: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +95,7 @@ def validate_command(
         told = {**asdict(result), "hit_rate": round(result.hit_rate, 4), "threshold": threshold, "ok": is_well}
         print_json({"checks": [asdict(one) for one in checks], **told})
     else:
-        _print_findings(checks)
+        print_findings(checks)
         click.echo(f"hit rate {result.hit_rate:.3f}: {result.hits} of {result.questions} questions, least {threshold}")
     if not is_well:
         ctx.exit(1)
@@ -116,7 +108,7 @@ def validate_command(
 def health_command(ctx: click.Context, catalogue: str | None, as_json: bool) -> None:
     """Check catalogue, model and files, and time a question. Exit code 1 when something is wrong."""
     app = App(load_settings())
-    _report(ctx, list(_health(app, catalogue)), as_json=as_json)
+    report_findings(ctx, list(_health(app, catalogue)), as_json=as_json)
 
 
 @rag_command.command("prepare")
@@ -140,7 +132,7 @@ def prepare_command(source: Path | None, force: bool, as_json: bool) -> None:
 @click.pass_context
 def check_command(ctx: click.Context, as_json: bool) -> None:
     """Check that the embedding model is whole and makes sense. Exit code 1 when it does not."""
-    _report(ctx, list(check_embedder(App(load_settings()))), as_json=as_json)
+    report_findings(ctx, list(check_embedder(App(load_settings()))), as_json=as_json)
 
 
 def find_catalogue(app: App, name: str | None) -> str:
@@ -238,17 +230,3 @@ def _asked(gate: Gate, query: str) -> dict[str, Any]:
     if answer.structured is None:
         raise NotFoundError(answer.text)
     return answer.structured
-
-
-def _report(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
-    if as_json:
-        print_json([asdict(one) for one in findings])
-    else:
-        _print_findings(findings)
-    if not all(one.ok for one in findings):
-        ctx.exit(1)
-
-
-def _print_findings(findings: Sequence[Finding]) -> None:
-    for one in findings:
-        click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")

@@ -57,8 +57,8 @@ def list_roles_command(as_json: bool) -> None:
 @click.option(
     "--allow", "allowed", multiple=True, required=True, type=permission, help="What it allows; can be repeated."
 )
-@click.option("--read-per-minute", "read", type=CALLS, metavar="N", help="Searches, look-ups, resources.")
-@click.option("--write-per-minute", "write", type=CALLS, metavar="N", help="Everything that changes something.")
+@click.option("--read-per-minute", "read", type=CALLS, metavar="N", help="Searches, look-ups, resources, plays.")
+@click.option("--write-per-minute", "write", type=CALLS, metavar="N", help="Everything else that changes something.")
 @click.option("--sql-per-minute", "sql", type=CALLS, metavar="N", help="debug.sql.")
 @json_option
 def add_role_command(

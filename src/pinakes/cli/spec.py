@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from pinakes.app import App
-from pinakes.build import open_rows, propose
+from pinakes.build import access_of, open_rows, propose
 from pinakes.catalogue.loader import LoadedSpec, get_builtin, list_builtin_names, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of
@@ -33,7 +33,8 @@ def infer_command(file: str, name: str | None, table: str | None, output: Path |
     """
     if output is not None and output.exists():
         raise InputError(f"{output}: it is there already; choose another --output")
-    inferred = propose(open_rows(None, file, table=table), name=name or name_of(file, table=table)).inferred
+    source = open_rows(None, file, table=table, access=access_of(load_settings()))
+    inferred = propose(source, name=name or name_of(file, table=table)).inferred
     if output is not None:
         _write(output, inferred.declaration)
     if as_json:

@@ -46,7 +46,8 @@ def user_command() -> None:
 
     A user may do what their roles allow, and what they are granted besides. There are six permissions: AccessCatalog,
     EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; and the roles user, agent, editor
-    and admin, beside your own (pinakes role). A server that is running heeds every change within a second.
+    and admin, beside your own (pinakes role). A server that is running heeds every change at its next call
+    (within a second where the control database is PostgreSQL).
     """
 
 

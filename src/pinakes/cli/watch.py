@@ -65,12 +65,12 @@ def watch_command(path: Path, spec_name: str, name: str | None, interval: float,
     What is served sees every change at once. Ctrl-C ends it.
     """
     app = App(load_settings())
+    look = partial(take_snapshot, path)
+    known = look()  # before the files are read, so that what changes meanwhile is noticed
     if not no_embed:
         require_model(app, quiet=False)
     add = partial(_add, app, path, spec_name=spec_name, name=name or spec_name, embed=not no_embed)
-    look = partial(take_snapshot, path)
     try:
-        known = look()  # before the files are read, so that what changes meanwhile is noticed
         click.echo(summary(add()))
         if not once:
             click.echo(f"watching {path}; Ctrl-C ends it")

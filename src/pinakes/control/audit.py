@@ -35,8 +35,10 @@ from pinakes.control.bulk import insert_rows
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import from_microseconds, to_microseconds, utc_now
 from pinakes.control.tables import audit, audit_anchor, audit_head
+from pinakes.control.texts import storable
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import LOCAL_USER
 
 __all__ = ["AuditLog", "AuditReport", "AuditRow"]
 
@@ -83,7 +85,7 @@ class AuditLog:
 
     def __init__(self, database: ControlDatabase) -> None:
         self._database = database
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()
         self._has_work = threading.Condition(self._guard)
         self._has_moved = threading.Condition(self._guard)
         self._queue: deque[_Queued] = deque()
@@ -95,6 +97,8 @@ class AuditLog:
         self._failures = 0
         self._last_error: StorageError | None = None
         self._is_closing = False
+        self._has_given_up = False
+        """Whether an attempt failed after which there is no other, since the log is being closed."""
         self._thread: threading.Thread | None = None
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
@@ -156,7 +160,7 @@ class AuditLog:
         wanted: Select[Any] = select(*COLUMNS).where(audit.c.number > after).limit(limit)
         for column, value in ((audit.c.principal, principal), (audit.c.operation, operation)):
             if value is not None:
-                wanted = wanted.where(column == _text(value))
+                wanted = wanted.where(column == storable(value))
         if outcome is not None:
             wanted = wanted.where(audit.c.outcome == _outcome(outcome))
         order = audit.c.number if after else audit.c.number.desc()
@@ -175,7 +179,7 @@ class AuditLog:
         problem = check.end(head)
         return AuditReport(rows=check.rows, first_problem=problem, head=str(head or check.last), pruned=anchor.number)
 
-    def prune(self, before: datetime, *, principal: str = "local", via: str = "job") -> int:
+    def prune(self, before: datetime) -> int:
         """Remove the oldest rows, up to the first that is not older than this, and return how many they were.
 
         The chain then begins after the last row that was removed, and a row of it says so. Rows that are not as they
@@ -190,8 +194,8 @@ class AuditLog:
         entry = AuditEntry(
             at=utc_now(),
             call_id=secrets.token_hex(8),
-            principal=principal,
-            via=via,
+            principal=LOCAL_USER.name,
+            via="job",
             operation=PRUNING,
             target="",
             parameters={"before": before.isoformat()},
@@ -239,9 +243,10 @@ class AuditLog:
             while group := self._next_group():
                 self._try_to_write(group)
         except BaseException:
-            with self._guard:
+            with self._guard:  # as one: the next thread must not find rows that are being put off
                 self._thread = None
-            self._put_off(list(self._queue), StorageError("the audit's writer failed, which is a bug; the log has it"))
+                error = StorageError("the audit's writer failed, which is a bug; the log has it")
+                self._put_off(list(self._queue), error)
             raise
 
     def _try_to_write(self, group: Sequence[_Queued]) -> None:
@@ -259,8 +264,7 @@ class AuditLog:
         with self._guard:
             self._has_work.wait_for(lambda: self._queue or self._is_closing)
             self._has_work.wait_for(self._is_pressing, timeout=GROUP_S)
-            has_given_up = self._is_closing and self._last_error is not None
-            return [] if has_given_up else list(islice(self._queue, MOST_IN_ONE))
+            return [] if self._has_given_up else list(islice(self._queue, MOST_IN_ONE))
 
     def _is_pressing(self) -> bool:
         return len(self._queue) >= GROUP_ROWS or self._urgent > self._settled or self._is_closing
@@ -288,6 +292,7 @@ class AuditLog:
             if self._last_error is None:
                 LOG.error("the audit cannot be written: %s", error.message)
             self._last_error = error
+            self._has_given_up = self._is_closing
             self._failures += 1
             self._has_moved.notify_all()
         for _, waiter in group:
@@ -351,25 +356,18 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
     return (
         number,
         to_microseconds(entry.at),
-        _text(entry.call_id),
-        _text(entry.principal),
-        _text(entry.via),
-        _text(entry.operation),
-        _text(entry.target),
+        storable(entry.call_id),
+        storable(entry.principal),
+        storable(entry.via),
+        storable(entry.operation),
+        storable(entry.target),
         _json(entry.parameters),
         str(entry.outcome),
-        None if entry.error_code is None else _text(entry.error_code),
+        None if entry.error_code is None else storable(entry.error_code),
         round(entry.duration_ms * 1000),
         entry.result_bytes,
-        _text(entry.result_digest),
+        storable(entry.result_digest),
     )
-
-
-def _text(text: str) -> str:
-    """Return a text that every database takes: half characters and NUL are written out."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _json(parameters: Any) -> str:

@@ -33,6 +33,7 @@ HASHED_COLUMNS = (
 )
 """Every column but the hash itself, in the order in which they are hashed."""
 OPERATION, TARGET = HASHED_COLUMNS.index("operation"), HASHED_COLUMNS.index("target")
+MOST_DIGITS = 18
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 PRUNING = "audit/prune"
 """The operation of the row that says up to which row the audit was pruned; its target is that row's head."""
@@ -73,7 +74,8 @@ def hash_of(previous: str, values: Sequence[Any]) -> str:
 def parse_head(text: str) -> Head:
     """Return the head that was noted as `NUMBER:HASH`."""
     number, _, digest = text.strip().partition(":")
-    if not number.isdecimal() or len(digest) != len(FIRST_HASH):
+    is_number = number.isdecimal() and len(number) <= MOST_DIGITS
+    if not is_number or len(digest) != len(FIRST_HASH):
         raise InputError(f"'expect' must be NUMBER:HASH as an earlier check printed it, not {text[:100]!r}")
     return Head(int(number), digest.lower())
 

@@ -11,12 +11,10 @@ from pinakes.control.credentials import Credentials
 from pinakes.control.database import ControlDatabase
 from pinakes.control.directory import Directory, Issuer
 from pinakes.control.limits import LoginLimiter, RateLimiter
-from pinakes.control.place import database_url, exists
+from pinakes.control.place import database_url
 from pinakes.errors import InputError
 from pinakes.model.principal import Quotas
 from pinakes.settings import RateLimitSettings, Settings
-
-__all__ = ["Control", "exists"]
 
 
 class OpenIssuer(Issuer, Protocol):

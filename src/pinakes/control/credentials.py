@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, 
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import utc_now
 from pinakes.control.names import fold_name
-from pinakes.control.rules import EVERYTHING, require_may_change, require_may_give
+from pinakes.control.rules import EVERYTHING, require_may_change, require_may_end, require_may_give
 from pinakes.control.tables import credentials, users
 from pinakes.control.users import User, find_user, get_user, load_users
 from pinakes.errors import (
@@ -122,8 +122,11 @@ class Credentials:
             rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
             return [_credential(row) for row in rows]
 
-    def revoke(self, actor: Principal, credential_id: str) -> None:
-        """End a session or token of the actor's own, or of somebody whom they manage."""
+    def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
+        """End a session or token of the actor's own, or of somebody whom they manage.
+
+        `shown` is the id of what the actor came with, which may end itself; of their others, none that is wider.
+        """
         unknown = NotFoundError(f"no session or token {credential_id[:80]!r}; list them to see their ids")
         if not credential_id.isalnum():
             raise unknown
@@ -133,6 +136,10 @@ class Credentials:
                 raise unknown
             if row.user != actor.name:
                 require_may_change(actor, get_user(connection, row.user))
+            elif credential_id != shown:
+                ended = _credential(row)
+                user = get_user(connection, row.user)
+                require_may_end(actor, user, scopes=ended.scopes, catalogues=ended.catalogues)
             connection.execute(_ending(self._now()).where(credentials.c.id == credential_id))
 
     def revoke_secret(self, secret: str) -> bool:
@@ -142,11 +149,6 @@ class Credentials:
         with self._database.change() as connection:
             ended = connection.execute(_ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret)))
             return ended.rowcount == 1
-
-    def revoke_sessions(self, user: User) -> None:
-        """End every session of somebody."""
-        with self._database.change() as connection:
-            end_sessions(connection, user.id, at=self._now())
 
     def find(self, secret: str) -> tuple[Credential, User] | None:
         """Return whose secret this is, where it is valid now; note that it was used, once a minute."""

@@ -6,6 +6,7 @@ whose address is given. Commit point of every change: the end of `begin` or `cha
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -26,11 +27,8 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from pinakes.control.migrations import MIGRATIONS
-from pinakes.control.place import default_url
 from pinakes.control.tables import control_version, schema_version
 from pinakes.errors import InputError, StorageError
-
-__all__ = ["ControlDatabase", "default_url"]
 
 BUSY_TIMEOUT_S = 5
 POOL_SIZE = 16
@@ -41,6 +39,7 @@ MISUSES = (IntegrityError, DataError, NotSupportedError)
 """What the database refuses because the code is wrong."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
 """PostgreSQL: no permission; no such table. Somebody else changed the database."""
+VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
@@ -54,6 +53,9 @@ class ControlDatabase:
         self._engine = engine
         self._writer = engine.execution_options(pinakes_writes=True)
         self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
+        self._file_version = _FileVersion(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._changes = 0
+        self._counting = threading.Lock()
 
     @classmethod
     def open(cls, url: str) -> "ControlDatabase":
@@ -70,6 +72,8 @@ class ControlDatabase:
 
     def close(self) -> None:
         """Close every connection."""
+        if self._file_version is not None:
+            self._file_version.close()
         self._engine.dispose()
 
     @contextmanager
@@ -81,10 +85,15 @@ class ControlDatabase:
     @contextmanager
     def change(self) -> Iterator[Connection]:
         """Open a transaction that changes somebody's rights: one at a time, over all processes, and noted."""
-        with self.begin() as connection:
-            # First, so that its row lock makes PostgreSQL do one after the other what SQLite does anyway.
-            connection.execute(update(control_version).values(number=control_version.c.number + 1))
-            yield connection
+        try:
+            with self.begin() as connection:
+                # First, so that its row lock makes PostgreSQL do one after the other what SQLite does anyway.
+                connection.execute(update(control_version).values(number=control_version.c.number + 1))
+                yield connection
+        finally:
+            # After the commit, and before anybody is told of it; a commit that failed may have been one all the same.
+            with self._counting:
+                self._changes += 1
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -96,6 +105,16 @@ class ControlDatabase:
         """Return a number that grows with every change of somebody's rights."""
         with self.read() as connection:
             return int(connection.execute(select(control_version.c.number)).scalar_one())
+
+    def glance(self) -> tuple[int, int] | None:
+        """Return what is another value after every change of somebody's rights; None where that cannot be told.
+
+        It takes microseconds and waits for nobody. Of changes by other processes only SQLite knows in so short a time.
+        """
+        if self._file_version is None:
+            return self._changes, 0
+        version = self._file_version.find()
+        return None if version is None else (self._changes, version)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -143,6 +162,40 @@ class ControlDatabase:
                 f"{len(MIGRATIONS)}: use the Pinakes that made it, or a newer one"
             )
         return version
+
+
+class _FileVersion:
+    """The version in a file of SQLite, read by a connection of its own, which no transaction keeps busy."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
+
+    def find(self) -> int | None:
+        """Return the version that was committed last; None where it cannot be read at once."""
+        with self._guard:
+            try:
+                return self._read()
+            except sqlite3.Error:
+                return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._guard:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _read(self) -> int | None:
+        if self._is_closed:
+            return None
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        # All rows, so that nothing stays open by which it would see this moment again.
+        rows = self._connection.execute(VERSION_SQL).fetchall()
+        return int(rows[0][0]) if rows else None
 
 
 def _parse(url: str) -> URL:

@@ -1,11 +1,11 @@
 """The directory: secrets → who they belong to and what that person may do, kept in memory.
 
-Kept is only what was read at the present version of the database, and it is believed for a second without looking at
-the version again: what is revoked anywhere is forgotten here within that second, and everybody is where the database
-does not answer. Secrets are kept as their SHA-256.
+Kept is only what was read at the present version of the database. At every call a glance tells whether that was
+changed: by this process, or, where it is SQLite, by any. A change in PostgreSQL by another process is seen when the
+version is looked at again, without which nothing is believed for more than a second. Where the database does not
+answer, everybody is forgotten within that second. Secrets are kept as their SHA-256.
 """
 
-import hashlib
 import logging
 import threading
 import time
@@ -17,15 +17,13 @@ from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from pinakes.control.credentials import Credential, Credentials, find_by_ids, find_by_secret, is_of_ours
+from pinakes.control.credentials import Credential, Credentials, find_by_ids, find_by_secret, hash_secret, is_of_ours
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import utc_now
 from pinakes.control.rights import Rights, load_rights
 from pinakes.control.users import User, find_user
 from pinakes.errors import StorageError
 from pinakes.model.principal import Action, Identity, Principal, Quotas
-
-__all__ = ["Directory", "Identity", "Issuer"]
 
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
@@ -78,23 +76,26 @@ class Directory:
         self._now = now
         self._monotonic = monotonic
         self._guard = threading.Lock()
-        self._by_secret: OrderedDict[bytes, _Kept] = OrderedDict()
+        self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
         self._by_credential: OrderedDict[str, Identity] = OrderedDict()
+        self._glance: tuple[int, int] | None = None
+        """What a glance at the database gave before the version was looked at; another one makes memory old."""
         self._version = database.version()
         self._told_version = self._version
         """The version that `refresh` last compared with; `identify` may have seen a newer one since."""
-        self._fresh_until = float("-inf")
+        self._looked_at = float("-inf")
+        """When the version was last asked for."""
         self._is_out = False
         """Whether the database did not answer when `refresh` last asked."""
         self._noted_at = monotonic()
 
     def recall(self, secret: str) -> Identity | None:
         """Return who it is, from memory only; None: ask `identify`."""
-        key = _key(secret)
-        at = self._monotonic()
+        key = hash_secret(secret)
+        at, glance = self._monotonic(), self._database.glance()
         with self._guard:
             kept = self._by_secret.get(key)
-            if kept is None or at > self._fresh_until or at > kept.believed_until:
+            if kept is None or not self._is_fresh(at, glance) or at > kept.believed_until:
                 return None
             self._by_secret.move_to_end(key)
             kept.is_used = True
@@ -111,7 +112,7 @@ class Directory:
             return None
         if kept.credential is not None:
             self._credentials.note_used([kept.credential])
-        self._keep(kept, _key(secret), version=version)
+        self._keep(kept, hash_secret(secret), version=version)
         return kept.identity
 
     def refresh(self) -> bool:
@@ -131,18 +132,15 @@ class Directory:
         before, self._told_version = self._told_version, version
         return version != before
 
-    def holds(self, identity: Identity) -> bool:
-        """Tell whether somebody still is who they were, with the same rights; for streams that stay open."""
-        return self.still_hold([identity]) == [True]
-
     def still_hold(self, identities: Sequence[Identity]) -> list[bool]:
-        """Tell of each whether it still holds; those that memory does not know are asked for together.
+        """Tell of each whether they still are who they were, with the same rights; for streams that stay open.
 
-        While the database does not answer, nobody does who is not in memory.
+        Those that memory does not know are asked for together. While the database does not answer, nobody does who is
+        not in memory.
         """
         known = self._known_among(identities)
         unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
-        if not unknown or (self._is_out and self._monotonic() > self._fresh_until):
+        if not unknown or (self._is_out and self._monotonic() > self._looked_at + FRESH_S):
             return known
         try:
             held = self._held_among(unknown)
@@ -158,17 +156,24 @@ class Directory:
 
     def _look_at_version(self) -> int:
         """Return the database's version, having forgotten what was read at another one."""
-        asked_at = self._monotonic()
+        # The glance comes first: whatever changes from here on makes it another one.
+        asked_at, glance = self._monotonic(), self._database.glance()
         version = self._database.version()
         with self._guard:
+            if asked_at < self._looked_at:  # somebody who asked later was answered sooner
+                return version
             if version != self._version:
                 self._by_secret.clear()
                 self._by_credential.clear()
                 self._version = version
-            self._fresh_until = max(self._fresh_until, asked_at + FRESH_S)
+            self._looked_at, self._glance = asked_at, glance
         return version
 
-    def _keep(self, kept: _Kept, key: bytes, *, version: int) -> None:
+    def _is_fresh(self, at: float, glance: tuple[int, int] | None) -> bool:
+        """Tell whether memory is to be believed; under the guard."""
+        return glance is not None and glance == self._glance and at <= self._looked_at + FRESH_S
+
+    def _keep(self, kept: _Kept, key: str, *, version: int) -> None:
         with self._guard:
             # What was read while somebody's rights changed is used once, and not kept.
             if version == self._version:
@@ -193,7 +198,7 @@ class Directory:
             rights = load_rights(connection, self._default_quotas)
         identity = Identity(
             principal=rights.principal(user, scopes=scopes),
-            credential_id=f"{FOREIGN_ID}{_key(token).hex()[:16]}",
+            credential_id=f"{FOREIGN_ID}{hash_secret(token)[:16]}",
             expires_at=expires_at,
             scopes=scopes,
         )
@@ -204,9 +209,9 @@ class Directory:
 
     def _known_among(self, identities: Iterable[Identity]) -> list[bool]:
         """Tell of each whether it is in memory as it is, and not over."""
-        at = self._monotonic()
+        at, glance = self._monotonic(), self._database.glance()
         with self._guard:
-            is_fresh = at <= self._fresh_until
+            is_fresh = self._is_fresh(at, glance)
             kept = [self._by_credential.get(one.credential_id) == one for one in identities]
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 
@@ -267,7 +272,3 @@ def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
     kept.move_to_end(key)
     while len(kept) > MOST_KEPT:
         kept.popitem(last=False)
-
-
-def _key(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -16,7 +16,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, select
 
 from pinakes.control.bulk import insert_rows
 from pinakes.control.database import ControlDatabase
@@ -89,6 +89,7 @@ class EventLog:
         self._taken = 0
         """How many events have left the queue since the log was opened, written or dropped."""
         self._written = 0
+        """How many events were written since it was last looked whether there are too many."""
         self._last_error: StorageError | None = None
         self.dropped = 0
         """How many events could not be kept."""
@@ -135,12 +136,6 @@ class EventLog:
         """Remove the events of before a moment, and return how many there were."""
         with self._database.begin() as connection:
             return connection.execute(events.delete().where(events.c.at < to_microseconds(before))).rowcount
-
-    def count(self) -> int:
-        """Return how many events are kept."""
-        self.flush()
-        with self._database.read() as connection:
-            return int(connection.execute(select(func.count()).select_from(events)).scalar_one())
 
     def _run(self) -> None:
         """Write what is queued, until the log is closed; a bug ends the thread, and the next event starts another."""
@@ -200,21 +195,13 @@ class EventLog:
 
     def _append(self, group: Sequence[Event]) -> None:
         """Write events, in one transaction; now and then, see that there are not too many."""
+        written = self._written + len(group)
+        is_time_to_trim = written >= COUNTED_EVERY
         with self._database.begin() as connection:
             insert_rows(connection, COLUMNS, [_row(event) for event in group])
-        self._written += len(group)
-        if self._written >= COUNTED_EVERY:
-            self._written = 0
-            self.trim()
-
-    def trim(self) -> int:
-        """Remove the oldest events where there are too many, and return how many that were."""
-        with self._database.begin() as connection:
-            oldest_kept = select(events.c.number).order_by(events.c.number.desc()).offset(self._most_kept - 1).limit(1)
-            number = connection.execute(oldest_kept).scalar_one_or_none()
-            if number is None:
-                return 0
-            return connection.execute(events.delete().where(events.c.number < number)).rowcount
+            if is_time_to_trim:
+                _trim(connection, most_kept=self._most_kept)
+        self._written = 0 if is_time_to_trim else written
 
 
 class EventRecorder:
@@ -286,6 +273,14 @@ def _query_of(entry: AuditEntry) -> str | None:
 def normalise_query(query: str) -> str:
     """Return a query in lower case, with single spaces, cut where it is long."""
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
+
+
+def _trim(connection: Connection, *, most_kept: int) -> None:
+    """Remove the oldest events where there are more than are kept."""
+    oldest_kept = select(events.c.number).order_by(events.c.number.desc()).offset(most_kept - 1).limit(1)
+    number = connection.execute(oldest_kept).scalar_one_or_none()
+    if number is not None:
+        connection.execute(events.delete().where(events.c.number < number))
 
 
 def _row(event: Event) -> tuple[Any, ...]:

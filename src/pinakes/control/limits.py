@@ -99,6 +99,8 @@ def _network(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
-    if parsed.version == 4:
+    if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
+    if parsed.ipv4_mapped is not None:  # IPv4, as a socket for both shows it
+        return str(parsed.ipv4_mapped)
     return str(int(parsed) >> IPV6_HOST_BITS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
 
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import utc_now
@@ -52,12 +52,14 @@ class Player:
         self._database = database
         self._now = now
 
-    def list_likes(self, user: str) -> list[Like]:
-        """Return what somebody likes, the newest first."""
+    def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[Like], int]:
+        """Return a page of what somebody likes, the newest first, and how much that is."""
         mine = select(_likes).join(users, users.c.id == _likes.c.user_id).where(users.c.name == user)
+        newest_first = mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)
         with self._database.read() as connection:
-            rows = connection.execute(mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)).all()
-        return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows]
+            rows = connection.execute(newest_first.offset(offset).limit(limit)).all()
+            total = _count(connection, mine)
+        return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
 
     def like(self, user: str, record_id: str, kind: str) -> None:
         """Note that somebody likes a record; liking it again changes nothing."""
@@ -80,12 +82,12 @@ class Player:
             mine = _likes.c.user_id == _hold_user(connection, user)
             connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
 
-    def list_playlists(self, user: str) -> list[Playlist]:
-        """Return somebody's playlists, by name."""
+    def list_playlists(self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS) -> tuple[list[Playlist], int]:
+        """Return a page of somebody's playlists, by name, and how many they have."""
+        by_name = _playlists_of(user).order_by(_playlists.c.name, _playlists.c.id)
         with self._database.read() as connection:
-            mine = select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
-            rows = connection.execute(mine.order_by(_playlists.c.name, _playlists.c.id)).all()
-            return _with_tracks(connection, rows)
+            rows = connection.execute(by_name.offset(offset).limit(limit)).all()
+            return _with_tracks(connection, rows), _count(connection, _playlists_of(user))
 
     def get_playlist(self, user: str, playlist_id: str) -> Playlist:
         """Return a playlist of somebody's own."""
@@ -107,16 +109,17 @@ class Player:
             _put_tracks(connection, user_id, playlist_id, tracks)
         return self.get_playlist(user, playlist_id)
 
-    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str]) -> Playlist:
-        """Give a playlist another name and other tracks."""
-        _require_playlist(name, tracks)
+    def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
+        """Give a playlist another name and other tracks; None: it keeps those it has."""
+        _require_playlist(name, tracks or ())
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             _get_row(connection, user, playlist_id)
             changed = _playlists.update().where(_playlists.c.id == playlist_id)
             connection.execute(changed.values(name=name, updated_at=self._now()))
-            connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist_id))
-            _put_tracks(connection, user_id, playlist_id, tracks)
+            if tracks is not None:
+                connection.execute(_tracks.delete().where(_tracks.c.playlist_id == playlist_id))
+                _put_tracks(connection, user_id, playlist_id, tracks)
         return self.get_playlist(user, playlist_id)
 
     def delete_playlist(self, user: str, playlist_id: str) -> None:
@@ -135,10 +138,17 @@ def _hold_user(connection: Connection, name: str) -> int:
     return int(found)
 
 
+def _count(connection: Connection, rows: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one())
+
+
+def _playlists_of(user: str) -> Select[Any]:
+    return select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
+
+
 def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
-    mine = select(_playlists).join(users, users.c.id == _playlists.c.user_id).where(users.c.name == user)
-    is_possible = NUL not in playlist_id
-    row = connection.execute(mine.where(_playlists.c.id == playlist_id)).first() if is_possible else None
+    wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
+    row = connection.execute(wanted).first() if NUL not in playlist_id else None
     if row is None:
         raise NotFoundError(f"there is no playlist '{playlist_id[:80]}'")
     return row

@@ -46,6 +46,19 @@ def require_may_enter(actor: Principal, user: User) -> None:
         raise ForbiddenError(f"your password opens more than this token ({lacking}): log in to change it")
 
 
+def require_may_end(
+    actor: Principal, user: User, *, scopes: frozenset[Action] | None, catalogues: frozenset[str] | None
+) -> None:
+    """Refuse to end a session or token of the actor's own that is wider than what they show."""
+    lacking = _named((user.actions if scopes is None else user.actions & scopes) - actor.actions)
+    if lacking:
+        raise ForbiddenError(f"it may do what your token may not ({lacking}): log in to revoke it")
+    only = actor.sight.only
+    if only is not None and (catalogues is None or not catalogues <= only):
+        named = ", ".join(sorted(only))
+        raise ForbiddenError(f"it is for more catalogues than your token ({named}): log in to revoke it")
+
+
 def has_everything(user: User) -> bool:
     """Tell whether somebody may do everything, and is not disabled."""
     return not user.disabled and user.actions >= EVERYTHING

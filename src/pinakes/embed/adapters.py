@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.port import Embedder
-from pinakes.embed.weights import MODEL_NAME, check_model, model_folder
+from pinakes.embed.weights import MODEL, check_model, model_folder
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.net.shown import shown_address
@@ -18,7 +18,6 @@ from pinakes.settings import EmbeddingSettings
 
 LOCAL_MODULE = "pinakes.embed.minilm"
 REMOTE_MODULE = "pinakes.embed.remote"
-LOCAL_MODEL = ModelId(name=MODEL_NAME, dimension=384)
 
 
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
@@ -34,7 +33,10 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 def is_on_this_machine(url: str) -> bool:
     """Tell whether an address is of this very machine, so that asking it needs no network."""
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False  # no address at all
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -73,7 +75,7 @@ class RefusedEmbedder:
 class LocalEmbedder:
     """Implements `Embedder` with the local model, which is imported and loaded when it is first needed."""
 
-    model = LOCAL_MODEL
+    model = MODEL
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

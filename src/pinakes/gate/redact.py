@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pinakes.net.shown import REDACTED
+from pinakes.net.shown import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_WORDS
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
@@ -12,10 +12,6 @@ LOOKED_AT = 10_000
 MOST_ITEMS = 50
 DEEPEST = 6
 
-_SECRET_NAME = re.compile(
-    r"pass(word|wd|phrase)|pass$|pwd|secret|token|api[_-]?key|credential|authori[sz]ation|cookie|private[_-]?key|bearer",
-    re.IGNORECASE,
-)
 # No form asks for what may never come, such as the dot of a JWT: where a secret begins it is known to be one, so a text
 # that is all beginnings of secrets is not read anew from each of them.
 _SECRET_TEXT = re.compile(
@@ -24,8 +20,8 @@ _SECRET_TEXT = re.compile(
     r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"
     r"|(?<=://)[^\s/?#]+(?=@)"  # a name and a password, or a token, in an address
-    r"|(?i:(?<=[?&;#])[\w.-]{0,40}(?:key|secret|pass|pwd|token|credential|auth|signature)[\w.-]{0,40}=)[^\s&;#]+"
-    r"|(?i:(?<=[?&;#])(?:sig|code)=)[^\s&;#]+"  # a secret among the parameters of an address
+    rf"|(?i:(?<=[?&;#])[\w.-]{{0,40}}(?:{SECRET_WORDS})[\w.-]{{0,40}}=)[^\s&;#]+"
+    rf"|(?i:(?<=[?&;#])(?:{SECRET_PARAMETERS})=)[^\s&;#]+"  # a secret among the parameters of an address
 )
 
 
@@ -59,7 +55,7 @@ def _text(value: str) -> str:
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for key in list(value)[:MOST_ITEMS]:
-        is_secret = _SECRET_NAME.search(str(key)[:LOOKED_AT])
+        is_secret = SECRET_NAME.search(str(key)[:LOOKED_AT])
         kept[_text(str(key))] = REDACTED if is_secret else redacted(value[key], depth=depth + 1)
     if len(value) > MOST_ITEMS:
         kept["…"] = f"{len(value)} keys"

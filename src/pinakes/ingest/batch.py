@@ -39,8 +39,7 @@ class ListRows:
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._rows = rows
-        said = orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
-        self.name = f"list:{hashlib.sha256(said).hexdigest()[:NAME_DIGITS]}"
+        self.name = f"list:{hashlib.sha256(_said_by(rows)).hexdigest()[:NAME_DIGITS]}"
 
     def count_rows(self) -> int | None:
         """Return how long the list is."""
@@ -54,6 +53,14 @@ class ListRows:
             else:
                 problem = f"a {type(values).__name__}, not an object"
                 yield SourceRow(place=f"row {number}", values={}, problem=problem)
+
+
+def _said_by(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return what rows say; with a value that JSON has not, such as a whole number of 30 digits, as Python does."""
+    try:
+        return orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        return repr(list(rows)).encode(errors="replace")
 
 
 def _say_nothing(_report: IngestReport) -> None:

@@ -24,6 +24,7 @@ from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RelationSpec, texts_of
 from pinakes.errors import ConflictError, InputError, NotFoundError, did_you_mean
 from pinakes.ingest.edit_values import read_fields, require_id, require_new_id
+from pinakes.ingest.mapping import encoded
 from pinakes.model.record import Record, RecordId, Tag, Value
 from pinakes.model.scope import KIND_FIELD, SEES_ALL, WHOLE, AnyOf, Scope, Sight
 from pinakes.shelf.port import Op, PastChange, ShelfHistory, ShelfReader
@@ -580,10 +581,7 @@ def _body(record: Record | None) -> bytes | None:
 
 
 def _require_keepable(record: Record) -> None:
-    try:
-        size = len(encode_record(record))
-    except TypeError as error:
-        raise InputError(f"a value cannot be kept: {error}") from error
+    size = len(encoded(record))
     if size > LARGEST_RECORD_BYTES:
         raise InputError(f"the record has {size} bytes; {LARGEST_RECORD_BYTES} at the most are right")
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from pathlib import PureWindowsPath
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
@@ -111,7 +112,15 @@ def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
     if _UNKEEPABLE.search(raw):
         raise InputError(f"'{field.name}' has control or broken characters; a text without them is right")
     text = raw.strip()
+    if field.names_file and _leads_out(text):
+        raise _wrong(field, raw, "a relative path without '..'")
     return text if _INVISIBLE.sub("", text).strip() else ""
+
+
+def _leads_out(name: str) -> bool:
+    """Tell whether a path leads out of the folder that it is taken from, on any system."""
+    path = PureWindowsPath(name)  # it knows both slashes, and letters of drives
+    return bool(path.anchor) or ".." in path.parts
 
 
 def _url(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
@@ -158,16 +167,22 @@ def _whole(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> int:
     is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not is_number or not abs(raw) <= GREATEST_INT or raw != int(raw):
         raise _wrong(field, raw, "a whole number, as in 1723,")
-    return int(raw)
+    return int(_within(raw, field))
 
 
 def _number(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < math.inf:
         raise _wrong(field, raw, "a number, as in 2.5,")
     try:
-        return float(raw)
+        return float(_within(raw, field))
     except OverflowError as error:
         raise _wrong(field, raw, "a smaller number") from error
+
+
+def _within(number: float, field: FieldSpec) -> float:
+    if not field.allows(number):
+        raise _wrong(field, number, field.bounds)
+    return number
 
 
 def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:

@@ -1,9 +1,9 @@
 """Edits: plan, apply, undo, over any catalogue whose spec says `editable`.
 
 `plan` reads and writes nothing. `apply` plans, embeds what is new, and then, while nobody else can write, makes sure
-that the plan is still what the request comes to: so what it was checked against is what it is written on. All of an
-edit is one change of the shelf, and the indexes have it before the caller hears of it. Whoever gives the token of a
-plan gets what that plan said, or a ConflictError that names who moved what.
+that the plan is still what the request comes to: so what it was checked against is what it is written on. Where it is
+not, it plans again. All of an edit is one change of the shelf, and the indexes have it before the caller hears of it.
+Whoever gives the token of a plan gets what that plan said, or a ConflictError that names who moved what.
 
 An embedder that does not answer costs an edit its vectors, not its success: `embed_missing` gives them later.
 """
@@ -15,15 +15,15 @@ from typing import TypeVar
 from pinakes.catalogue.spec import embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
-from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest, is_visible, plan_edit, tell_change
+from pinakes.ingest.edit_plans import EditPlan, EditRequest, is_visible, plan_edit, tell_change
 from pinakes.ingest.pipeline import digest_of
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import SEES_ALL, WHOLE, Sight
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, PastChange, Put, Shelf, ShelfReader
 
-ATTEMPTS = 5
-"""How often a creation is planned anew that others were in the way of."""
+ATTEMPTS = 10
+"""How often an edit without a plan's token is planned before it is given up, where others are in its way."""
 EMBEDDED_AT_ONCE = 64
 LOOKED_AT_ONCE = 1_000
 SEEN_OF_HISTORY = 500
@@ -54,9 +54,11 @@ class Edits:
     def apply(
         self, request: EditRequest, *, author: Author = LOCAL, token: str | None = None, sight: Sight = SEES_ALL
     ) -> Applied:
-        """Make the changes that a request comes to; with a plan's token, only if they are those of that plan."""
-        may_retry = request.action is EditAction.CREATE and token is None  # it replaces nothing that anybody wrote
-        for _ in range(ATTEMPTS if may_retry else 1):
+        """Make the changes that a request comes to; with a plan's token, only if they are those of that plan.
+
+        Who gives no token goes by no older state, so the request is planned anew where somebody else was quicker.
+        """
+        for _ in range(ATTEMPTS if token is None else 1):
             plan = self._planned(request, token, sight)
             if not plan.changes:
                 return Applied(plan=plan)

@@ -1,7 +1,8 @@
 """What a source may change of records that were edited by hand since it was last read. For editable catalogues only.
 
 The ledger keeps what each source said of each record. When the source is read again:
-- a row that says what it said before changes nothing: edits and deletions by hand stand;
+- a row that says what it said before changes nothing: edits and deletions by hand stand. Where somebody asks for that
+  row by name, a record of it that was deleted comes back;
 - a row that says something else changes the fields in which it does, even where they were edited by hand: the source
   wins. The other fields stay as they were edited. A record that was deleted by hand comes back with it, and so do
   those that it names by a relation;
@@ -12,7 +13,7 @@ The ledger keeps what each source said of each record. When the source is read a
 All of it is in the shelf's history, and can be undone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pinakes.catalogue.codec import decode_record, encode_record
@@ -32,12 +33,16 @@ class HandEdits:
     writer: ShelfWriter
     ledger: Ledger
 
-    def reconciled(self, records: Sequence[Record]) -> list[Record | None]:
-        """Return what is to be written of a source's records, None for one that is to stay as it is."""
+    def reconciled(self, records: Sequence[Record], *, asked: Container[RecordId] = ()) -> list[Record | None]:
+        """Return what is to be written of a source's records, None for one that is to stay as it is.
+
+        Those that are asked for do not stay deleted.
+        """
         if not self.spec.editable:
             return list(records)
         ids = [record.id for record in records]
-        standing, said = self.writer.standing(ids), self.ledger.said(self.source, ids)
+        known, said = self.writer.standing(ids), self.ledger.said(self.source, ids)
+        standing = {one: record for one, record in known.items() if record is not None or one not in asked}
         of_sources = self.ledger.held(one for one in standing if one not in said)
         kept = [
             reconciled(record, self._base(record.id, said, of_sources), standing[record.id])

@@ -7,7 +7,8 @@ It is kept beside the records and never in their transaction: a note is made aft
 kill between the two only means that a row is looked at again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,16 @@ CREATE TABLE IF NOT EXISTS readings (
 ) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000
+
+
+@contextmanager
+def _writing(db: apsw.Connection) -> Iterator[None]:
+    """Make the changes within all or none; say so where they cannot be kept, as on a full disk."""
+    try:
+        with db:
+            yield
+    except apsw.Error as error:
+        raise StorageError(f"{db.filename}: cannot be written: {error}") from error
 
 
 class Origin(NamedTuple):
@@ -66,7 +77,7 @@ class Ledger:
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Remember where these records came from."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?)",
                 ((source, record_id, *origin) for record_id, origin in origins.items()),
@@ -84,7 +95,7 @@ class Ledger:
 
     def note_said(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Remember what a source says of these records."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *said) for said in records.items())
             )
@@ -99,7 +110,7 @@ class Ledger:
 
     def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
         """Remember what these records are known by, in place of what was known of them."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in identities))
             self._db.executemany(
                 "INSERT OR REPLACE INTO identities VALUES (?, ?)",
@@ -109,13 +120,13 @@ class Ledger:
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
         """Forget that these records came from a source."""
         pairs = [(source, one) for one in ids]
-        with self._db:
+        with _writing(self._db):
             self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
             self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
 
     def forget_identities(self, ids: Iterable[RecordId]) -> None:
         """Forget what records that are gone were known by."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in ids))
 
     def rejects(self) -> list[tuple[str, str, str]]:
@@ -130,13 +141,13 @@ class Ledger:
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
-        with self._db:
+        with _writing(self._db):
             self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
         self.add_rejects(source, rejects)
 
     def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember further rows of a source that were left out."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
 
     def position(self, source: str) -> int:
@@ -145,7 +156,7 @@ class Ledger:
 
     def note_position(self, source: str, rows: int) -> None:
         """Remember how many rows of a source are done; 0 when all are."""
-        with self._db:
+        with _writing(self._db):
             self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
             if rows:
                 self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))
@@ -174,7 +185,7 @@ class SourceReadings:
 
     def save(self, readings: Mapping[str, Reading]) -> None:
         """Remember these, in place of what was remembered of the same places."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
                 ((self._source, place, *reading) for place, reading in readings.items()),
@@ -182,7 +193,7 @@ class SourceReadings:
 
     def forget(self, places: Iterable[str]) -> None:
         """Forget these places."""
-        with self._db:
+        with _writing(self._db):
             self._db.executemany(
                 "DELETE FROM readings WHERE source = ? AND place = ?", ((self._source, place) for place in places)
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.ingest.paths import value_at
@@ -38,7 +39,7 @@ class RowMapping:
 
 
 def require_valid(record: Record, spec: CatalogueSpec) -> None:
-    """Refuse a record whose values are not what the spec declares."""
+    """Refuse a record whose values are not what the spec declares, or cannot be kept."""
     if not record.id or len(record.id) > 512:
         raise InputError("the record's id is empty or longer than 512 characters")
     if record.kind not in spec.kinds:
@@ -50,6 +51,16 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
                 raise InputError(f"'{field.name}' is missing")
         elif problem := _problem(value, field):
             raise InputError(f"'{field.name}' {problem}")
+    encoded(record)
+
+
+def encoded(record: Record) -> bytes:
+    """Return a record as shelves keep it; refuse one with an id or a value that cannot be kept."""
+    try:
+        record.id.encode()
+        return encode_record(record)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InputError(f"a value cannot be kept: {error}") from error
 
 
 def _is_date(text: str) -> bool:
@@ -79,7 +90,11 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
             return None if value in field.values else f"is {value!r}; one of {', '.join(field.values)} is right"
         case _:
             fits = isinstance(value, str)
-    return None if fits else f"is {value!r}, not {field.type}"
+    if not fits:
+        return f"is {value!r}, not {field.type}"
+    if isinstance(value, int | float) and not field.allows(value):
+        return f"is {value}; {field.bounds} is right"
+    return None
 
 
 def build_mapping(spec: CatalogueSpec) -> RowMapping:

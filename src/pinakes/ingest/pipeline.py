@@ -51,6 +51,24 @@ class IngestReport:
 Progress = Callable[[IngestReport], None]
 
 
+def _none(_place: str) -> bool:
+    """Ask for no row."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """On whose behalf a source is read, and what of it they ask for."""
+
+    author: Author = LOCAL
+    """Whose change it is, whatever changes by it."""
+    asks_for: Callable[[str], bool] = _none
+    """Tells of the place of a row whether it is asked for: what was deleted by hand of it comes back."""
+
+
+NO_ERRAND = Errand()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """What rows are written to: the shelf and its notes, as the catalogue's spec and mapping say."""
@@ -60,7 +78,7 @@ class Target:
     writer: ShelfWriter
     ledger: Ledger
     embedder: Embedder | None = None
-    author: Author = LOCAL
+    errand: Errand = NO_ERRAND
 
 
 def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
@@ -100,7 +118,7 @@ class _Run:
         self._report.rows = start
         try:
             for batch in self._iter_batches(start):
-                written = self._batches.write(self._reconciled([record for record, _ in batch]), self._report)
+                written = self._batches.write(self._reconciled(batch), self._report)
                 self._restore_named_by(written)
                 self._note(batch)
                 if not self._source.is_whole:
@@ -115,9 +133,11 @@ class _Run:
         self._progress(self._report)
         return self._report
 
-    def _reconciled(self, records: Sequence[Record]) -> list[Record]:
+    def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
         """Return what is to be written of the source's records, and count what was edited by hand and stays so."""
-        kept = self._hand_edits.reconciled(records)
+        records = [record for record, _ in batch]
+        asked = {record.id for record, origin in batch if self._target.errand.asks_for(origin.row)}
+        kept = self._hand_edits.reconciled(records, asked=asked)
         self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
         self._report.unchanged += kept.count(None)
         return [record for record in kept if record is not None]
@@ -146,7 +166,7 @@ class _Run:
         gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]
-            self._target.writer.apply([Delete(one) for one in some], author=self._target.author)
+            self._target.writer.apply([Delete(one) for one in some], author=self._target.errand.author)
             ledger.forget_identities(some)
         ledger.forget_origins(name, self._unseen)
         self._report.removed = len(gone)
@@ -171,7 +191,7 @@ class _Run:
         for row in self._source.iter_rows(start=start):
             self._report.rows += 1
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
-            if origin in ids_by_row:
+            if origin in ids_by_row and not self._target.errand.asks_for(row.place):
                 self._pass_over(row, ids_by_row[origin])
             elif self._target.mapping.is_metadata(row.values):
                 self._report.metadata += 1
@@ -235,23 +255,27 @@ class _Batches:
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
         """Write what is new or changed, with the vectors of texts not seen before, and return it."""
-        texts = {record.id: self._text(record) for record in batch}
+        texts = self._texts(batch)
         puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
         unchanged = self._target.writer.unchanged(puts)
         fresh = [put for put in puts if put.record.id not in unchanged]
         vectors = self._embed({put.embedding.digest: texts[put.record.id] for put in fresh if put.embedding})
         changes = [_with_vector(put, vectors) for put in fresh]
         if changes:
-            self._target.writer.apply(changes, author=self._target.author)  # commit point of a batch
+            self._target.writer.apply(changes, author=self._target.errand.author)  # commit point of a batch
         report.written += len(changes)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
         return [put.record for put in fresh]
 
-    def _text(self, record: Record) -> str:
-        """Return what is embedded of a record; nothing where there is no embedder."""
+    def _texts(self, batch: Sequence[Record]) -> dict[RecordId, str]:
+        """Return what is embedded of each record; without an embedder, of those whose vector the shelf has."""
         embed = self._target.spec.embed
-        return embedding_text(embed, record) if self._target.embedder and embed else ""
+        texts = {record.id: embedding_text(embed, record) if embed else "" for record in batch}
+        if self._target.embedder is not None or not embed:
+            return texts
+        missing = self._target.writer.missing_embeddings(map(digest_of, texts.values()))
+        return {record_id: "" if digest_of(text) in missing else text for record_id, text in texts.items()}
 
     def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
         """Return the vectors of those texts that the shelf does not have."""

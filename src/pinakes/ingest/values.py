@@ -11,6 +11,8 @@ from pinakes.errors import InputError
 from pinakes.model.record import Tag, Value
 from pinakes.text.cells import find_date, is_nothing, list_in, plain_text, read_number, text_of
 
+LARGEST_WHOLE = 2**63 - 1
+
 
 def read_value(raw: Any, field: FieldSpec) -> Value:
     """Return a row's value as the field's type has it, None where there is none."""
@@ -53,6 +55,8 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
         return float(number)
     if number != int(number):
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a whole number")
+    if abs(number) > LARGEST_WHOLE:
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, more than the {LARGEST_WHOLE} that can be kept")
     return int(number)
 
 

@@ -26,11 +26,12 @@ import orjson
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
 from pinakes.net.checksum import sha256_of
-from pinakes.net.partial import sync_folder
+from pinakes.net.partial import sync_file, sync_folder
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"
+"""What the name of a folder ends with that is being written, or removed."""
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
@@ -80,6 +81,7 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
         fresh = _fresh_folder(folder)
         try:
             _fill(fresh, plan, at=at, context=context)
+            _require_whole(fresh)
             target = _put_in_place(fresh, folder, at)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -108,6 +110,12 @@ def check_backup(backup: Path) -> list[str]:
         for name, sha256 in wanted.items()
         if (backup / name).is_file() and sha256_of(backup / name) != sha256
     ]
+
+
+def _require_whole(fresh: Path) -> None:
+    """Refuse to put in place, and to remove older ones for, what does not read back as it was written."""
+    if problems := check_backup(fresh):
+        raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
 
 
 def _require_room(plan: BackupPlan, folder: Path) -> None:
@@ -148,11 +156,10 @@ def _files(fresh: Path) -> dict[str, dict[str, Any]]:
 def _sync(fresh: Path) -> None:
     """Make everything below a folder durable, so that the move into place never leads to empty files."""
     for path in (*fresh.rglob("*"), fresh):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync_file(path)
 
 
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
@@ -176,7 +183,9 @@ def _order(backup: Path) -> tuple[str, int]:
 
 def _keep_newest(folder: Path, keep: int) -> None:
     for outdated in list_backups(folder)[: -max(keep, 1)]:
-        shutil.rmtree(outdated, ignore_errors=True)
+        leaving = outdated.with_name(f"{outdated.name}{UNFINISHED}")
+        outdated.rename(leaving)  # half removed, it must not be taken for a back-up, nor stay for ever
+        shutil.rmtree(leaving, ignore_errors=True)
 
 
 def _copy_file(source: Path, target: Path) -> None:

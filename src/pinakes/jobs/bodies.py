@@ -188,15 +188,16 @@ def verify_indexes(duties: Duties, context: JobContext) -> None:
 
 def check_integrity(duties: Duties, context: JobContext) -> None:
     """Check every file that holds what cannot be made again."""
-    catalogues = {f"catalogue {name}": partial(duties.check_catalogue, name) for name in duties.list_catalogues()}
-    checks: dict[str, Callable[[], Sequence[str]]] = {**catalogues, "control database": duties.check_control}
 
-    def check(what: str) -> str:
-        if what == "audit":
-            return _audit_state(duties.verify_audit())
-        return _well(checks[what](), "whole")
+    def check_catalogue(name: str) -> str:
+        return _well(duties.check_catalogue(name), "whole")
 
-    _each(context, "checking", [*checks, "audit"], check)
+    checks: dict[str, Callable[[], str]] = {
+        **{f"catalogue {name}": partial(check_catalogue, name) for name in duties.list_catalogues()},
+        "control database": lambda: _well(duties.check_control(), "whole"),
+        "audit": lambda: _audit_state(duties.verify_audit()),
+    }
+    _each(context, "checking", list(checks), lambda what: checks[what]())
 
 
 def back_up(duties: Duties, context: JobContext) -> None:

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from pinakes.control.texts import storable
+
 MOST_OUTPUT_BYTES = 64 * 1024
 MOST_MESSAGE = 500
 
@@ -35,11 +37,6 @@ class OutputTail:
             oldest = self._lines.popleft()
             self._kept_bytes -= len(oldest)
             self.dropped_bytes += len(oldest)
-
-
-def storable(text: str) -> str:
-    """Return a text that every database takes: half characters and NUL are written out."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def shortened(text: str, most: int = MOST_MESSAGE) -> str:

@@ -49,7 +49,7 @@ class RunningJob:
         return self._end if self._is_over.is_set() else None
 
     def abandoned(self) -> RunEnd:
-        """Return the end of a run whose body was told to end, and whether it has or not."""
+        """Return the end of a run whose body was told to end: how it did, or, while it goes on, what was wanted."""
         return self.end() or self._stopped()
 
     def _perform(self) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from pinakes.control.database import ControlDatabase
 from pinakes.control.moments import utc_now
 from pinakes.errors import ConflictError
-from pinakes.jobs.output import MOST_OUTPUT_BYTES, shortened
+from pinakes.jobs.output import shortened
 from pinakes.jobs.tables import job_runs
 
 KEPT_RUNS = 50
@@ -279,7 +279,7 @@ def _values(report: RunReport) -> dict[str, Any]:
         "done": report.done,
         "total": report.total,
         "message": shortened(report.message),
-        "output": report.output[-MOST_OUTPUT_BYTES:],
+        "output": report.output,
         "output_dropped": report.output_dropped,
     }
 

@@ -10,11 +10,15 @@ from pinakes.errors import InputError
 
 MANUAL = "manual"
 """The schedule of a job that is run only when somebody asks for it."""
-CRON_FIELDS = 5
+LONGEST_STEPS = (59, 23, 31, 12, 7)
+"""Of each field of cron: minute, hour, day of month, month, day of week."""
+STEP = re.compile(r"/([0-9]+)")
 LEAST = timedelta(minutes=1)
 MOST = timedelta(days=366)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-INTERVAL = re.compile(r"(\d{1,6})\s*([smhdw])")
+INTERVAL = re.compile(r"([0-9]+)\s*([smhdw])")
+MOST_COUNT = 10**8
+"""More than a year, in every unit."""
 MOST_CHARS = 100
 FORMS = (
     "write an interval such as 30m, 6h or 1d (units s, m, h, d, w), five fields of cron in UTC such as "
@@ -50,19 +54,25 @@ def parse_schedule(text: str) -> Schedule:
     found = INTERVAL.fullmatch(written.lower())
     if found is not None:
         return _every(written, int(found[1]), UNITS[found[2]])
-    if len(written.split(" ")) == CRON_FIELDS:
+    if written.isascii() and len(written.split(" ")) == len(LONGEST_STEPS):
         return _at(written)
     raise InputError(f"'schedule': {written[:60]!r} is not understood; {FORMS}")
 
 
 def _every(written: str, count: int, unit: str) -> Schedule:
-    interval = timedelta(**{unit: count})
+    interval = timedelta(**{unit: min(count, MOST_COUNT)})
     if not LEAST <= interval <= MOST:
         raise InputError(f"'schedule': {written!r} is not between a minute and a year")
     return Schedule(text=written.replace(" ", "").lower(), interval=interval)
 
 
 def _at(written: str) -> Schedule:
+    for field, longest in zip(written.split(" "), LONGEST_STEPS, strict=True):
+        step = max(map(int, STEP.findall(field)), default=0)
+        if step > longest:
+            raise InputError(
+                f"'schedule': {written!r}: a step of {step} is longer than its field; {longest} is the longest"
+            )
     try:
         first = next(CronSim(written, datetime(2024, 1, 1, tzinfo=UTC)), None)
     except CronSimError as error:

@@ -49,11 +49,6 @@ class Scheduler:
         self._thread: threading.Thread | None = None
         self._trouble = ""
 
-    @property
-    def is_holder(self) -> bool:
-        """Whether jobs are run here."""
-        return self._lease.is_held
-
     def start(self) -> None:
         """Begin, in a thread."""
         self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)

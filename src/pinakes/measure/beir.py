@@ -11,7 +11,7 @@ from typing import Any
 from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.unpacked import open_unpacked
+from pinakes.sources.unpacked import find_packed, open_unpacked
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -92,7 +92,7 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _file(folder: Path, name: str) -> Path:
-    for path in (folder / name, folder / f"{name}.zst", folder / f"{name}.gz"):
-        if path.is_file():
-            return path
-    raise InputError(f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv")
+    found = find_packed(folder / name)
+    if found is None:
+        raise InputError(f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv")
+    return found

@@ -7,6 +7,7 @@ from the bodies. Times are wall and CPU, since wall times on a busy machine say 
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 import orjson
 
 from pinakes.catalogue.spec import Role, texts_of
-from pinakes.errors import UnavailableError
+from pinakes.errors import InputError, UnavailableError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE
 from pinakes.recommend.recommender import Request
@@ -40,11 +41,12 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A query with everything that can be worked out beforehand, and the title it was made from."""
+    """A query with everything that can be worked out beforehand; the title it was made from, misspelt; its place."""
 
     text: str
     meaning: QueryVector
     title: str
+    place: int
 
 
 def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[str, Timing]:
@@ -92,16 +94,21 @@ def time_calls(call: Callable[[Question], object], questions: Sequence[Question]
     return Timing(p50_ms=round(float(p50), 3), p95_ms=round(float(p95), 3), cpu_ms=round(spent, 3))
 
 
-def time_start(command: Sequence[str], tool: str, arguments: dict[str, object]) -> tuple[float, float]:
+def time_start(
+    command: Sequence[str], tool: str, arguments: dict[str, object], *, timeout_s: float = START_TIMEOUT_S
+) -> tuple[float, float]:
     """Start a stdio server, call a tool, and return the seconds to its answer and its resident memory in MB."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        watch = threading.Timer(timeout_s, server.kill)
+        watch.start()
         try:
             _ask(server, 1, "initialize", _HELLO)
             _tell(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
             _ask(server, 2, "tools/call", {"name": tool, "arguments": arguments})
             return time.perf_counter() - start, _memory_mb(server.pid)
         finally:
+            watch.cancel()
             server.kill()
 
 
@@ -122,11 +129,7 @@ def _tell(server: "subprocess.Popen[bytes]", message: Mapping[str, object]) -> N
 
 def _ask(server: "subprocess.Popen[bytes]", number: int, method: str, params: Mapping[str, object]) -> None:
     _tell(server, {"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-    end = time.monotonic() + START_TIMEOUT_S
-    while server.stdout is not None and time.monotonic() < end:
-        line = server.stdout.readline()
-        if not line:
-            break
+    for line in server.stdout or ():
         if orjson.loads(line).get("id") == number:
             return
     raise UnavailableError(f"the server did not answer {method}")
@@ -141,12 +144,10 @@ def _memory_mb(process: int) -> float:
 
 
 def _recommendations(catalogue: OpenCatalogue, asked: Sequence[Question]) -> Callable[[Question], object]:
-    titles = [question.title for question in asked]
-    places = {id(question): place for place, question in enumerate(asked)}
+    titles = [question.title for question in asked] * 2
 
     def recommend(question: Question) -> object:
-        place = places[id(question)]
-        liked = tuple((titles * 2)[place : place + LIKED])
+        liked = tuple(titles[question.place : question.place + LIKED])
         return catalogue.recommender.recommend(Request(titles=liked, limit=8), scope=WHOLE)
 
     return recommend
@@ -156,6 +157,8 @@ def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[Question
     generator = random.Random(seed)
     reader = catalogue.shelf.reader()
     keys: list[Key] = reader.scan(scope=WHOLE, limit=1_000_000)
+    if not keys:
+        raise InputError(f"the catalogue '{catalogue.name}' is empty: there is nothing to ask it for")
     chosen = generator.sample(keys, min(count, len(keys)))
     records = reader.fetch(chosen, scope=WHOLE)
     questions = []
@@ -163,7 +166,7 @@ def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[Question
         title = catalogue.spec.title_of(records[key])
         text = title if place % 2 else _some_words(records[key], catalogue, generator) or title
         meaning = embed_query(catalogue.searcher.embedder, reader, text)
-        questions.append(Question(text=text, meaning=meaning, title=_misspelt(title, generator)))
+        questions.append(Question(text=text, meaning=meaning, title=_misspelt(title, generator), place=place))
     return questions
 
 

@@ -118,11 +118,6 @@ class Place:
     addresses: tuple[Address, ...]
 
     @property
-    def origin(self) -> tuple[str, str, int]:
-        """What must stay the same for anything secret to be sent again."""
-        return (self.scheme, self.host, self.port)
-
-    @property
     def authority(self) -> str:
         """Host and port as the Host header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -157,7 +152,7 @@ class AddressGuard:
 
     def follow(self, place: Place, location: str) -> Place:
         """Return where a redirect leads; refuse one to an address that is not allowed, or out of TLS."""
-        url = urljoin(place.url, location) if _is_plain(location) else location
+        url = _joined(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):
             raise InvalidUrlError(f"{place.host} redirects from https to something less")
         return self.require(url)
@@ -166,6 +161,8 @@ class AddressGuard:
         """Return scheme, host, port and target of an address that is well formed."""
         if len(url) > LONGEST_URL:
             raise InvalidUrlError(f"the address is longer than {LONGEST_URL:,} characters")
+        if "\\" in url:
+            raise InvalidUrlError("an address has no backslash; write '/' between its parts, or %5C for one in a name")
         if not _is_plain(url):
             raise InvalidUrlError("an address has printable ASCII characters only; write others as %XX or xn--…")
         found = URL.fullmatch(url)
@@ -247,6 +244,13 @@ def _network(text: str) -> Network:
 def _is_plain(text: str) -> bool:
     """Tell whether a text has printable ASCII characters only: no space, no control character, no backslash."""
     return all("!" <= character <= "~" and character != "\\" for character in text)
+
+
+def _joined(base: str, location: str) -> str:
+    try:
+        return urljoin(base, location)
+    except ValueError:
+        raise InvalidUrlError("the server redirects to something that is no address") from None
 
 
 def _find_address(host: str) -> Address | None:

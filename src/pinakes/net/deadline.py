@@ -14,6 +14,7 @@ import httpx
 
 MAX_ANSWER_BYTES = 64 << 20
 LETTING_GO_S = 5.0
+CLOSED = "the client was closed before the answer came"
 
 
 class DeadlineClient:
@@ -23,19 +24,24 @@ class DeadlineClient:
         self._client = httpx.AsyncClient(base_url=base_url, headers=headers)
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
 
     def request(self, method: str, path: str, *, timeout_s: float, body: Any = None) -> bytes:
         """Return the body of a good answer that came whole within the time."""
         request = self._client.build_request(method, path, json=body, timeout=timeout_s)
-        answer = asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop())
+        with self._guard:  # what is begun before `close` is there to be let go by it
+            if self._is_closed:
+                raise httpx.ConnectError(CLOSED)
+            answer = asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop())
         try:
             return answer.result()
         except CancelledError as error:
-            raise httpx.ReadError("the client was closed before the answer came") from error
+            raise httpx.ReadError(CLOSED) from error
 
     def close(self) -> None:
-        """Close the connections and end the thread."""
+        """Close the connections and end the thread; whoever waits is let go, and nobody is served any more."""
         with self._guard:
+            self._is_closed = True
             loop, self._loop = self._loop, None
         if loop is not None:
             asyncio.run_coroutine_threadsafe(self._client.aclose(), loop).result()
@@ -62,11 +68,11 @@ class DeadlineClient:
             await response.aclose()
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run, args=(self._loop,), name="embedder requests", daemon=True).start()
-            return self._loop
+        """Return the loop, started where it does not run; called with the lock held."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_run, args=(self._loop,), name="requests", daemon=True).start()
+        return self._loop
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -10,8 +10,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ import httpx
 from pinakes import __version__
 from pinakes.errors import StorageError, TooLargeError, UnavailableError
 from pinakes.net.addresses import AddressGuard, Place
+from pinakes.net.certificates import load_certificates
 from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import PartFile, PartNotes
 from pinakes.net.polite import RETRIED_STATUSES, Clock, read_retry_after
@@ -74,8 +74,6 @@ class WantedFile:
     destination: Path
     size: int | None = None
     sha256: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """What only the server in `url` gets to see; not sent on after a redirect to another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,19 +131,12 @@ class Fetcher:
         except OSError as error:
             raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
 
-    def fetch_text(
-        self,
-        url: str,
-        *,
-        max_bytes: int,
-        headers: Mapping[str, str] | None = None,
-        is_cancelled: IsCancelled = lambda: False,
-    ) -> FetchedText:
+    def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
         """Return a small body, whole."""
-        return self._run(self._text(url, max_bytes, headers or {}), is_cancelled)
+        return self._run(self._text(url, max_bytes), is_cancelled)
 
-    async def _text(self, url: str, max_bytes: int, headers: Mapping[str, str]) -> FetchedText:
-        async with self.opened(url, {}, headers) as (response, place):
+    async def _text(self, url: str, max_bytes: int) -> FetchedText:
+        async with self.opened(url, {}) as (response, place):
             if response.status_code != 200:
                 raise self.refusal(response)
             require_size(declared_size(response), max_bytes)
@@ -166,15 +157,11 @@ class Fetcher:
         )
 
     @asynccontextmanager
-    async def opened(
-        self, url: str, headers: Mapping[str, str], own_headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[httpx.Response, Place]]:
-        """Ask for an address, follow its redirects, and give the answer; `own_headers` go to the first server only."""
+    async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, Place]]:
+        """Ask for an address, follow its redirects, and give the answer; every server on the way gets these headers."""
         place = self._guard.require(url)
-        first = place.origin
         for _ in range(MOST_REDIRECTS + 1):
-            sent = {**headers, **own_headers} if place.origin == first else headers
-            async with self._answered(place, sent) as response:
+            async with self._answered(place, headers) as response:
                 if response.status_code not in REDIRECTS:
                     _require_plain(response)
                     yield response, place
@@ -201,7 +188,7 @@ class Fetcher:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
             # One for each connection: a kept one would be used for another host name at the same address.
-            transport = httpx.AsyncHTTPTransport(verify=self._certificates or _certificates(), trust_env=False)
+            transport = httpx.AsyncHTTPTransport(verify=self._certificates or load_certificates(), trust_env=False)
             try:
                 return await transport.handle_async_request(self._request(place, str(address), headers)), transport
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -279,7 +266,7 @@ class _Transfer:
         notes = self._find_notes()
         if notes is not None and notes.size == self._part.size:
             return True
-        async with self._fetcher.opened(self._wanted.url, self._range(notes), self._wanted.headers) as (response, _):
+        async with self._fetcher.opened(self._wanted.url, self._range(notes)) as (response, _):
             if response.status_code == 200:
                 await self._take_whole(response)
                 return True
@@ -410,12 +397,6 @@ def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> Fetc
         raise TransferError("the file is not the one that was promised: its sha256 differs", is_final=not was_resumed)
     part.install()
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return what servers are checked by; to load it takes longer than a request."""
-    return httpx.create_ssl_context()
 
 
 def _reason(error: Exception) -> str:

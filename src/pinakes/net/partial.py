@@ -75,11 +75,16 @@ class PartFile:
 
     def install(self) -> None:
         """Make the part, which is whole and checked, the file itself. Commit point: the rename."""
-        with self.path.open("rb") as file:
-            os.fsync(file.fileno())
+        sync_file(self.path)
         self.path.replace(self.destination)
         sync_folder(self.destination.parent)
         self.discard()
+
+
+def sync_file(path: Path) -> None:
+    """Make what is in a file durable."""
+    with path.open("r+b" if os.name == "nt" else "rb") as file:  # what is not open for writing is not synced there
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

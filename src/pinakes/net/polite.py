@@ -5,19 +5,18 @@ that its reader cannot use. Everything else a server says is the reader's busine
 """
 
 import random
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import NamedTuple, TypeVar
 
 import httpx
 
 from pinakes import __version__
 from pinakes.errors import UnavailableError
+from pinakes.net.certificates import load_certificates
 
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
@@ -38,12 +37,6 @@ class Fetched(NamedTuple):
 
     status: int
     body: bytes
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Return what servers are checked by; to load it takes longer than a request on loopback."""
-    return httpx.create_ssl_context()
 
 
 def _utc_now() -> datetime:
@@ -110,17 +103,17 @@ class PoliteGetter:
         if early_s > 0:
             self.clock.sleep(early_s)
 
-    def _wait_s(self, attempt: int, retry_after_s: float) -> float:
-        """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
-        longest_s = min(self.pace.first_wait_s * 2.0 ** (attempt - 1), self.pace.longest_wait_s)
-        backed_off_s = longest_s * (1 - self.clock.chance() / 2)
-        return max(backed_off_s, min(retry_after_s, self.pace.longest_wait_s))
+    def _wait_s(self, attempt: int, asked_s: float) -> float:
+        """Return how long to wait after a failure."""
+        first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
+        backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
+        return max(backed_off_s, min(asked_s, longest_s))
 
     def _ask(self, params: Mapping[str, str | int]) -> Fetched:
         headers = {"User-Agent": f"pinakes/{__version__}", **self.headers}
         try:
             with (
-                httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=_certificates()) as client,
+                httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=load_certificates()) as client,
                 client.stream("GET", self.base_url, params=dict(params)) as response,
             ):
                 if response.status_code in RETRIED_STATUSES:
@@ -147,13 +140,18 @@ class PoliteGetter:
         return bytes(received)
 
 
+def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float) -> float:
+    """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
+    return min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)
+
+
 def read_retry_after(text: str, now: datetime) -> float:
     """Return the seconds that a Retry-After header asks for, as seconds or as a date; 0 where it says nothing."""
     if text.strip().isdecimal():
         return float(text)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     aware = until if until.tzinfo else until.replace(tzinfo=UTC)
     return max((aware - now).total_seconds(), 0.0)

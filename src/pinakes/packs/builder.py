@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import RecordId
+from pinakes.model.record import Key, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
 from pinakes.net.checksum import sha256_of
@@ -107,7 +107,7 @@ def check_pack(folder: Path) -> list[str]:
 def _write_records(reader: ShelfReader, path: Path) -> int:
     count = 0
     with path.open("wb") as file, zstandard.ZstdCompressor(level=6).stream_writer(file) as packed:
-        for keys in _key_batches(reader):
+        for keys in iter_key_batches(reader):
             for record in reader.fetch(keys, scope=WHOLE).values():
                 body = orjson.loads(encode_record(record))
                 packed.write(orjson.dumps({"id": record.id, **body}) + b"\n")
@@ -121,7 +121,7 @@ def _write_embeddings(reader: ShelfReader, path: Path, dimension: int) -> int:
     counts: list[int] = []
 
     def batches() -> Iterator[RecordBatch]:
-        for keys in _key_batches(reader):
+        for keys in iter_key_batches(reader):
             vectors = reader.vectors(keys)
             has_vector: NDArray[np.bool_] = (vectors != 0).any(axis=1)
             ids = [one for one, kept in zip(reader.ids(keys), has_vector, strict=True) if kept]
@@ -138,7 +138,8 @@ def _batch(ids: list[RecordId], vectors: Vector, schema: Schema, items: Field) -
     return RecordBatch.from_arrays([Array(ids, type=DataType.utf8()), lists], schema=schema)
 
 
-def _key_batches(reader: ShelfReader) -> Iterator[list[Any]]:
+def iter_key_batches(reader: ShelfReader) -> Iterator[list[Key]]:
+    """Yield the keys of all records, some thousands at a time, in the order in which the records came."""
     after = None
     while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
         yield keys

@@ -21,10 +21,10 @@ from pinakes.errors import InputError, StorageError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
+from pinakes.packs.builder import iter_key_batches
 from pinakes.shelf.port import ShelfReader
 
 PAPERS = "papers"
-BATCH_ROWS = 4096
 SCHEMA = """
 CREATE TABLE papers (
     id INTEGER PRIMARY KEY,
@@ -86,12 +86,10 @@ def _write_table(reader: ShelfReader, path: Path) -> int:
 
 def _iter_papers(reader: ShelfReader) -> Iterator[PaperRow]:
     """Yield the papers in the order in which they came; their numbers are the same in every export."""
-    after: Key | None = None
-    while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
+    for keys in iter_key_batches(reader):
         records = reader.fetch(keys, scope=WHOLE)
         for key, vector in zip(keys, reader.vectors(keys), strict=True):
             yield _row_of(key, records[key], vector)
-        after = keys[-1]
 
 
 def _row_of(key: Key, record: Record, vector: Vector) -> PaperRow:

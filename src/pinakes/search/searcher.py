@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -12,12 +12,12 @@ import numpy as np
 from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
-from pinakes.model.hits import Hit, Ranking, SearchMode, SearchPage, TitleMatch, build_ranking
-from pinakes.model.record import Key, Record
+from pinakes.model.hits import Ranking, SearchMode, SearchPage, TitleMatch, build_ranking
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS
+from pinakes.search.ranked import Place, Ranked, build_places
 from pinakes.search.rerank import Reranker
 from pinakes.shelf.port import Shelf, ShelfReader
 from pinakes.text.normalise import clean, fold_name
@@ -88,10 +88,22 @@ class Searcher:
         `meaning` is what `embed` gave for this text, where it is known already; `reader` is for several searches that
         are to see the same.
         """
+        return self.rank(text, scope=scope, limit=limit, meaning=meaning, reader=reader).page(limit)
+
+    def rank(
+        self,
+        text: str,
+        *,
+        scope: Scope,
+        limit: int,
+        meaning: QueryVector | None = None,
+        reader: ShelfReader | None = None,
+    ) -> Ranked:
+        """Search without reading the records, for whoever looks at more hits than are shown."""
         reader = self.shelf.reader() if reader is None else reader
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
-        return self.search_with(reader, asked, query, meaning or self.embed(text), scope=scope, limit=limit)
+        return self._rank(reader, asked, query, meaning or self.embed(text), scope=scope, limit=limit)
 
     def embed(self, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
@@ -101,22 +113,24 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
     ) -> SearchPage:
         """Search with a query that is analysed and embedded already."""
+        return self._rank(reader, text, query, meaning, scope=scope, limit=limit).page(limit)
+
+    def _rank(
+        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
+    ) -> Ranked:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
         depth = wanted if meaning.vector is None else max(wanted, self.way.depth)  # one arm alone needs no spare
         candidates, total = self._find(reader, text, query, meaning, scope=scope, depth=depth)
-        fusion = FUSIONS[self.way.fusion]
-        scores = fusion(candidates, meaning.vector, self.way)
-        best = _best_rows(candidates, scores, reader, wanted)
-        found = reader.fetch(candidates.keys[best].tolist(), scope=scope)
-        hits = _hits(candidates, scores, best, found)
-        if self.reranker:
-            hits = _reranked(hits, self.reranker, text, self.spec)
-        return SearchPage(
-            hits=tuple(hits[:limit]),
+        scores = FUSIONS[self.way.fusion](candidates, meaning.vector, self.way)
+        ranked = Ranked(
+            places=build_places(candidates, scores, _best_rows(candidates, scores, reader, wanted)),
             total_matches=total,
             mode=SearchMode.FTS_ONLY if meaning.vector is None else SearchMode.HYBRID,
             degraded=meaning.problem or reader.stale,
+            reader=reader,
+            scope=scope,
         )
+        return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
 
     def _find(
         self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, depth: int
@@ -218,43 +232,18 @@ def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limi
     return rows[:limit]
 
 
-def _hits(candidates: Candidates, scores: Floats, rows: list[int], records: Mapping[Key, Record]) -> list[Hit]:
-    """Return the rows whose records were found as hits."""
-    reasons = {"bm25": candidates.bm25, "title": candidates.title}
-    if candidates.has_cosines:
-        reasons["cosine"] = candidates.cosine
-    reasons["fused"] = scores
-    each_reasons = zip(*(values[rows].tolist() for values in reasons.values()), strict=True)
-    return [
-        Hit(
-            key=key,
-            record=records[key],
-            score=score,
-            match_type=match_type,
-            reasons=dict(zip(reasons, of_hit, strict=True)),
-        )
-        for key, score, match_type, of_hit in zip(
-            candidates.keys[rows].tolist(),
-            scores[rows].clip(0.0, 1.0).tolist(),
-            candidates.match_types(rows),
-            each_reasons,
-            strict=True,
-        )
-        if key in records
-    ]
-
-
-def _reranked(hits: list[Hit], reranker: Reranker, text: str, spec: CatalogueSpec) -> list[Hit]:
-    """Return the hits with the first of them in the reranker's order; as they were when it has no answer."""
-    first, rest = hits[: reranker.depth], hits[reranker.depth :]
-    texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in first]
-    scores = reranker.scores(text, texts) if first else None
+def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
+    """Put the first places in the reranker's order; leave all as it was when it has no answer."""
+    hits = ranked.read(ranked.places[: reranker.depth])
+    texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
+    scores = reranker.scores(text, texts) if hits else None
     if scores is None:
-        return hits
+        return ranked
+    first = [Place(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
     order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
-    reached = [hit.score for hit in first]  # the scores stay where they were, so that they fall with the rank
+    reached = [place.score for place in first]  # the scores stay where they were, so that they fall with the rank
     again = [
-        replace(first[place], score=reached[rank], reasons={**first[place].reasons, "rerank": scores[place]})
+        first[place]._replace(score=reached[rank], reasons={**first[place].reasons, "rerank": scores[place]})
         for rank, place in enumerate(order)
     ]
-    return [*again, *rest]
+    return replace(ranked, places=(*again, *ranked.places[reranker.depth :]))

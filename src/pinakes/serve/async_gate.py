@@ -41,9 +41,13 @@ class AsyncGate:
         self._brake = brake or Brake()
 
     async def run(self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None) -> ResultT:
-        """Have the gate do something for somebody."""
+        """Have the gate do something for somebody; `noted` is what the gate notes it as, if it does."""
         gate = await self._load()
         return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
+
+    async def perform(self, ask: Ask, work: Callable[[Gate], ResultT]) -> ResultT:
+        """Do something that is neither a tool nor a resource, such as a login."""
+        return await self.run(ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask)
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
         """Call a tool. What is refused, or was asked before, needs no work, and so no thread."""

@@ -4,19 +4,16 @@ The SDK drops some malformed messages without an answer, and their senders would
 twice means one thing to us and another to a gateway before us.
 """
 
-import re
 from typing import Any
 
 from mcp import types
 
-from pinakes.serve.strict_json import StrictJSONError, decode_json, has_half_pair
+from pinakes.serve.strict_json import HALF_PAIR, StrictJSONError, decode_json, has_half_pair
 
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 1_000
 DEEPEST = 100
 """How many lists and objects may stand within each other; beyond, the SDK's readers give up, each at its own depth."""
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class BadFrameError(Exception):
@@ -35,7 +32,16 @@ class BadFrameError(Exception):
         return self.answer.model_dump_json(by_alias=True, exclude_none=self.answer.id is not None)
 
 
-def decode_frame(raw: bytes | str) -> dict[str, Any]:
+def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
+    """Return the message for the SDK, or raise BadFrameError."""
+    decoded = _decoded(raw)
+    try:
+        return _kind_of(decoded).model_validate(decoded, by_name=False)
+    except ValueError as error:
+        raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
+
+
+def _decoded(raw: bytes | str) -> dict[str, Any]:
     """Return a single message of JSON-RPC 2.0, or raise BadFrameError."""
     decoded = _parsed(raw)
     if not isinstance(decoded, dict):
@@ -47,15 +53,6 @@ def decode_frame(raw: bytes | str) -> dict[str, Any]:
     if not isinstance(decoded.get("params", {}), dict):
         raise BadFrameError(types.INVALID_REQUEST, "'params' must be an object", request_id)
     return decoded
-
-
-def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Return the message for the SDK, or raise BadFrameError."""
-    decoded = decode_frame(raw)
-    try:
-        return _kind_of(decoded).model_validate(decoded, by_name=False)
-    except ValueError as error:
-        raise BadFrameError(types.INVALID_REQUEST, "not a message of JSON-RPC 2.0", decoded.get("id")) from error
 
 
 def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
@@ -99,7 +96,7 @@ def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:
     found = decoded["id"]
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise BadFrameError(types.INVALID_REQUEST, "'id' must be a text or a whole number")
-    if isinstance(found, str) and (len(found) > LONGEST_ID or _HALF_PAIR.search(found)):
+    if isinstance(found, str) and (len(found) > LONGEST_ID or HALF_PAIR.search(found)):
         raise BadFrameError(types.INVALID_REQUEST, f"'id' is longer than {LONGEST_ID} characters, or no text")
     return found
 

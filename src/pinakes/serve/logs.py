@@ -1,5 +1,6 @@
 """The server's log: lines for people, or a JSON object a line for programs. A line a call; never what was found."""
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
@@ -8,11 +9,9 @@ from typing import Any
 import orjson
 
 from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.tools.admin.logs import FIELDS
 
 calls = logging.getLogger("pinakes.calls")
-
-FIELDS = "pinakes"
-"""Where a log record has its fields."""
 
 
 class JSONLines(logging.Formatter):
@@ -29,7 +28,10 @@ class JSONLines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(line).decode()
+        try:
+            return orjson.dumps(line).decode()
+        except TypeError:  # half of a surrogate pair, as the name of a file may have
+            return json.dumps(line, default=str)
 
 
 class CallLog:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any, NoReturn
 
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class StrictJSONError(ValueError):
@@ -33,7 +33,7 @@ def has_half_pair(decoded: Any, text: str) -> bool:
     r"""Tell whether a text has half a surrogate pair (`\ud83d` alone, as of a text cut within a character)."""
     if r"\u" not in text or r"\ud" not in text.lower():
         return False
-    return _HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)) is not None
+    return HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)) is not None
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -228,8 +228,5 @@ class Shelf(Protocol):
 class BuildableShelf(Shelf, Protocol):
     """A shelf that a catalogue is built on."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Keep every other writer out, for several steps."""
-
     def is_empty(self) -> bool:
         """Tell whether there is no record on it."""

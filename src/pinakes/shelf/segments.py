@@ -46,6 +46,15 @@ class ColumnSegment(Protocol):
         """Return the ids of the records at these rows."""
 
 
+def find_rows(present: NDArray[np.int64], keys: Sequence[Key] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each key among those that are present, in order; −1 where it is not."""
+    wanted = np.asarray(keys, dtype=np.int64)
+    if not len(present):
+        return np.full(len(wanted), -1)
+    rows = np.minimum(np.searchsorted(present, wanted), len(present) - 1)
+    return np.where(present[rows] == wanted, rows, -1)
+
+
 SegmentT = TypeVar("SegmentT", bound=ColumnSegment)
 
 

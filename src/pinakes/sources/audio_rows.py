@@ -8,7 +8,6 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from typing import Any
 import orjson
 
 from pinakes.errors import InputError, UnavailableError
-from pinakes.sources.folder_rows import iter_files
+from pinakes.sources.folder_rows import day_of, iter_files
 from pinakes.sources.port import Reading, Readings, SourceRow
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
@@ -148,7 +147,7 @@ class AudioRows:
         said = orjson.loads(known.content)
         if "problem" in said:
             return _refused(place, said["problem"])
-        added, picture = _day_of(state.st_mtime), beside(path.parent)
+        added, picture = day_of(state.st_mtime), beside(path.parent)
         values = {
             **said,
             "path": place,
@@ -176,14 +175,6 @@ class AudioRows:
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)
         return self._place(found) if found and _is_inside(found, self.folder) else None
-
-
-def _day_of(modified_at: float) -> str | None:
-    """Return the day of a time; None for one that no calendar has, which a file system can keep all the same."""
-    try:
-        return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
-    except (OverflowError, OSError, ValueError):
-        return None
 
 
 def _folders_of(place: str) -> list[str]:

@@ -20,10 +20,10 @@ from mutagen.id3 import ID3
 from mutagen.mp4 import MP4Tags
 
 from pinakes.errors import InputError, UnavailableError
+from pinakes.sources.audio_rows import MOST_PICTURE_BYTES
 
 MOST_TEXT = 1_000
 MOST_VALUES = 20
-MOST_PICTURE_BYTES = 10_000_000
 FRONT_COVER = 3
 YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d{1,3}(?!\d))")
 """Four digits that are a year, alone or at the beginning of eight that are a day."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from pinakes.errors import InputError
 from pinakes.sources.columns import unique_names
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
+from pinakes.sources.unpacked import is_packed, open_unpacked, require_file, without_packing
 
 DELIMITERS = (",", "\t", ";", "|")
 TAB_ENDINGS = (".tsv", ".tab")
@@ -214,12 +214,12 @@ class _Cells:
 def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRow:
     place = f"line {number}"
     if cells is None:
-        return SourceRow(place=place, values={}, problem=f"{place}: a quote is opened and not closed as it should be")
+        return SourceRow(place=place, values={}, problem="a quote is opened and not closed as it should be")
     while len(cells) > len(names) and not cells[-1].strip():
         cells.pop()
     if len(cells) == len(names):
         return SourceRow(place=place, values=dict(zip(names, cells, strict=True)))
-    return SourceRow(place=place, values={}, problem=f"{place}: {len(cells)} cells where the header has {len(names)}")
+    return SourceRow(place=place, values={}, problem=f"{len(cells)} cells where the header has {len(names)}")
 
 
 def _find_delimiter(lines: _Lines, path: Path) -> str:
@@ -228,7 +228,7 @@ def _find_delimiter(lines: _Lines, path: Path) -> str:
     if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
         next(lines)
         return stated[1]
-    usual = "\t" if any(suffix.lower() in TAB_ENDINGS for suffix in path.suffixes[-2:]) else ","
+    usual = "\t" if without_packing(path).suffix.lower() in TAB_ENDINGS else ","
     best = max(DELIMITERS, key=lambda delimiter: (_evenness(head, delimiter), delimiter == usual))
     return best if _evenness(head, best) > (0, 0) else usual
 

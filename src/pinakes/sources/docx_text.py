@@ -22,6 +22,8 @@ FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallbac
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _SPACES = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _DEEPEST = 6
+_AROUND = frozenset({f"{W}sdt", f"{W}sdtContent", f"{W}customXml", f"{W}ins"})
+"""Content controls and the like, which stand around parts of a text."""
 
 
 def read_docx(content: bytes) -> Extracted:
@@ -31,14 +33,11 @@ def read_docx(content: bytes) -> Extracted:
             document = _part(archive, "word/document.xml")
             levels = _heading_levels(_part(archive, "word/styles.xml"))
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
+        return Extracted(text=_text_of(document, levels), title=" ".join(title.split()))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         raise InputError(f"it is not a DOCX that can be read, or has a password: {error}") from error
     except ElementTree.ParseError as error:
         raise InputError(f"it is not a DOCX that can be read: {error}") from error
-    body = document.find(f"{W}body")
-    if body is None:
-        raise InputError("it is not a DOCX: there is no document in the archive")
-    return Extracted(text="\n\n".join(_blocks(body, levels)) + "\n", title=" ".join(title.split()))
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Element:
@@ -68,10 +67,17 @@ def _level_of(style: str) -> int:
     return 1 if style.strip().lower() == "title" else 0
 
 
+def _text_of(document: Element, levels: Mapping[str, int]) -> str:
+    body = document.find(f"{W}body")
+    if body is None:
+        raise InputError("it is not a DOCX: there is no document in the archive")
+    return "\n\n".join(_blocks(body, levels)) + "\n"
+
+
 def _blocks(parent: Element, levels: Mapping[str, int]) -> Iterator[str]:
     """Yield the paragraphs and tables; consecutive items of a list are one block."""
     items: list[str] = []
-    for element in _content(parent):
+    for element in _within(parent, f"{W}p", f"{W}tbl"):
         block, is_item = _block(element, levels)
         if items and not is_item:
             yield "\n".join(items)
@@ -84,19 +90,19 @@ def _blocks(parent: Element, levels: Mapping[str, int]) -> Iterator[str]:
         yield "\n".join(items)
 
 
-def _content(parent: Element) -> Iterator[Element]:
-    """Yield paragraphs and tables in order, also those in content controls."""
+def _within(parent: Element, *tags: str) -> Iterator[Element]:
+    """Yield the elements of these kinds in order, also those in content controls; not those within one another."""
     for element in parent:
-        if element.tag in (f"{W}p", f"{W}tbl"):
+        if element.tag in tags:
             yield element
-        elif element.tag in (f"{W}sdt", f"{W}sdtContent", f"{W}customXml", f"{W}ins"):
-            yield from _content(element)
+        elif element.tag in _AROUND:
+            yield from _within(element, *tags)
 
 
 def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
     """Return the text of a paragraph or table, and whether it is an item of a list."""
     if element.tag == f"{W}tbl":
-        return "\n".join(_row(row) for row in element.iter(f"{W}tr")), False
+        return "\n".join(_row(row) for row in _within(element, f"{W}tr")), False
     text = _text(element).strip()
     style = element.find(f"{W}pPr/{W}pStyle")
     style_id = "" if style is None else style.get(f"{W}val", "")
@@ -108,7 +114,7 @@ def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
 
 
 def _row(row: Element) -> str:
-    cells = (" ".join(_text(cell).split()) for cell in row.iter(f"{W}tc"))
+    cells = (" ".join(_text(cell).split()) for cell in _within(row, f"{W}tc"))
     return f"| {' | '.join(cells)} |"
 
 

@@ -29,14 +29,14 @@ def decode(content: bytes, *, declared: str = "") -> str:
     marked = next((encoding for bom, encoding in _BOMS if content.startswith(bom)), None)
     if marked is None and b"\0" in content[:_BINARY_LOOKED_AT]:
         raise InputError("it is not a text: there are zero bytes in it")
-    text = _decoded(content, [marked] if marked else ["utf-8", declared])
+    text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _decoded(content: bytes, encodings: list[str]) -> str:
-    for encoding in encodings:
+def _decoded(content: bytes, declared: str) -> str:
+    for encoding in filter(None, ("utf-8", declared)):
         try:
-            return content.decode(encoding) if encoding else content.decode("ascii")
-        except (UnicodeDecodeError, LookupError):
+            return content.decode(encoding)
+        except (UnicodeError, LookupError):
             continue
     return content.decode("cp1252", errors="replace")

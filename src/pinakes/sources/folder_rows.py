@@ -22,8 +22,9 @@ JUNK_PREFIXES = (".", "~$")
 class FolderRows:
     """Implements `RowSource` for a folder, with the folders in it, or for a single file.
 
-    A row has `path`, `text`, `format`, `modified`, `checksum`, and `title` and `tags` where the file states them. Text
-    is got out of a file only when a value of its row is asked for. Links to folders are not followed.
+    A row has `path`, `text`, `format`, `checksum`, `modified` (the day of the file's last change, if it has one), and
+    `title` and `tags` where the file states them. Text is got out of a file only when a value of its row is asked for.
+    Links to folders are not followed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,6 +84,14 @@ def _refuse(error: OSError) -> None:
     raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}") from error
 
 
+def day_of(modified_at: float) -> str | None:
+    """Return the day of a time; None for one that no calendar has, which a file system can keep all the same."""
+    try:
+        return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
 def _is_junk(name: str) -> bool:
     return name.startswith(JUNK_PREFIXES)
 
@@ -96,14 +105,14 @@ def _row(path: Path, place: str) -> SourceRow:
         content = path.read_bytes()
     except OSError as error:
         return SourceRow(place=place, values={}, problem=f"it cannot be read: {error.strerror or error}")
-    values = _FileValues(content, place=place, modified=datetime.fromtimestamp(known.st_mtime, UTC))
+    values = _FileValues(content, place=place, modified=day_of(known.st_mtime))
     return SourceRow(place=place, values=values, digest=values.checksum)
 
 
 class _FileValues(Mapping[str, Any]):
     """What a row says of its file, got out of it at the first look; a file that cannot be read raises `InputError`."""
 
-    def __init__(self, content: bytes, *, place: str, modified: datetime) -> None:
+    def __init__(self, content: bytes, *, place: str, modified: str | None) -> None:
         self.checksum = hashlib.sha256(content).hexdigest()
         self._content = content
         self._place = place
@@ -126,7 +135,7 @@ class _FileValues(Mapping[str, Any]):
             "path": self._place,
             "text": extracted.text,
             "format": file_format,
-            "modified": self._modified.date().isoformat(),
+            "modified": self._modified,
             "checksum": self.checksum,
             "title": extracted.title,
             "tags": list(extracted.tags),

@@ -100,6 +100,13 @@ class _TextParser(HTMLParser):
         else:
             self._line.append(data)
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Pass over `<![…`; one that is malformed is a comment, as browsers have it, and no error."""
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:
+            return self.parse_bogus_comment(i, report)
+
     def _begin_block(self, prefix: str = "") -> None:
         if self._in_row:
             self._line.append(" ")  # whatever is in a cell, the row is one line

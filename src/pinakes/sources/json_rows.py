@@ -1,7 +1,10 @@
 """Rows from JSON and JSON Lines files, plain or compressed (`.zst`, `.gz`)."""
 
+import codecs
 import io
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,10 +13,13 @@ import orjson
 
 from pinakes.errors import InputError
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import open_unpacked, require_file
+from pinakes.sources.unpacked import open_unpacked, require_file, without_packing
 
 ROW_LISTS = ("data", "rows", "items", "records")
 """Where a JSON object keeps its rows."""
+LINES_ENDINGS = (".jsonl", ".ndjson")
+LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
+"""How a file begins that has an object a line."""
 
 
 class JsonRows:
@@ -29,7 +35,7 @@ class JsonRows:
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; a list of JSON is known only once it is read."""
-        with open_unpacked(self._path) as file:
+        with self._opened() as file:
             return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
     @property
@@ -38,10 +44,18 @@ class JsonRows:
         return True
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; the form is told by the name, and by the first character where the name does not."""
-        with open_unpacked(self._path) as file:
+        """Yield the rows; the form is told by the name, and by how the file begins where the name does not."""
+        with self._opened() as file:
             rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
             yield from islice(rows, start, None)
+
+    @contextmanager
+    def _opened(self) -> Iterator[io.BufferedReader]:
+        """Open the file after the mark that Windows puts before UTF-8."""
+        with open_unpacked(self._path) as file:
+            if file.peek(1).startswith(codecs.BOM_UTF8):
+                file.read(len(codecs.BOM_UTF8))
+            yield file
 
     def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
         for number, line in enumerate(file, start=1):
@@ -88,8 +102,4 @@ def _rows_in(document: Any) -> list[Any] | None:
 
 
 def _is_lines(path: Path, file: io.BufferedReader) -> bool:
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if ".jsonl" in suffixes or ".ndjson" in suffixes:
-        return True
-    head = file.peek(4096).lstrip()
-    return head.startswith(b"{") and b"}\n{" in head
+    return without_packing(path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)) is not None

@@ -8,6 +8,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", r
 _ENTRY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _COMMENT = re.compile(r"\s+#.*$")
+_BLOCK = re.compile(r"[|>][-+\d]*")
+"""What stands where the value is in the lines after it."""
 
 
 def read_text(content: bytes) -> Extracted:
@@ -52,7 +54,7 @@ def _values(written: str) -> list[str]:
     if written.startswith("[") and written.endswith("]"):
         return [_plain(one) for one in written[1:-1].split(",")]
     plain = _plain(written)
-    return [plain] if plain else []
+    return [plain] if plain and not _BLOCK.fullmatch(plain) else []
 
 
 def _plain(written: str) -> str:

@@ -13,7 +13,7 @@ from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
 from pinakes.sources.semantic_scholar import open_semantic_scholar
 from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes.sources.unpacked import PACKED, is_packed, require_file
+from pinakes.sources.unpacked import PACKED, require_file, without_packing
 
 ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
     ".json": JsonRows,
@@ -54,7 +54,7 @@ def open_source(
     if path.is_dir():
         _require_no_choice(location, table, query)
         return FolderRows(path)
-    reader = ENDINGS.get(_ending(path))
+    reader = ENDINGS.get(without_packing(path).suffix.lower())
     if reader is None:
         raise InputError(f"{location}: a file of a kind that is not read; {_kinds()} are")
     if reader is SqliteRows:
@@ -85,10 +85,6 @@ def _require_no_choice(location: str, table: str | None, query: str | None) -> N
         raise InputError(
             f"{location}: a table or a query can be chosen in an SQLite file only (.sqlite, .sqlite3, .db)"
         )
-
-
-def _ending(path: Path) -> str:
-    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
 
 
 def _kinds() -> str:

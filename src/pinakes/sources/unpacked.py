@@ -34,6 +34,25 @@ def is_packed(path: Path) -> bool:
     return path.suffix.lower() in PACKED
 
 
+def without_packing(path: Path) -> Path:
+    """Return the name that a file has once it is unpacked: `a.csv` for `a.csv.gz`, and for `a.csv`."""
+    return path.with_suffix("") if is_packed(path) else path
+
+
+def find_packed(path: Path) -> Path | None:
+    """Return the file of a name, or else the packed one that stands for it; None where there is neither."""
+    return next((one for ending in ("", *PACKED) if (one := path.with_name(f"{path.name}{ending}")).is_file()), None)
+
+
+def find_path(location: str) -> Path | None:
+    """Return the file or folder that a location names; None where there is none, and for what can be no path."""
+    try:
+        path = Path(location).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError):  # a name that is too long, the home of a user who is not there
+        return None
+
+
 def require_file(path: Path) -> Path:
     """Return the path of a file; refuse what is not there and what is not a file."""
     try:

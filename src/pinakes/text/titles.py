@@ -7,6 +7,7 @@ the index is read does not grow with it. It is six arrays, so that a shelf can k
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +44,20 @@ class TitleArrays:
     postings: NDArray[np.int32]
 
 
+class _Shared(NamedTuple):
+    """Names in order, how many of a query's rare grams each has, and the postings of the common ones."""
+
+    names: Ints
+    counts: Ints
+    common: Sequence[NDArray[np.int32]]
+
+
 class TitleIndex:
     """Finds the rows whose names are most like a given one."""
 
     def __init__(self, arrays: TitleArrays) -> None:
         self.arrays = arrays
+        self._last: tuple[str, _Shared] | None = None
 
     def find_like(self, text: str, *, limit: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, float]]:
         """Return up to `limit` rows with the likeness (0–1) of their best name, best first, ties by row."""
@@ -65,10 +75,7 @@ class TitleIndex:
 
         The names under the rarest grams are counted; the best of them are then looked up under the others.
         """
-        rare, common = _split(self._postings_of(wanted))
-        if not rare:
-            return np.empty(0, np.int64)
-        names, shared = _counted(np.concatenate(rare))
+        names, shared, common = self._shared(wanted)
         if allowed is not None:
             keep = allowed[self.arrays.rows[names]]
             names, shared = names[keep], shared[keep]
@@ -78,6 +85,15 @@ class TitleIndex:
             for postings in common:
                 shared = shared + _contains(postings, names)
         return self._best(names, shared, size=size, count=CANDIDATES)[0]
+
+    def _shared(self, wanted: str) -> _Shared:
+        """Return the names under the query's rare grams. The last are kept: kinds are asked for one after the other."""
+        last = self._last
+        if last is None or last[0] != wanted:
+            rare, common = _split(self._postings_of(wanted))
+            names, shared = _counted(np.concatenate(rare)) if rare else (np.empty(0, np.int64), np.empty(0, np.int64))
+            self._last = last = wanted, _Shared(names, shared, common)
+        return last[1]
 
     def _best(self, names: Ints, shared: Ints, *, size: int, count: int) -> tuple[Ints, Ints]:
         """Return the names (and their counts) that share most grams, then those nearest in size, ties by name."""

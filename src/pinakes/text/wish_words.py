@@ -97,9 +97,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag of the catalogue."""
+    """A tag of the catalogue, or a name in another field, of which a record need not have all that are demanded."""
 
     name: str
+    field: str | None
+    is_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

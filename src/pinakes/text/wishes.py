@@ -44,6 +44,8 @@ class WishVocabulary:
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What else is refused and demanded as tags are, such as artists: a phrase, and its field and value."""
     long_field: tuple[str, float, float] | None = None
     this_year: int = 2026
 
@@ -100,7 +102,7 @@ def understand(sentence: str, vocabulary: WishVocabulary) -> Wishes:
     text = sentence[:LONGEST_SENTENCE]
     pieces = settled(repeated(hoisted(read(text, vocabulary), text)), text)
     said = list(iter_said(pieces))
-    judged = [(one, effect_of(one, vocabulary)) for one in said]
+    judged = [(one, effect_of(one)) for one in said]
     accepted = [(one, effect) for one, effect in judged if effect is not None]
     refused = [(one.start, one.end) for one, effect in judged if effect is None]
     effects = [effect for _, effect in accepted]
@@ -192,7 +194,7 @@ def read(text: str, vocabulary: WishVocabulary) -> list[Piece]:
         found = list(matched(pattern, reading, left, vocabulary))
         left = blanked(left, found)
         pieces += found
-    longest = words.longest_by_first((*words.KNOWN, *vocabulary.choices, *vocabulary.tags))
+    longest = words.longest_by_first((*words.KNOWN, *vocabulary.choices, *vocabulary.tags, *vocabulary.names))
     for gap in re.finditer(r"[^\0]+", left):
         tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
         pieces += phrase_pieces(tokens, longest, vocabulary)
@@ -247,7 +249,10 @@ def phrase_said(phrase: str, vocabulary: WishVocabulary) -> What | None:
         if spelling in vocabulary.choices:
             return Choice(*vocabulary.choices[spelling])
         if spelling in vocabulary.tags:
-            return Tag(vocabulary.tags[spelling])
+            return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
+        if spelling in vocabulary.names:
+            name_field, name = vocabulary.names[spelling]
+            return Tag(name, name_field, is_name=True)
         if spelling in words.TONES:
             return Tone(words.TONES[spelling])
     return Plain.FILLER if phrase in words.FILLER else adjective_said(phrase, vocabulary)
@@ -393,7 +398,7 @@ def reach(pieces: Sequence[Piece], index: int) -> int:
     return sure
 
 
-def effect_of(said: Said, vocabulary: WishVocabulary) -> Effect | None:
+def effect_of(said: Said) -> Effect | None:
     """Return what is to be done about a thing said, or None where no condition can say it."""
     is_refused = said.mood in words.REFUSALS
     direction: Direction = "away from" if is_refused else "towards"
@@ -404,21 +409,21 @@ def effect_of(said: Said, vocabulary: WishVocabulary) -> Effect | None:
             return NoneOf(name, (value,)) if is_refused else AnyOf(name, (value,))
         case Choice(value=value):
             return Nudge(direction, value.lower())
-        case Tag(name=tag):
-            return tag_condition(tag, said, vocabulary) or Nudge(direction, tag)
+        case Tag():
+            return tag_condition(said.what, said) or Nudge(direction, said.what.name)
         case Tone(phrase=phrase):
             return Nudge(direction, phrase)
         case Title(title=title):
             return Nudge(direction if is_refused else "like", title)
 
 
-def tag_condition(tag: str, said: Said, vocabulary: WishVocabulary) -> Condition | None:
+def tag_condition(tag: Tag, said: Said) -> Condition | None:
     """Return the condition on a tag that is refused or demanded; one only mentioned, or wished less of, is none."""
-    if vocabulary.tag_field is None or said.mood in (Mood.PLAIN, Mood.LESS):
+    if tag.field is None or said.mood in (Mood.PLAIN, Mood.LESS):
         return None
     if said.mood is Mood.NOT:
-        return NoneOf(vocabulary.tag_field, (tag,))
-    return (AnyOf if said.either else AllOf)(vocabulary.tag_field, (tag,))
+        return NoneOf(tag.field, (tag.name,))
+    return (AnyOf if said.either or tag.is_name else AllOf)(tag.field, (tag.name,))
 
 
 def complement(limit: Range) -> Range | None:

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any
 
 import orjson
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError, NotFoundError, did_you_mean
@@ -24,8 +24,9 @@ from pinakes.ingest.edits import Edits
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.shelf.port import Author, Op, PastChange
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import ToolSpec
 
 SCHEME = "changelog://"
 RECENT = "recent"
@@ -35,13 +36,13 @@ PAGES_LOOKED_AT = 10
 LONGEST_VALUE = 500
 LONGEST_LIST = 2_000
 """How many characters of a text, and of a list as JSON, are shown."""
+LONGEST_IN_TEXT = 80
+"""How many characters of a value as JSON are shown where an answer is a text."""
 USUAL_CATALOGUE = "music"
 
 
-class MutateParams(ToolParams):
+class MutateParams(GenericParams):
     """The arguments of `catalog.mutate`."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     action: EditAction
     kind: str | None = None
@@ -58,20 +59,16 @@ class MutateOneParams(MutateParams):
     catalogue: str | None = None
 
 
-class ChangedField(ToolResult):
+class ChangedField(GenericResult):
     """A field before and after."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     field: str
     before: Any
     after: Any
 
 
-class ChangedRecord(ToolResult):
+class ChangedRecord(GenericResult):
     """A record that changed."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     id: str
     kind: str
@@ -79,10 +76,8 @@ class ChangedRecord(ToolResult):
     fields: list[ChangedField]
 
 
-class MutateResult(ToolResult):
+class MutateResult(GenericResult):
     """The answer of `catalog.mutate`."""
-
-    model_config = ConfigDict(alias_generator=None)
 
     applied: bool
     plan: str | None
@@ -156,9 +151,9 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
         return []
     kinds = dict.fromkeys(kind for one in editable for kind in one.spec.kinds)
     several = len(editable) > 1
-    properties: dict[str, Any] = {"kind": {"enum": list(kinds)}}
+    properties: dict[str, Any] = {"kind": {"type": "string", "enum": list(kinds)}}
     if several:
-        properties["catalogue"] = {"enum": [one.name for one in editable]}
+        properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
     return [
         ToolSpec(
             name="catalog.mutate",
@@ -288,7 +283,25 @@ def _text(result: MutateResult) -> str:
     done = f"applied (call {result.call_id})" if result.applied else "nothing was changed"
     head = f"preview: {_counted(result.total)} would change (plan {result.plan})" if result.plan else done
     lines = [
-        f"{one.op} {one.kind} {one.id}: {', '.join(field.field for field in one.fields)}" for one in result.changes
+        f"{one.op} {one.kind} {one.id}: {'; '.join(_field_text(field, one.op) for field in one.fields)}"
+        for one in result.changes
     ]
     more = [f"… and {result.total - len(result.changes)} more"] if result.has_more else []
     return "\n".join([head, *lines, *more, *result.notes])
+
+
+def _field_text(change: ChangedField, op: Op) -> str:
+    """Return what becomes of a field: its old and new value; of a record that comes or goes, the one that it has."""
+    before, after = _brief(change.before), _brief(change.after)
+    match op:
+        case Op.INSERT:
+            return f"{change.field} {after}"
+        case Op.DELETE:
+            return f"{change.field} {before}"
+        case Op.UPDATE:
+            return f"{change.field} {before} → {after}"
+
+
+def _brief(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= LONGEST_IN_TEXT else f"{text[:LONGEST_IN_TEXT]}…"

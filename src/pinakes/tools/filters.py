@@ -99,7 +99,7 @@ def _condition(name: str, asked: Any, spec: CatalogueSpec) -> Condition:
     if field is None or field.filter is None:
         known = _names(spec)
         raise InputError(
-            f"'filters.{name}': '{spec.name}' cannot be filtered by it{did_you_mean(name, known)}; "
+            f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{did_you_mean(name, known)}; "
             f"filterable: {', '.join(known)}"
         )
     if field.filter is FilterKind.RANGE:

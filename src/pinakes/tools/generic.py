@@ -19,10 +19,11 @@ from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import SearchMode
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
+from pinakes.shelf.port import ShelfReader
 from pinakes.text.likeness import like_words
 from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
@@ -37,7 +38,9 @@ FURTHEST = 99
 
 VALUES_SHOWN = 10
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""A list whose items the tool list does not spell out: their shape is plain from any answer."""
+BARE_OBJECT = WithJsonSchema({"type": "object"})
+BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
+"""What the tool list does not spell out: its shape is plain from any answer."""
 LISTED_IN_TEXT = 20
 
 
@@ -192,7 +195,10 @@ class GenericTools:
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return a record whole."""
-        catalogue, record = self._record(principal, params.id)
+        catalogue, record_id = self._place(params.id)
+        record = catalogue.find_record(record_id, scope=Scope(sight=principal.sight))
+        if record is None:
+            raise _no_record(params.id)
         return FetchResult(
             id=address_of(catalogue.name, record.id),
             title=catalogue.spec.title_of(record),
@@ -203,17 +209,20 @@ class GenericTools:
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
         """Return the records nearest in meaning to one, in its own catalogue or another."""
-        home, record = self._record(principal, params.id)
+        home, record_id = self._place(params.id)
         target = self._get(params.catalogue) if params.catalogue else home
-        own_key = home.shelf.reader().find([record.id], scope=Scope(sight=principal.sight))[record.id]
-        vectors = home.shelf.reader().vectors([own_key])
-        reader, scope = target.shelf.reader(), Scope(sight=principal.sight)
-        if reader.model is None or reader.model != home.shelf.reader().model or not np.any(vectors):
+        own, reader = home.shelf.reader(), target.shelf.reader()
+        scope = Scope(sight=principal.sight)
+        own_key = own.find([record_id], scope=scope).get(record_id)
+        if own_key is None:
+            raise _no_record(params.id)
+        vectors = own.vectors([own_key])
+        if reader.model is None or reader.model != own.model or not np.any(vectors):
             raise InputError(f"'{params.id}' cannot be compared with '{target.name}': one of them has no such vectors")
         (ranking,) = reader.nearest(vectors, scope=scope, limit=params.limit + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
-        kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
+        kept = [(other, score) for other, score in near if target is not home or other.id != record_id]
         return SimilarResult(
             results=[_shape(target, other, score=score, label=None) for other, score in kept[: params.limit]]
         )
@@ -246,7 +255,7 @@ class GenericTools:
         query: str,
         filters: dict[str, Any],
         depth: int,
-    ) -> "_Page":
+    ) -> _Page:
         scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), sight=principal.sight)
         page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD), meaning=meaning)
         grades = catalogue.grade(query, page.hits)
@@ -258,18 +267,15 @@ class GenericTools:
         note = f"{catalogue.name}: searched by words alone ({page.degraded})" if by_words else None
         return _Page(items=items, total=page.total_matches, note=note)
 
-    def _record(self, principal: Principal, address: str) -> tuple[OpenCatalogue, Record]:
+    def _place(self, address: str) -> tuple[OpenCatalogue, RecordId]:
+        """Return the catalogue and the id of a record; where there is one catalogue, its name may be left out."""
         place = parse_address(address)
         if place is None and len(self._catalogues) == 1:
             (only,) = self._catalogues
-            place = parse_address(address_of(only, address))  # type: ignore[arg-type]
+            place = only, RecordId(address)
         if place is None:
             raise InputError(f"'id' is CATALOGUE/ID, as search gives it; not {address[:80]!r}")
-        catalogue = self._get(place[0])
-        record = catalogue.find_record(place[1], scope=Scope(sight=principal.sight))
-        if record is None:
-            raise NotFoundError(f"there is no record '{address[:200]}'")
-        return catalogue, record
+        return self._get(place[0]), place[1]
 
     def _get(self, name: str) -> OpenCatalogue:
         if name not in self._catalogues:
@@ -331,6 +337,10 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_browse_text,
         ),
     ]
+
+
+def _no_record(address: str) -> NotFoundError:
+    return NotFoundError(f"there is no record '{address[:200]}'")
 
 
 def _offset(cursor: str | None) -> int:
@@ -407,7 +417,7 @@ def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParam
             BrowsedField(
                 field=field.name,
                 type=field.type,
-                values=_values(catalogue, field.name, scope, params.search)[:shown] if field.facet else [],
+                values=_values(reader, field.name, scope, params.search)[:shown] if field.facet else [],
             )
             for field in fields
             if field.facet or field.filter is not None or params.field
@@ -415,8 +425,8 @@ def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParam
     )
 
 
-def _values(catalogue: OpenCatalogue, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:
-    facets = catalogue.shelf.reader().facets(field, scope=scope)
+def _values(reader: ShelfReader, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:
+    facets = reader.facets(field, scope=scope)
     if search:
         wanted = set(like_words(search, {facet.value for facet in facets}))
         facets = [facet for facet in facets if facet.value in wanted]

@@ -1,7 +1,8 @@
 """Files of records: what is played and shown rather than read. Declared like tools; knows no transport."""
 
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -45,6 +46,10 @@ class MediaSpec:
     """The file of a record by its id; None where there is none that the principal may see."""
     kind_of: Callable[[Principal, str], str | None]
     """The kind of a record by its id; None where there is none that the principal may see."""
+    known_among: Callable[[Principal, Sequence[str]], AbstractSet[str]]
+    """Those of these ids whose records are there and may be seen."""
+    length_s_of: Callable[[Principal, str], float | None]
+    """How long a record sounds; None where that is not known."""
 
 
 MIME_TYPES = {

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 from pinakes.model.principal import Action, Cost
 from pinakes.tools.schema import compact_schema, shallow_schema
@@ -16,6 +17,17 @@ class ToolParams(BaseModel):
     """A tool's arguments, as the client sends them; what is not declared is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _require_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true and false where a number is wanted, which pydantic would take for 1 and 0."""
+        if not any(isinstance(one, bool) for one in (value if isinstance(value, list) else [value])):
+            return value
+        declared = cls.model_fields[info.field_name or ""].annotation
+        if _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
+            raise PydanticCustomError("number_type", "a number is wanted, not true or false")
+        return value
 
 
 class ToolResult(BaseModel):
@@ -66,6 +78,12 @@ class ToolSpec:
         """The JSON schema of the structured answer."""
         schema = compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
         return shallow_schema(schema) if self.is_brief else schema
+
+
+def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
+    """Tell whether a declared type is one of these or is made of one, as `int | None` and `list[int]` are of int."""
+    inner = get_args(annotation)
+    return any(_has_type(one, wanted) for one in inner) if inner else any(annotation is one for one in wanted)
 
 
 def _description(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` 
 """
 
 from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from pinakes.api import (
@@ -15,6 +15,7 @@ from pinakes.api import (
     RecordId,
     RowMapping,
     RowSource,
+    find_path,
     first_heading,
     split_passages,
 )
@@ -52,8 +53,8 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
 
 def open_rows(location: str) -> RowSource | None:
     """Return the source of a folder or of a written file; None for what other sources read."""
-    path = Path(location).expanduser()
-    return FolderRows(path) if FolderRows.reads(path) else None
+    path = find_path(location)
+    return FolderRows(path) if path and FolderRows.reads(path) else None
 
 
 MAPPING = RowMapping(records_of=records_of)

@@ -197,10 +197,10 @@ class DocumentTools:
         name, _, path = address.partition("/")
         if name not in self._collections:
             return None
-        reader, scope = self._collections[name].shelf.reader(), _scope(DOCUMENT, principal)
-        keys = list(reader.find([RecordId(unquote(path))], scope=scope).values())
-        document = next((one for one in reader.fetch(keys, scope=scope).values() if one.kind == DOCUMENT), None)
-        return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text")) if document else None
+        document = self._collections[name].find_record(RecordId(unquote(path)), scope=_scope(DOCUMENT, principal))
+        if document is None or document.kind != DOCUMENT:
+            return None
+        return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
     def _require_known(self, names: Iterable[str]) -> None:
         known = (*self._collections, *DECLARED_SOURCES)

@@ -26,6 +26,7 @@ from pinakes.api import (
     ResourceEntry,
     ResourceSpec,
     Scope,
+    ShelfReader,
 )
 from pinakes_catalogues.judoka.filters import CARDS
 from pinakes_catalogues.judoka.rows import CARD, PASSAGE, TECHNIQUE, card_of, shown_id, stats_of
@@ -84,49 +85,49 @@ class JudokonFiles:
 
     def read(self, principal: Principal, name: str) -> ResourceContent | None:
         """Return a file's content."""
-        scope = Scope(sight=principal.sight)
+        reader, scope = self._catalogue.shelf.reader(), Scope(sight=principal.sight)
         match name:
             case "judoka.json":
-                return _json([card_of(record) for record, _ in self._records(scope.narrowed(CARDS))])
+                return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])
             case "client_embeddings.json":
-                return _json(self._embeddings(scope))
+                return _json(_embeddings(reader, scope))
             case "synonyms.json":
                 return _json(load_kept(self._catalogue))
             case "offline_rag_vectors.bin":
-                rows = [vector for _, vector in self._records(scope) if vector.any()]
+                rows = [vector for _, vector in _iter_records(reader, scope) if vector.any()]
                 return ResourceContent(mime_type=BINARY, blob=np.array(rows, dtype=DTYPE).tobytes())
             case "offline_rag_metadata.json":
-                return _json(self._metadata(scope))
+                return _json(_metadata(reader, scope))
         return None
 
-    def _embeddings(self, scope: Scope) -> dict[str, Any]:
-        model = self._catalogue.shelf.reader().model
-        return {
-            "model": model.name if model else None,
-            "dim": model.dimension if model else 0,
-            "items": [_item(record, vector) for record, vector in self._records(scope)],
-        }
 
-    def _metadata(self, scope: Scope) -> dict[str, Any]:
-        model = self._catalogue.shelf.reader().model
-        records = [record for record, vector in self._records(scope) if vector.any()]
-        return {
-            "model": model.name if model else None,
-            "count": len(records),
-            "dim": model.dimension if model else 0,
-            "dtype": "float32",
-            "layout": LAYOUT,
-            "ids": [record.id for record in records],
-            "kinds": [record.kind for record in records],
-        }
+def _embeddings(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+    return {
+        "model": reader.model.name if reader.model else None,
+        "dim": reader.model.dimension if reader.model else 0,
+        "items": [_item(record, vector) for record, vector in _iter_records(reader, scope)],
+    }
 
-    def _records(self, scope: Scope) -> Iterator[tuple[Record, np.ndarray[Any, Any]]]:
-        """Yield each record with its vector, in the order in which they were added."""
-        reader = self._catalogue.shelf.reader()
-        keys = reader.scan(scope=scope, limit=reader.count(scope))
-        records = reader.fetch(keys, scope=scope)
-        vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)
-        yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
+
+def _metadata(reader: ShelfReader, scope: Scope) -> dict[str, Any]:
+    records = [record for record, vector in _iter_records(reader, scope) if vector.any()]
+    return {
+        "model": reader.model.name if reader.model else None,
+        "count": len(records),
+        "dim": reader.model.dimension if reader.model else 0,
+        "dtype": "float32",
+        "layout": LAYOUT,
+        "ids": [record.id for record in records],
+        "kinds": [record.kind for record in records],
+    }
+
+
+def _iter_records(reader: ShelfReader, scope: Scope) -> Iterator[tuple[Record, np.ndarray[Any, Any]]]:
+    """Yield each record with its vector, in the order in which they were added."""
+    keys = reader.scan(scope=scope, limit=reader.count(scope))
+    records = reader.fetch(keys, scope=scope)
+    vectors = reader.vectors(keys) if reader.model else np.zeros((len(keys), 0), np.float32)
+    yield from ((records[key], vector) for key, vector in zip(keys, vectors, strict=True) if key in records)
 
 
 def _item(record: Record, vector: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -17,16 +17,26 @@ kind, so that they never meet a card's.
 
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from pinakes.api import InputError, Record, RecordId, RowMapping, RowSource, SourceRow, open_unpacked
+from pinakes.api import (
+    InputError,
+    Record,
+    RecordId,
+    RowMapping,
+    RowSource,
+    SourceRow,
+    WholeRows,
+    find_packed,
+    find_path,
+    open_unpacked,
+    without_packing,
+)
 from pinakes_catalogues.judoka.codes import build_code, code_key
 from pinakes_catalogues.judoka.synonyms import KEPT_FOLDER, SYNONYMS, read_synonyms
 
@@ -41,7 +51,6 @@ KIND_OF_FILE = {
 }
 """The files with rows, in the order in which a folder is read."""
 
-PACKINGS = ("", ".zst", ".gz")
 STATS = ("power", "speed", "technique", "kumikata", "newaza")
 RARITIES = ("Common", "Epic", "Legendary")
 GENDERS = ("male", "female")
@@ -61,57 +70,21 @@ STRENGTHS = {
 HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
 
-class JudokaRows:
-    """Implements `RowSource` for a folder of the project's files, or for one of them."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def name(self) -> str:
-        """The whole path of the folder or file."""
-        return str(self._path.resolve())
-
-    @property
-    def is_whole(self) -> bool:
-        """The files have all their rows."""
-        return True
-
-    def count_rows(self) -> int | None:
-        """Return how many rows the files have."""
-        return len(self._rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows, once every file has been read."""
-        yield from islice(self._rows, start, None)
-
-    @cached_property
-    def _rows(self) -> list[SourceRow]:
-        if self._path.is_file():
-            return list(_rows_of(self._path, load_json(self._path)))
-        files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := _find(self._path, name))}
-        documents = {name: load_json(path) for name, path in files.items()}
-        if SYNONYMS in documents:
-            read_synonyms(documents[SYNONYMS], origin=str(files[SYNONYMS]))
-        countries = _countries(documents.get(COUNTRIES, {}), files.get(COUNTRIES, self._path))
-        rows = [row for name in KIND_OF_FILE if name in files for row in _rows_of(files[name], documents[name])]
-        moves = {str(row.values.get("id")): row.values.get("name") for row in rows if _is_of(row, TECHNIQUE)}
-        return [_completed(row, countries, moves) if _is_of(row, CARD) else row for row in rows]
-
-
 def open_rows(location: str) -> RowSource | None:
     """Return the rows of a folder with the project's files, or of one JSON file; None for any other location."""
-    path = Path(location).expanduser()
+    path = find_path(location)
+    if path is None:
+        return None
     if path.is_dir():
-        if not any(_find(path, name) for name in KIND_OF_FILE):
+        if not any(find_packed(path / name) for name in KIND_OF_FILE):
             raise InputError(f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder")
-        return JudokaRows(path)
-    plain = _plain_name(path)
+        return WholeRows(path, partial(_read_folder, path))
+    plain = without_packing(path).name
     if not path.is_file() or not plain.endswith(".json"):
         return None
     if plain in (COUNTRIES, SYNONYMS):
         raise InputError(f"{location}: it has no rows; give the folder that it is in")
-    return JudokaRows(path)
+    return WholeRows(path, lambda: list(_rows_of(path, load_json(path))))
 
 
 def keep_files(location: str, folder: Path) -> None:
@@ -120,7 +93,7 @@ def keep_files(location: str, folder: Path) -> None:
     What the location does not have stays as an earlier build left it.
     """
     path = Path(location)
-    found = _find(path, SYNONYMS) if path.is_dir() else None
+    found = find_packed(path / SYNONYMS) if path.is_dir() else None
     if found is None:
         return
     table = read_synonyms(load_json(found), origin=str(found))
@@ -133,23 +106,25 @@ def keep_files(location: str, folder: Path) -> None:
 
 def load_json(path: Path) -> Any:
     """Read a JSON file, unpacked, or refuse it with the place and the reason."""
-    try:
-        with open_unpacked(path) as file:
-            text = file.read()
-    except (zlib.error, OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
+    with open_unpacked(path) as file:
+        text = file.read()
     try:
         return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         raise InputError(f"{path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
 
 
-def _find(folder: Path, name: str) -> Path | None:
-    return next((path for packing in PACKINGS if (path := folder / f"{name}{packing}").is_file()), None)
-
-
-def _plain_name(path: Path) -> str:
-    return path.name.removesuffix(".zst").removesuffix(".gz")
+def _read_folder(folder: Path) -> list[SourceRow]:
+    """Return the rows of every file of a folder, those of cards with what the other files say of them."""
+    files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := find_packed(folder / name))}
+    documents = {name: load_json(path) for name, path in files.items()}
+    if SYNONYMS in documents:
+        read_synonyms(documents[SYNONYMS], origin=str(files[SYNONYMS]))
+    countries = _countries(documents.get(COUNTRIES, {}), files.get(COUNTRIES, folder))
+    codes = {country.lower(): code for code, country in countries.items()}
+    rows = [row for name in KIND_OF_FILE if name in files for row in _rows_of(files[name], documents[name])]
+    moves = {str(row.values.get("id")): row.values.get("name") for row in rows if _is_of(row, TECHNIQUE)}
+    return [_completed(row, countries, codes, moves) if _is_of(row, CARD) else row for row in rows]
 
 
 def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
@@ -157,7 +132,7 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
     rows = document.get("items") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         raise InputError(f"{path}: a list of rows, or an object with the list 'items', is wanted")
-    kind = KIND_OF_FILE.get(_plain_name(path))
+    kind = KIND_OF_FILE.get(without_packing(path).name)
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
         if not isinstance(values, dict):
@@ -171,11 +146,12 @@ def _is_of(row: SourceRow, kind: str) -> bool:
     return row.values.get("kind") == kind
 
 
-def _completed(row: SourceRow, countries: Mapping[str, str], moves: Mapping[str, Any]) -> SourceRow:
+def _completed(
+    row: SourceRow, countries: Mapping[str, str], codes: Mapping[str, str], moves: Mapping[str, Any]
+) -> SourceRow:
     """Return a card's row with its country, its country's code and its signature technique filled in."""
     values = dict(row.values)
     code, country = _text(values.get("countryCode")), _text(values.get("country"))
-    codes = {name.lower(): one for one, name in countries.items()}
     if not country and code.lower() in countries:
         values["country"] = countries[code.lower()]
     if not code and country.lower() in codes:
@@ -325,7 +301,7 @@ def _stats(value: Any) -> dict[str, int]:
         number = value.get(stat)
         if number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, int | float) or number != int(number):
+        if isinstance(number, bool) or not isinstance(number, int | float) or number % 1:
             raise InputError(f"'stats.{stat}' is {number!r:.60}, not a whole number")
         found[stat] = int(number)
     return found

@@ -312,9 +312,8 @@ class JudokonTools:
         return CountriesResult(countries=rows)
 
     def _get_card(self, principal: Principal, stated: str) -> Record:
-        reader, scope = self._catalogue.shelf.reader(), _scope(principal, None)
-        key = reader.find([RecordId(stated)], scope=scope).get(RecordId(stated))
-        record = reader.fetch([key], scope=scope).get(key) if key is not None else None
+        scope = _scope(principal, None)
+        record = self._catalogue.find_record(RecordId(stated), scope=scope)
         if record is None or record.kind != CARD:
             raise NotFoundError(f"no judoka '{stated[:200]}'{self._alike(stated, scope)}")
         return record
@@ -506,7 +505,7 @@ def _rag_text(result: RagResult) -> str:
 
 def _search_text(result: SearchResult) -> str:
     lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
-    return "\n".join([*(lines or ["no judoka meets this; judokon.listCountries lists the countries there are"])])
+    return "\n".join(lines or ["no judoka meets this; judokon.listCountries lists the countries there are"])
 
 
 def _card_text(card: CardResult) -> str:

@@ -6,14 +6,13 @@ has a number, each has its place among its album's, in the order of the keys.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pinakes.api import SourceRow, SqliteRows
+from pinakes.api import SourceRow, SqliteRows, WholeRows
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_GENRES, MOST_SECONDS, TRACK
 
 COLUMNS_QUERY = """
@@ -79,85 +78,61 @@ class Table:
         return next((self.columns[name] for name in names if name in self.columns), None)
 
 
-class DatabaseRows:
-    """Implements `RowSource` for the artists, albums and tracks of an SQLite file."""
+def find_rows(path: Path) -> WholeRows | None:
+    """Return the rows of a file that has tables of artists, albums and tracks; None for any other."""
+    columns: dict[str, dict[str, str]] = {}
+    for row in SqliteRows(path, query=COLUMNS_QUERY).iter_rows():
+        name, column = str(row.values.get("table_name")), str(row.values.get("column_name"))
+        columns.setdefault(name, {}).setdefault(_bare(column), column)
+    tables: dict[str, Table] = {}
+    for name, some in columns.items():
+        kind = next((one for one in (ARTIST, ALBUM, TRACK, GENRE_TABLE) if _bare(name) in (one, f"{one}s")), None)
+        table = Table(name=name, kind=kind, columns=some) if kind else None
+        if table and table.key and table.naming:
+            tables.setdefault(table.kind, table)
+    is_music = {ARTIST, ALBUM, TRACK} <= tables.keys() and tables[TRACK].pointer_to(tables[ALBUM])
+    return WholeRows(path, partial(_read_rows, path, tables)) if is_music else None
 
-    def __init__(self, path: Path, tables: Mapping[str, Table]) -> None:
-        self._path = path
-        self._tables = tables
 
-    @classmethod
-    def find(cls, path: Path) -> "DatabaseRows | None":
-        """Return the rows of a file that has tables of artists, albums and tracks; None for any other."""
-        columns: dict[str, dict[str, str]] = {}
-        for row in SqliteRows(path, query=COLUMNS_QUERY).iter_rows():
-            name, column = str(row.values.get("table_name")), str(row.values.get("column_name"))
-            columns.setdefault(name, {}).setdefault(_bare(column), column)
-        tables: dict[str, Table] = {}
-        for name, some in columns.items():
-            kind = next((one for one in (ARTIST, ALBUM, TRACK, GENRE_TABLE) if _bare(name) in (one, f"{one}s")), None)
-            table = Table(name=name, kind=kind, columns=some) if kind else None
-            if table and table.key and table.naming:
-                tables.setdefault(table.kind, table)
-        is_music = {ARTIST, ALBUM, TRACK} <= tables.keys() and tables[TRACK].pointer_to(tables[ALBUM])
-        return cls(path, tables) if is_music else None
+def _read_rows(path: Path, tables: Mapping[str, Table]) -> list[SourceRow]:
+    """Return the rows that cannot be read, then artists, albums and tracks."""
+    read = {kind: list(_read_table(path, table, tables)) for kind, table in tables.items()}
+    known = {kind: [row for row in rows if row["key"] is not None] for kind, rows in read.items()}
+    refused = [row for kind in KINDS for row in read[kind] if row["key"] is None]
+    artists, albums = _by_key(known[ARTIST]), _by_key(known[ALBUM])
+    named_artists, named_albums = _with_names(artists), _with_names(albums)
+    named_genres = _with_names(_by_key(known.get(GENRE_TABLE, ())))
+    genres = {key: str(row["name"]) for key, row in named_genres.items()}
+    tracks = [_track(row, named_albums, named_artists, genres) for row in _numbered(known[TRACK])]
+    of_album = _gathered(tracks, lambda track: [track.get("album_id")])
+    of_artist = _gathered(tracks, lambda track: track.get("artist_ids") or [])
+    rows = [
+        *(_artist(row, of_artist) for row in artists.values()),
+        *(_album(row, named_artists, of_album) for row in albums.values()),
+        *tracks,
+    ]
+    return [
+        *(SourceRow(place=row["place"], values={}, problem=row["problem"] or "it has no key") for row in refused),
+        *(SourceRow(place=str(row["id"]), values=_present(row)) for row in rows),
+    ]
 
-    @property
-    def name(self) -> str:
-        """The file's whole path."""
-        return str(self._path.resolve())
 
-    @property
-    def is_whole(self) -> bool:
-        """A database has all its rows."""
-        return True
-
-    def count_rows(self) -> int | None:
-        """Return how many artists, albums and tracks there are."""
-        return len(self._rows)
-
-    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield artists, albums and tracks."""
-        yield from islice(self._rows, start, None)
-
-    @cached_property
-    def _rows(self) -> list[SourceRow]:
-        read = {kind: list(self._read(table)) for kind, table in self._tables.items()}
-        known = {kind: [row for row in rows if row["key"] is not None] for kind, rows in read.items()}
-        refused = [row for kind in KINDS for row in read[kind] if row["key"] is None]
-        artists, albums = _by_key(known[ARTIST]), _by_key(known[ALBUM])
-        named_artists, named_albums = _with_names(artists), _with_names(albums)
-        named_genres = _with_names(_by_key(known.get(GENRE_TABLE, ())))
-        genres = {key: str(row["name"]) for key, row in named_genres.items()}
-        tracks = [_track(row, named_albums, named_artists, genres) for row in _numbered(known[TRACK])]
-        of_album = _gathered(tracks, lambda track: [track.get("album_id")])
-        of_artist = _gathered(tracks, lambda track: track.get("artist_ids") or [])
-        rows = [
-            *(_artist(row, of_artist) for row in artists.values()),
-            *(_album(row, named_artists, of_album) for row in albums.values()),
-            *tracks,
-        ]
-        return [
-            *(SourceRow(place=row["place"], values={}, problem=row["problem"] or "it has no key") for row in refused),
-            *(SourceRow(place=str(row["id"]), values=_present(row)) for row in rows),
-        ]
-
-    def _read(self, table: Table) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with their columns by meaning; one that cannot be read has no key."""
-        chosen = {"key": table.key, "name": table.naming}
-        chosen |= {meaning: table.plain(meaning) for meaning in PLAIN}
-        for kind in (ARTIST, ALBUM, GENRE_TABLE):
-            other = self._tables.get(kind)
-            chosen[f"{kind}_key"] = table.pointer_to(other) if other is not table else None
-        length = table.length() if table.kind == TRACK else None
-        chosen["length"] = length[0] if length else None
-        picked = {meaning: column for meaning, column in chosen.items() if column}
-        columns = ", ".join(f"{_quoted(column)} AS {meaning}" for meaning, column in picked.items())
-        statement = f"SELECT {columns} FROM {_quoted(table.name)} ORDER BY {_quoted(str(table.key))}"
-        for row in SqliteRows(self._path, query=statement).iter_rows():
-            seconds = _seconds(row.values.get("length"), unit_s=length[1]) if length else None
-            place = f"{table.name}, {row.place}"
-            yield {"key": None, **row.values, "seconds": seconds, "place": place, "problem": row.problem}
+def _read_table(path: Path, table: Table, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table with their columns by meaning; one that cannot be read has no key."""
+    chosen = {"key": table.key, "name": table.naming}
+    chosen |= {meaning: table.plain(meaning) for meaning in PLAIN}
+    for kind in (ARTIST, ALBUM, GENRE_TABLE):
+        other = tables.get(kind)
+        chosen[f"{kind}_key"] = table.pointer_to(other) if other is not table else None
+    length = table.length() if table.kind == TRACK else None
+    chosen["length"] = length[0] if length else None
+    picked = {meaning: column for meaning, column in chosen.items() if column}
+    columns = ", ".join(f"{_quoted(column)} AS {meaning}" for meaning, column in picked.items())
+    statement = f"SELECT {columns} FROM {_quoted(table.name)} ORDER BY {_quoted(str(table.key))}"
+    for row in SqliteRows(path, query=statement).iter_rows():
+        seconds = _seconds(row.values.get("length"), unit_s=length[1]) if length else None
+        place = f"{table.name}, {row.place}"
+        yield {"key": None, **row.values, "seconds": seconds, "place": place, "problem": row.problem}
 
 
 def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
@@ -179,7 +154,7 @@ def _seconds(length: Any, *, unit_s: float) -> Any:
 
 
 def _is_length(seconds: Any) -> bool:
-    return isinstance(seconds, float) and 0 < seconds < MOST_SECONDS
+    return isinstance(seconds, float) and 0 < seconds <= MOST_SECONDS
 
 
 def _numbered(tracks: Sequence[Row]) -> Iterator[Row]:
@@ -244,7 +219,7 @@ def _genres(tracks: Iterable[Row]) -> list[str]:
     return [genre for genre, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:MOST_GENRES]]
 
 
-def _gathered(tracks: Iterable[Row], keys_of: Any) -> dict[str, list[Row]]:
+def _gathered(tracks: Iterable[Row], keys_of: Callable[[Row], Iterable[Any]]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for track in tracks:
         for key in keys_of(track):

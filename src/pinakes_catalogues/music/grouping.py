@@ -30,8 +30,9 @@ VARIOUS_NAMES = frozenset({"various artists", "various", "va", "v a"})
 COVERS = "media/covers"
 """Where pictures that were inside of files are kept, in the catalogue's folder."""
 
+YEARS = range(1000, 3000)
 MOST_SECONDS = 1e7
-"""A length that is no shorter is none."""
+"""What is no such year, or longer, is refused before it spoils its album; `catalogue.toml` has the same bounds."""
 MOST_GENRES = 6
 SLUG_CHARS = 64
 HASH_DIGITS = 8

@@ -74,8 +74,10 @@ class MusicLibrary:
             yield from self.fetch(keys[start : start + SCAN_KEYS])
 
     def find(self, record_id: str) -> Record | None:
-        """Return the record of an id."""
-        return self.catalogue.find_record(RecordId(record_id), scope=self.scope())
+        """Return the record of an id, which may be `CATALOGUE/ID` as the tools for all catalogues have it."""
+        plain = RecordId(record_id.removeprefix(f"{self.catalogue.name}/"))
+        found = self.reader.find([plain], scope=self.scope())
+        return next(iter(self.fetch(list(found.values()))), None)
 
     def albums_of(self, artist: Record) -> list[Record]:
         """Return an artist's albums, the oldest first."""
@@ -124,8 +126,10 @@ class MusicLibrary:
         return self.find(wanted) or self._named(KINDS, wanted)
 
     def _named(self, kinds: Sequence[str], wanted: str) -> Record:
+        alike: dict[str, list[Key]] = {}
         for kind in kinds:
             matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
+            alike[kind] = [match.key for match in matches if match.likeness >= SURE]
             same = self.fetch([match.key for match in matches if match.likeness >= 1.0])
             if len(same) == 1:
                 return same[0]
@@ -133,16 +137,14 @@ class MusicLibrary:
                 listed = "; ".join(f"{one.id} ({described(one)})" for one in same)
                 raise InputError(f"'id': several are called '{wanted[:100]}'; give one of these ids: {listed}")
         for kind in kinds if not ID.fullmatch(wanted) else ():
-            record = self._find_spelt(kind, wanted) or self._find_with_words(kind, wanted)
+            record = self._find_spelt(alike[kind], wanted) or self._find_with_words(kind, wanted)
             if record is not None:
                 return record
         raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self._hint(kinds, wanted)}")
 
-    def _find_spelt(self, kind: str, wanted: str) -> Record | None:
-        """Return the record whose name is so like the one asked for that it is that misspelt."""
-        matches = self.reader.titles_like(wanted, scope=self.scope(kind), limit=NAMESAKES)
-        sure = self.fetch([match.key for match in matches if match.likeness >= SURE])
-        return next((record for record in sure if self._has_numbers(record, wanted)), None)
+    def _find_spelt(self, alike: Sequence[Key], wanted: str) -> Record | None:
+        """Return the first of the records whose names are like the one asked for that has its numbers as well."""
+        return next((record for record in self.fetch(alike) if self._has_numbers(record, wanted)), None)
 
     def _find_with_words(self, kind: str, wanted: str) -> Record | None:
         """Return the record with the shortest name that has all the words asked for, in their order."""
@@ -155,6 +157,15 @@ class MusicLibrary:
             if words.strip() and words in f" {fold_name(name)} "
         ]
         return min(named, key=lambda one: one[:2])[2] if named else None
+
+    def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
+        """Yield the records of which a sentence has a whole name, with that name."""
+        words = f" {fold_name(sentence)} "
+        found = self.reader.lexical(analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
+        for record in self.fetch([Key(key) for key in found.keys.tolist()]):
+            for name in self.catalogue.spec.names_of(record):
+                if fold_name(name) and f" {fold_name(name)} " in words:
+                    yield record, name
 
     def _has_numbers(self, record: Record, wanted: str) -> bool:
         """Tell whether a name of a record has the numbers asked for: the fifth symphony is not the sixth misspelt."""

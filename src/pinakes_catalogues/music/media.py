@@ -1,6 +1,7 @@
 """The files of music: what tracks sound like and what albums look like."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from pinakes.api import (
@@ -37,7 +38,23 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
         found = record(principal, record_id)
         return found.kind if found else None
 
-    return MediaSpec(catalogue=catalogue.name, action=Action.ACCESS_CATALOG, find=find, kind_of=kind_of)
+    def known_among(principal: Principal, ids: Sequence[str]) -> AbstractSet[str]:
+        wanted = [RecordId(one) for one in dict.fromkeys(ids)]
+        return catalogue.shelf.reader().find(wanted, scope=Scope(sight=principal.sight)).keys()
+
+    def length_s_of(principal: Principal, record_id: str) -> float | None:
+        found = record(principal, record_id)
+        seconds = found.get("seconds") if found else None
+        return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
+
+    return MediaSpec(
+        catalogue=catalogue.name,
+        action=Action.ACCESS_CATALOG,
+        find=find,
+        kind_of=kind_of,
+        known_among=known_among,
+        length_s_of=length_s_of,
+    )
 
 
 def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:

@@ -12,6 +12,8 @@ EDITION = re.compile(
     r"\b[^()\[\]]*[)\]]|\s*[(\[](?:dis[ck]|cd)\s*\w{1,5}[)\]]|\s+[-–:]\s+[^-–:]*\b(?:remaster(?:ed)?|edition|deluxe)\b.*$",
     re.IGNORECASE,
 )
+NUMBERED_WORK = re.compile(r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*")
+"""A work that is known by its number already, and its key or its number in a list of works."""
 NUMERAL = re.compile(r"\d+|[ivx]+")
 ALIKE = 0.87
 """How alike two names are that are the same but for their spelling."""
@@ -53,9 +55,9 @@ def work_key(name: str) -> str:
     return fold_name(GUESTS.sub("", name)) or fold_name(name) or name.strip()
 
 
-def release_key(name: str) -> str:
-    """Return the form in which two albums have the same name: without what an edition adds to it as well."""
-    return fold_name(EDITION.sub("", name)) or work_key(name)
+def _release_key(name: str) -> str:
+    """Return the form in which two albums have the same name: without what an edition or a list of works adds."""
+    return NUMBERED_WORK.sub(r"\1", fold_name(EDITION.sub("", name)) or work_key(name))
 
 
 class ReleaseNames:
@@ -63,12 +65,12 @@ class ReleaseNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._keys: dict[tuple[str, ...], set[str]] = {}
-        for key in map(release_key, names):
+        for key in map(_release_key, names):
             self._keys.setdefault(tuple(numbers_in(key)), set()).add(key)
 
     def has(self, name: str) -> bool:
         """Tell whether one of the names means the same as this: spelt alike, and with the same numbers in it."""
-        key = release_key(name)
+        key = _release_key(name)
         others = self._keys.get(tuple(numbers_in(key)), set())
         matcher = SequenceMatcher(b=key)
         return key in others or any(_is_alike(matcher, other) for other in others)

@@ -114,7 +114,7 @@ class _Worth:
 
 
 def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
-    """Exchange one track at a time until the length is right, or gets no nearer."""
+    """Exchange one track at a time until the length is right, or gets no nearer without being too long."""
     chosen = list(chosen)
     for _ in range(MOST_EXCHANGES):
         off_s = _length(chosen) - target_s
@@ -127,6 +127,7 @@ def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: 
                 _Exchange(place, other, _excess(off_s - out.seconds + other.seconds, target_s), out.score - other.score)
                 for place, out in enumerate(chosen)
                 for other in spare
+                if off_s - out.seconds + other.seconds <= TOLERANCE * target_s
             ),
             key=lambda one: (round(one.excess_s, 3), one.loss, one.place, one.other.record.id),
             default=None,

@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -35,9 +36,11 @@ from pinakes.api import (
     SourceRow,
     Tag,
     extract_picture,
+    find_path,
+    without_packing,
 )
-from pinakes_catalogues.music.database import DatabaseRows
-from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, Tagged, group_rows
+from pinakes_catalogues.music.database import find_rows
+from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, YEARS, Tagged, group_rows
 from pinakes_catalogues.music.synth import PIECES, file_of, render
 
 GENRE = "genre"
@@ -53,12 +56,11 @@ TABLES: Mapping[str, Callable[[Path], RowSource]] = {
     ".jsonl": JsonRows,
     ".ndjson": JsonRows,
 }
-PACKINGS = (".gz", ".zst")
 
 TEXTS = ("album_id", "album", "about")
 PATHS = ("file", "cover")
 LISTS = ("aliases", "artist_ids", "artists", "composers")
-WHOLE_NUMBERS = ("year", "disc", "position", "plays")
+WHOLE_NUMBERS = ("disc", "position", "plays")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 LIST_PARTS = re.compile(r"\s*[;|]\s*")
 GENRE_PARTS = re.compile(r"\s*[;|,]\s*")
@@ -123,14 +125,14 @@ class GroupedRows:
 
 def open_rows(location: str) -> RowSource | None:
     """Return the rows of a music folder or audio file, of a music database or of a table; None for anything else."""
-    path = Path(location).expanduser()
+    path = find_path(location)
+    if path is None:
+        return None
     if path.is_dir() or AudioRows.reads(path):
         return GroupedRows(AudioRows(path), of_files=True)
-    if not path.is_file():
-        return None
-    ending = (path.with_suffix("") if path.suffix.lower() in PACKINGS else path).suffix.lower()
+    ending = without_packing(path).suffix.lower()
     if ending in DATABASES:
-        return DatabaseRows.find(path)
+        return find_rows(path)
     if ending not in TABLES:
         return None
     table = TABLES[ending](path)
@@ -151,6 +153,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         **{field: _path(row.get(field)) for field in PATHS},
         **{field: _texts(row.get(field)) for field in LISTS},
         **{field: _whole_number(row, field) for field in WHOLE_NUMBERS},
+        "year": _year(row),
         "genres": _tags(row.get("genres")),
         "seconds": _seconds(row.get("seconds")),
         "added": _day(row.get("added")),
@@ -190,11 +193,8 @@ def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
     """Return the pictures that are inside of files, by name, each with the files."""
     if not ledger_file.is_file():
         return {}
-    ledger = Ledger(ledger_file)
-    try:
+    with closing(Ledger(ledger_file)) as ledger:
         readings = ledger.list_readings()
-    finally:
-        ledger.close()
     found: dict[str, list[Path]] = {}
     for source, place, content in readings:
         root = Path(source)
@@ -248,7 +248,8 @@ def _tag_values(said: Mapping[str, Any]) -> dict[str, Any]:
         **{key: _text(said[key]) for key in ("title", "album", "id")},
         "path": _path(said["path"]).strip(),
         **{key: list(_texts(said[key])) for key in ("artists", "album_artists", "composers")},
-        **{key: _whole_number(said, key) for key in ("year", "disc", "position", "plays")},
+        **{key: _whole_number(said, key) for key in WHOLE_NUMBERS},
+        "year": _year(said),
         "genres": [tag.value for tag in _tags(said["genres"])],
         "seconds": _seconds(said["seconds"]) or _seconds(milliseconds / 1000 if milliseconds else None),
         "added": _day(said["added"]),
@@ -316,10 +317,8 @@ def _number(value: Any, field: str) -> float | None:
 
 
 def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
-    """Return a whole number; of a date its year, of `3/12` the first."""
+    """Return a whole number; of `3/12` the first."""
     text = _text(row.get(field))
-    if field == "year" and (found := YEAR.search(text)):
-        return int(found[0])
     number = _number(text.partition("/")[0] if field in ("disc", "position") else text, field)
     if number is None:
         return None
@@ -328,13 +327,23 @@ def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
     return int(number)
 
 
+def _year(row: Mapping[str, Any]) -> int | None:
+    """Return a year, also of a date; 0 is how tables write that they know none."""
+    found = YEAR.search(_text(row.get("year")))
+    year = int(found[0]) if found else _whole_number(row, "year")
+    if year and year not in YEARS:
+        raise InputError(f"'year' is {year}; {YEARS[0]} to {YEARS[-1]} is right")
+    return year or None
+
+
 def _seconds(value: Any) -> float | None:
     """Return a length in seconds: of `245`, `245.5`, `4:05` or `1:02:03`."""
     clock = CLOCK.fullmatch(_text(value))
     if clock:
-        return 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
-    number = _number(value, "seconds")
-    if number is not None and not 0 <= number < MOST_SECONDS:
+        number: float | None = 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
+    else:
+        number = _number(value, "seconds")
+    if number is not None and not 0 <= number <= MOST_SECONDS:
         raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length")
     return number
 

@@ -13,7 +13,7 @@ from pinakes_catalogues.music.names import work_key
 SPARE = 4
 """How many times as many are looked at as are wanted, so that enough are left of different artists."""
 SAME_ARTIST_SHARE = 4
-"""At most one in so many may be by an artist that is there already."""
+"""Of the tracks so far at most two, or one in so many, are by the same artist."""
 LOOKED_AT = 400
 YEARS_APART = 8.0
 TIME_SHARE = 0.3
@@ -66,18 +66,18 @@ def _is_the_same(one: Record, other: Record) -> bool:
 
 
 def _varied(found: Sequence[tuple[Record, float]], *, limit: int) -> list[tuple[Record, float]]:
-    """Return the best, of which few are by the same artist; where that leaves too few, the others after them."""
-    most = max(2, limit // SAME_ARTIST_SHARE)
+    """Return the best, of which at every place few are by the same artist, where there are others."""
     counts: Counter[str] = Counter()
-    kept, passed = [], []
-    for record, score in found:
-        artists = _artists_of(record)
-        if any(counts[artist] >= most for artist in artists):
-            passed.append((record, score))
-            continue
-        counts.update(artists)
-        kept.append((record, score))
-    return [*kept, *passed][:limit]
+    waiting = list(found)
+    kept: list[tuple[Record, float]] = []
+    while waiting and len(kept) < limit:
+        most = max(2, len(kept) // SAME_ARTIST_SHARE)
+        fitting = (one for one in waiting if all(counts[artist] < most for artist in _artists_of(one[0])))
+        best = next(fitting, waiting[0])
+        waiting.remove(best)
+        counts.update(_artists_of(best[0]))
+        kept.append(best)
+    return kept
 
 
 def _artists_of(record: Record) -> Iterable[str]:

@@ -4,6 +4,7 @@
 and corrections as the very arguments of `catalog.mutate`, which somebody who may edit applies. Nothing here writes.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,17 +17,14 @@ import numpy as np
 
 from pinakes.api import (
     Action,
-    AllOf,
-    AnyOf,
-    Condition,
     Cost,
-    Hit,
     InputError,
     OpenCatalogue,
+    Place,
     Principal,
+    Ranked,
     Record,
     Searcher,
-    SearchPage,
     ToolSpec,
     Wishes,
     fold_name,
@@ -63,7 +61,8 @@ GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 HEAD = 21
 """How many of the best hits are looked at for whether they answer, and for the very words of a query."""
 CANDIDATES = 300
-"""How many tracks a playlist is chosen from."""
+"""How many tracks a playlist is chosen from, unless it is a very long one."""
+SHORT_TRACK_S = 120
 POOL = 4
 """How many times as much as asked for a playlist is chosen from, the best of what fits."""
 FEWEST = 30
@@ -99,53 +98,52 @@ class MusicTools:
         groups: dict[str, Group] = {}
         degraded = None
         for kind in [params.kind] if params.kind else KINDS:
-            page = self._searcher.search(
+            ranked = self._searcher.rank(
                 params.query, scope=library.scope(kind), limit=looked_at, meaning=meaning, reader=library.reader
             )
-            groups[GROUPS[kind]] = self._found(page, params, wanted=wanted)
-            degraded = page.degraded
+            groups[GROUPS[kind]] = self._found(ranked, params, wanted=wanted)
+            degraded = ranked.degraded
         return SearchResult(**groups, degraded=degraded)
 
-    def _found(self, page: SearchPage, params: SearchParams, *, wanted: int) -> Group:
+    def _found(self, ranked: Ranked, params: SearchParams, *, wanted: int) -> Group:
         """Return the hits that answer: where one of the first does not, those before it, else all.
 
         Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone. Only
         the first are judged, however many are wanted, so that pages fit together and the total is the same on each.
         """
-        hits = self._named_first(page.hits, params.query)
-        is_named = any(hit.reasons.get("title", 0) >= 1.0 for hit in page.hits[:HEAD])
+        places = self._named_first(ranked, params.query)
+        is_named = any(place.reasons.get("title", 0) >= 1.0 for place in places[:HEAD])
         by_meaning = not is_named and LATIN.search(fold_name(params.query)) is not None
         answers = partial(self._answers, by_meaning=by_meaning)
-        end = next((place for place, hit in enumerate(hits[:HEAD]) if not answers(hit)), None)
-        answering = hits if end is None else hits[:end]
+        end = next((rank for rank, place in enumerate(places[:HEAD]) if not answers(place)), None)
+        answering = places if end is None else places[:end]
         return Group(
-            items=[entry_of(hit.record) for hit in answering[params.offset : wanted]],
-            total=page.total_matches if end is None else end,
+            items=[entry_of(hit.record) for hit in ranked.read(answering[params.offset : wanted])],
+            total=ranked.total_matches if end is None else end,
             has_more=len(answering) > wanted and wanted < MOST,
         )
 
-    def _named_first(self, hits: Sequence[Hit], query: str) -> list[Hit]:
-        """Return the hits, of the first of them those before the others that have the whole query in a name.
+    def _named_first(self, ranked: Ranked, query: str) -> Sequence[Place]:
+        """Return the places, of the first of them those before the others that have the whole query in a name.
 
         That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
         """
         phrase = f" {fold_name(query)} "
         if len(phrase.split()) < 2 or not FIGURE.search(phrase):
-            return list(hits)
-        names_of = self._catalogue.spec.names_of
-        has = [any(phrase in f" {fold_name(name)} " for name in names_of(hit.record)) for hit in hits[:HEAD]]
-        named = [hit for hit, is_named in zip(hits, has, strict=False) if is_named]
-        others = [hit for hit, is_named in zip(hits, has, strict=False) if not is_named]
-        return [*named, *others, *hits[HEAD:]]
+            return ranked.places
+        first, rest = ranked.places[:HEAD], ranked.places[HEAD:]
+        names = {hit.key: self._catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
+        named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
+        return [*sorted(first, key=lambda place: place.key not in named), *rest]
 
-    def _answers(self, hit: Hit, *, by_meaning: bool) -> bool:
+    def _answers(self, place: Place, *, by_meaning: bool) -> bool:
         """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
-        if hit.reasons.get("bm25", 0) > 0 or hit.reasons.get("title", 0) > 0:
+        if place.reasons.get("bm25", 0) > 0 or place.reasons.get("title", 0) > 0:
             return True
         if not by_meaning:
             return False
         calibration = self._catalogue.calibration
-        return calibration is None or calibration.label_of(hit.reasons.get("cosine", 0)) is not None
+        return calibration is None or calibration.label_of(place.reasons.get("cosine", 0)) is not None
 
     def get(self, principal: Principal, params: GetParams) -> GetResult:
         """Look something up, or put something together."""
@@ -231,6 +229,7 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
     genres: Counter[str] = Counter()
     for facet in library.reader.facets("genres", scope=library.scope(TRACK)):
         genres[facet.value] += facet.count  # whatever its category
+    shown = genres.most_common()[params.offset : params.offset + params.limit]
     decades, counts = np.unique(known // 10 * 10, return_counts=True)
     return GetResult(
         query_type="stats",
@@ -239,7 +238,7 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
             albums=library.count(ALBUM),
             tracks=len(keys),
             seconds=round(seconds, 1),
-            genres=[GenreCount(genre=genre, tracks=count) for genre, count in genres.most_common(params.limit)],
+            genres=[GenreCount(genre=genre, tracks=count) for genre, count in shown],
             first_year=int(known.min()) if len(known) else None,
             last_year=int(known.max()) if len(known) else None,
             decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
@@ -251,9 +250,8 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
 def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
     """Return what is like an artist, an album or a track."""
     record = library.get_any(_required_id(params))
-    found = find_similar(library, record, limit=params.limit)
-    entries = [entry_of(other, score=score) for other, score in found]
-    group: dict[str, Any] = {GROUPS[record.kind]: Group(items=entries, total=len(entries), has_more=False)}
+    found = [entry_of(other, score=score) for other, score in find_similar(library, record, limit=MOST)]
+    group: dict[str, Any] = {GROUPS[record.kind]: page_of(found, offset=params.offset, limit=params.limit)}
     return GetResult(query_type="similar", item=_identity(record), **group)
 
 
@@ -350,16 +348,18 @@ def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     said_minutes, about = minutes_in(params.about)
     target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
     wishes = _wishes(library, about)
-    candidates, notes = _candidates(library, about, wishes, target_s)
-    chosen = choose(candidates, target_s=target_s)
+    chosen = choose(_candidates(library, about, wishes, target_s), target_s=target_s)
     seconds = sum(one.seconds for one in chosen)
+    notes = [f"{one.text}: {one.meaning}" for one in wishes.understood]
+    notes += [f"{words}: searched for as words" for words in wishes.not_understood]
     if abs(seconds - target_s) > TOLERANCE * target_s:
         notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
     if any(one.artist == following.artist for one, following in pairwise(chosen)):
         notes.append("an artist is there twice in a row: too few others fit")
+    limit = params.limit if "limit" in params.model_fields_set else MOST
     return GetResult(
         query_type="playlist",
-        tracks=Group(items=[entry_of(one.record) for one in chosen], total=len(chosen), has_more=False),
+        tracks=page_of([entry_of(one.record) for one in chosen], offset=params.offset, limit=limit),
         seconds=round(seconds, 1),
         notes=notes,
     )
@@ -367,50 +367,26 @@ def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
 
 def _wishes(library: MusicLibrary, about: str) -> Wishes:
     spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
-    scope = library.scope(TRACK)
-    return understand(about, wish_vocabulary(library.reader, spec, scope=scope, this_year=this_year))
+    vocabulary = wish_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
+    artists = {
+        spelling: ("artists", str(record.get("name")))
+        for record, name in library.iter_named_in(ARTIST, about)
+        for spelling in (name.lower(), fold_name(name))
+    }
+    return understand(about, replace(vocabulary, names=artists))
 
 
-def _candidates(
-    library: MusicLibrary, about: str, wishes: Wishes, target_s: float
-) -> tuple[list[Candidate], list[str]]:
-    """Return the tracks to choose from: within what the sentence asks for, and where that is too little, around it."""
-    strict = wishes.conditions
-    found = _best(_fitting(library, about, strict), target_s)
-    if sum(one.seconds for one in found) >= target_s * (1 - TOLERANCE):
-        return found, _understood(wishes)
-    loose = tuple(one for one in strict if not isinstance(one, AnyOf | AllOf))
-    known = {one.record.id for one in found}
-    floor = min((one.score for one in found), default=1.0)
-    more = [one for one in _fitting(library, about, loose) if one.record.id not in known]
-    around = [Candidate(record=one.record, score=one.score * floor / 2) for one in more]
-    return _best([*found, *around], target_s), _understood(wishes)
-
-
-def _best(candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
-    """Return the first of the candidates: some times as much as is wanted, so that there is a choice."""
-    total = 0.0
-    kept: list[Candidate] = []
-    for one in candidates:
-        if total >= POOL * target_s and len(kept) >= FEWEST:
-            break
-        total += one.seconds
-        kept.append(one)
-    return kept
-
-
-def _fitting(library: MusicLibrary, about: str, conditions: tuple[Condition, ...]) -> list[Candidate]:
-    scope = library.scope(TRACK, *conditions)
-    page = library.catalogue.searcher.search(about, scope=scope, limit=CANDIDATES)
-    hits = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    if hits or (about and not conditions):
-        return hits
-    keys = library.reader.scan(scope=scope, limit=CANDIDATES)
-    return [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
-
-
-def _understood(wishes: Wishes) -> list[str]:
-    return [f"{one.text}: {one.meaning}" for one in wishes.understood]
+def _candidates(library: MusicLibrary, about: str, wishes: Wishes, target_s: float) -> list[Candidate]:
+    """Return the best tracks of those that the sentence asks for: some times as much as is wanted, for a choice."""
+    scope = library.scope(TRACK, *wishes.conditions)
+    looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
+    page = library.catalogue.searcher.search(about, scope=scope, limit=looked_at)
+    found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
+    if not found and (wishes.conditions or not about):
+        keys = library.reader.scan(scope=scope, limit=looked_at)
+        found = [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
+    lengths = np.cumsum([one.seconds for one in found])
+    return found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:

@@ -60,14 +60,18 @@ MAPPING = RowMapping(records_of=records_of, identities_of=identities_of)
 
 
 def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the text of a paper itself says: its title, where it begins, and its abstract, where it has one."""
+    """Return a row with what the text of the paper itself says: its title, where it begins, and its abstract."""
     text = str(row.get("text") or "")
     lines = [stripped for line in text.splitlines() if (stripped := line.strip().lstrip("#").strip())]
+    first = lines[0][:TITLE_CHARS] if lines else ""
+    title = _text(row.get("title")) or first
     found = ABSTRACT.search(text)
-    abstract = text[found.end() :] if found else " ".join(lines[1:])
+    body = lines[1:] if normalised_title(first) == normalised_title(title) else lines
+    abstract = text[found.end() :] if found else " ".join(body)
     return {
-        "id": row.get("path"),
-        "title": row.get("title") or (lines[0][:TITLE_CHARS] if lines else ""),
+        **row,
+        "id": row.get("path") or row.get("id"),
+        "title": title,
         "abstract": " ".join(abstract.split())[:ABSTRACT_CHARS],
     }
 

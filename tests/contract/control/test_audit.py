@@ -294,9 +294,7 @@ def test_a_head_that_was_noted_wrongly_is_refused(chain: AuditLog, noted: str) -
         chain.verify(expect=noted)
 
 
-def test_nothing_is_written_after_rows_that_are_not_ours(
-    chain: AuditLog, execute: Callable[..., list[Any]], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_written_after_rows_that_are_not_ours(chain: AuditLog, execute: Callable[..., list[Any]]) -> None:
     insert_copy(execute, of=5, at=6)
     with pytest.raises(StorageError, match="rows past its end, which Pinakes did not write"):
         chain.write(ENTRY, durable=True)
@@ -388,6 +386,30 @@ def test_a_bug_in_the_writer_keeps_nobody_waiting(log: AuditLog, monkeypatch: py
     assert [row.call_id for row in log.tail()] == ["before", "after"]
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_is_noted_while_the_writer_fails_waits_until_it_has(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_off = log._put_off
+    late = threading.Thread(target=lambda: log.write(replace(ENTRY, call_id="late"), durable=True))
+
+    def fails(*_arguments: Any) -> Any:
+        monkeypatch.undo()
+        monkeypatch.setattr(log, "_put_off", slowly)
+        raise ArithmeticError
+
+    def slowly(group: Any, error: StorageError) -> None:
+        late.start()
+        late.join(0.5)
+        put_off(group, error)
+
+    monkeypatch.setattr(audit_module, "hash_of", fails)
+    with pytest.raises(StorageError, match="the audit's writer failed"):
+        log.write(replace(ENTRY, call_id="during"), durable=True)
+    late.join()
+    assert [row.call_id for row in log.tail()] == ["late"]
+
+
 def test_nothing_goes_unnoted_when_the_queue_is_full(
     log: AuditLog, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -427,6 +449,20 @@ def test_closing_without_a_database_says_what_is_lost(
     assert not [thread for thread in threading.enumerate() if thread.name == "audit"]
 
 
+def test_closing_tries_once_more_where_the_database_was_away(
+    place: Any, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_module, "RETRY_S", 1.0)
+    log = AuditLog(place.open())
+    execute("ALTER TABLE audit RENAME TO gone")
+    log.write(ENTRY, durable=False)
+    with pytest.raises(StorageError):
+        log.flush()
+    execute("ALTER TABLE gone RENAME TO audit")
+    log.close()  # before the next attempt is due
+    assert AuditLog(place.open()).verify().rows == 1
+
+
 def test_an_entry_that_need_not_be_durable_costs_microseconds(log: AuditLog) -> None:
     best = 1.0
     for _ in range(20):
@@ -453,12 +489,12 @@ def days(log: AuditLog) -> AuditLog:
 @pytest.mark.row("N5")
 def test_old_rows_are_pruned_and_what_is_left_can_be_verified(days: AuditLog, place: Any) -> None:
     noted = days.verify().head
-    assert days.prune(at_day(5), principal="ada") == 4
+    assert days.prune(at_day(5)) == 4
     report = days.verify()
     assert (report.rows, report.pruned, report.first_problem) == (4, 4, None)
     *kept, note = days.tail()
     assert [row.call_id for row in kept] == ["call-5", "call-6", "call-7"]
-    assert (note.principal, note.via, note.operation, note.number) == ("ada", "job", "audit/prune", 8)
+    assert (note.principal, note.via, note.operation, note.number) == ("local", "job", "audit/prune", 8)
     assert note.parameters == {"before": "2026-01-05T00:00:00+00:00", "rows": 4}
     assert days.verify(expect=noted).first_problem is None
     days.write(replace(ENTRY, call_id="after", at=at_day(8)), durable=True)

@@ -125,14 +125,6 @@ def test_a_logout_ends_its_session_only(people: Any) -> None:
     assert people.credentials.find(other) is not None
 
 
-def test_every_session_of_somebody_can_be_ended(people: Any) -> None:
-    people.add("ada")
-    people.add("bob")
-    ada, bob, token = people.session("ada"), people.session("bob"), people.token("ada")
-    people.credentials.revoke_sessions(people.user("ada"))
-    assert [people.credentials.find(one) is not None for one in (ada, bob, token)] == [False, True, True]
-
-
 def test_what_somebody_has_is_listed_with_what_became_of_it(people: Any) -> None:
     people.add("ada")
     people.credentials.issue_token(LOCAL_USER, "ada", name="laptop", scopes=None, catalogues=None, expires_in=None)
@@ -165,6 +157,47 @@ def test_somebody_revokes_their_own_and_cannot_see_others(people: Any) -> None:
             people.credentials.revoke(bob, wrong)
     assert people.credentials.find(secret) is not None
     people.credentials.revoke(ada, token.id)
+    assert people.credentials.find(secret) is None
+
+
+@pytest.mark.row("Z3")
+@pytest.mark.parametrize(
+    ("narrowing", "wider", "says"),
+    [
+        ({"scopes": [Action.ACCESS_CATALOG]}, {}, "may do what your token may not (EditCatalog)"),
+        ({"scopes": [Action.ACCESS_CATALOG]}, {"scopes": [Action.EDIT_CATALOG]}, "(EditCatalog)"),
+        ({"catalogues": ["anime"]}, {}, "for more catalogues than your token (anime)"),
+        ({"catalogues": ["anime"]}, {"catalogues": ["anime", "papers"]}, "for more catalogues"),
+    ],
+)
+def test_a_narrow_token_ends_itself_and_what_is_no_wider_and_nothing_else(
+    people: Any, narrowing: dict[str, Any], wider: dict[str, Any], says: str
+) -> None:
+    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
+    session, wide = people.session("ada"), people.token("ada", **wider)
+    narrow, same = people.token("ada", **narrowing), people.token("ada", **narrowing)
+    identity = people.new_directory().identify(narrow)
+
+    def end(secret: str) -> None:
+        credential, _user = people.credentials.find(secret)
+        people.credentials.revoke(identity.principal, credential.id, shown=identity.credential_id)
+
+    for secret in (session, wide):
+        with pytest.raises(ForbiddenError, match="log in to revoke it") as refusal:
+            end(secret)
+        assert secret == session or says in refusal.value.message
+        assert people.credentials.find(secret) is not None
+    for secret in (same, narrow):
+        end(secret)
+        assert people.credentials.find(secret) is None
+
+
+def test_a_token_ends_itself_though_it_may_do_nothing_any_more(people: Any) -> None:
+    people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
+    secret = people.token("ada", catalogues=["anime"], scopes=[Action.EDIT_CATALOG])
+    people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
+    identity = people.new_directory().identify(secret)
+    people.credentials.revoke(identity.principal, identity.credential_id, shown=identity.credential_id)
     assert people.credentials.find(secret) is None
 
 

@@ -285,3 +285,34 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
     with caplog.at_level(logging.DEBUG), pytest.raises(StorageError, match=r"127\.0\.0\.1:1/name: ") as caught:
         ControlDatabase.open(url)
     assert PASSWORD not in "".join(traceback.format_exception(caught.value)) + caplog.text
+
+
+def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else(place: Any) -> None:
+    here, elsewhere = place.open(), place.open()
+    before = here.glance()
+    here.version()
+    with here.begin() as connection:
+        connection.execute(text("DELETE FROM restrictions"))
+    assert here.glance() == before
+    with here.change():
+        pass
+    changed = here.glance()
+    with elsewhere.change():
+        pass
+    assert changed not in (None, before)
+    assert (here.glance() != changed) is place.is_sqlite
+
+
+def test_a_glance_tells_nothing_when_the_database_is_closed(place: Any) -> None:
+    database = place.open()
+    database.glance()
+    database.close()
+    assert (database.glance() is None) is place.is_sqlite
+
+
+def test_a_glance_waits_for_nobody_and_sees_what_is_committed(place: Any) -> None:
+    database = place.open()
+    before = database.glance()
+    with database.change():
+        assert database.glance() == before
+    assert database.glance() != before

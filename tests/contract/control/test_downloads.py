@@ -1,5 +1,6 @@
 """The queue of downloads over every database."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ from sqlalchemy import inspect
 
 from pinakes.control.database import ControlDatabase
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError, UnavailableError
-from pinakes.jobs.downloads.items import AlbumFile, Claim, Download, DownloadState, Wish
+from pinakes.jobs.downloads.items import Album, AlbumFile, Claim, Download, DownloadState, Wish
 from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue, QueueRules
 from pinakes.jobs.downloads.tables import METADATA
 
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.row("Z8")
 
 RULES = QueueRules(max_open_per_user=3, max_per_day=5, attempts=3, most_lost=2, lease_s=60)
 FILES = (AlbumFile(name="01.mp3", url="https://a.example.org/1", size=10), AlbumFile(name="02.mp3", url="u", size=20))
+ALBUM = Album(artist="Handel", title="Water Music", files=FILES)
 FAILURE = UnavailableError("the server cannot be reached")
 
 
@@ -168,7 +170,7 @@ def test_a_download_goes_from_claim_to_done(queue):
     claim = claimed(queue)
     assert claim.download.state is DownloadState.RUNNING
 
-    queue.plan(claim, folder="Handel/Water Music", files=FILES)
+    queue.plan(claim, ALBUM, folder="Handel/Water Music")
     queue.renew(claim, received_bytes=5)
     assert [file.is_fetched for file in queue.list_files(download.id)] == [False, False]
     queue.note_fetched(claim, 1, size=10, sha256="a" * 64)
@@ -185,10 +187,29 @@ def test_a_download_goes_from_claim_to_done(queue):
     assert queue.claim() is None
 
 
+def test_what_is_done_counts_the_attempt_that_worked(queue, place):
+    put(queue)
+    queue.put_off(claimed(queue), FAILURE, wait_s=30)
+    place.clock.advance(30)
+
+    assert queue.finish(claimed(queue)).attempts == 2
+
+
+def test_what_the_provider_calls_an_album_is_kept_beside_what_was_asked_for(queue):
+    download, _ = queue.request("ann", wish(artist=None, album=None, url="u"), call_id="c-1")
+    claim = claimed(queue)
+    queue.plan(claim, replace(ALBUM, title="Unknown"), folder="Handel/Unknown")
+
+    planned = queue.get(download.id)
+
+    assert (planned.call_id, planned.found_artist, planned.found_album) == ("c-1", "Handel", None)
+    assert planned.wish == download.wish
+
+
 def test_the_total_is_unknown_while_the_size_of_a_file_is(queue):
     put(queue)
     claim = claimed(queue)
-    queue.plan(claim, folder="a/b", files=[*FILES, AlbumFile(name="03.mp3", url="u")])
+    queue.plan(claim, replace(ALBUM, files=(*FILES, AlbumFile(name="03.mp3", url="u"))), folder="a/b")
 
     assert queue.get(claim.download.id).total_bytes is None
 
@@ -196,7 +217,7 @@ def test_the_total_is_unknown_while_the_size_of_a_file_is(queue):
 def test_a_dead_workers_download_goes_back_to_the_queue_with_its_plan(queue, other, place):
     download = put(queue)
     dead = claimed(queue)
-    queue.plan(dead, folder="a/b", files=FILES)
+    queue.plan(dead, ALBUM, folder="a/b")
     place.clock.advance(59)
     assert other.claim() is None
     place.clock.advance(2)
@@ -226,7 +247,7 @@ def test_a_worker_that_was_taken_for_dead_can_change_nothing_any_more(queue, oth
     alive = claimed(other)
     steps = [
         lambda: queue.renew(dead, received_bytes=1),
-        lambda: queue.plan(dead, folder="x/y", files=FILES),
+        lambda: queue.plan(dead, ALBUM, folder="x/y"),
         lambda: queue.note_fetched(dead, 1, size=1, sha256="a"),
         lambda: queue.begin_install(dead, total_bytes=1),
         lambda: queue.finish(dead),
@@ -284,7 +305,7 @@ def test_what_failed_is_put_off_and_given_up_in_the_end(queue, place):
 def test_what_is_released_is_as_it_was(queue):
     put(queue)
     claim = claimed(queue)
-    queue.plan(claim, folder="a/b", files=FILES)
+    queue.plan(claim, ALBUM, folder="a/b")
     queue.release(claim)
 
     again = claimed(queue)
@@ -305,7 +326,7 @@ def test_a_clock_that_was_wrong_keeps_no_download_waiting(queue, other, place):
 def test_what_failed_can_be_retried_from_the_start(queue):
     download = put(queue)
     claim = claimed(queue)
-    queue.plan(claim, folder="a/b", files=FILES)
+    queue.plan(claim, ALBUM, folder="a/b")
     queue.fail(claim, ExpectedError("x" * 10_000))
     assert len(queue.get(download.id).error) == 500
 
@@ -316,7 +337,7 @@ def test_what_failed_can_be_retried_from_the_start(queue):
     assert claimed(queue).download.id == download.id
 
 
-def test_what_waits_can_be_told_to_try_now(queue, place):
+def test_what_waits_can_be_told_to_try_now(queue):
     download = put(queue)
     queue.put_off(claimed(queue), FAILURE, wait_s=3600)
     assert queue.claim() is None
@@ -360,6 +381,15 @@ def test_what_is_cancelled_is_lost_to_its_worker(queue):
     with pytest.raises(ConflictError, match="cancelled"):
         queue.cancel(download.id, user="ann")
     assert queue.claim() is None
+
+
+def test_what_is_cancelled_does_not_say_what_failed_before(queue):
+    download = put(queue)
+    queue.put_off(claimed(queue), FAILURE, wait_s=30)
+
+    cancelled = queue.cancel(download.id, user="ann")
+
+    assert (cancelled.error_code, cancelled.error) == (None, None)
 
 
 def test_what_goes_in_place_cannot_be_cancelled_any_more(queue, place):
@@ -432,13 +462,13 @@ def test_the_queue_is_counted(queue, place):
 def test_what_is_long_over_is_forgotten_and_nothing_else(queue, place):
     over, still_open = put(queue, "a"), put(queue, "b")
     claim = claimed(queue)
-    queue.plan(claim, folder="a/b", files=FILES)
+    queue.plan(claim, ALBUM, folder="a/b")
     queue.finish(claim)
     place.clock.advance(23 * 3600)
-    assert queue.prune(older_than=timedelta(0)) == 0
+    assert queue.prune(place.clock.now()) == 0
     place.clock.advance(2 * 3600)
 
-    assert queue.prune(older_than=timedelta(0)) == 1
+    assert queue.prune(place.clock.now()) == 1
     assert states(queue) == {still_open.id: "queued"}
     assert queue.list_files(over.id) == []
 

@@ -22,7 +22,7 @@ def player(people: Any) -> Player:
 
 
 def liked(player: Player, user: str) -> list[str]:
-    return [one.record_id for one in player.list_likes(user)]
+    return [one.record_id for one in player.list_likes(user)[0]]
 
 
 def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: Player, people: Any) -> None:
@@ -30,7 +30,7 @@ def test_likes_are_listed_newest_first_and_each_only_for_its_owner(player: Playe
         player.like("ada", name, kind)
         people.clock.advance(1)
     player.like("bob", "b", "album")
-    assert [(one.record_id, one.kind) for one in player.list_likes("ada")] == [
+    assert [(one.record_id, one.kind) for one in player.list_likes("ada")[0]] == [
         ("c", "track"),
         ("b", "album"),
         ("a", "artist"),
@@ -49,7 +49,7 @@ def test_to_like_again_changes_nothing_and_to_unlike_ends_it(player: Player, peo
     assert player.list_likes("ada") == first
     player.unlike("ada", "a")
     player.unlike("ada", "a")
-    assert player.list_likes("ada") == []
+    assert player.list_likes("ada") == ([], 0)
 
 
 def test_there_is_a_limit_of_likes_and_of_playlists(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,9 +75,9 @@ def test_there_is_a_limit_of_tracks_over_all_playlists(player: Player, monkeypat
         player.create_playlist("ada", "third", ["a"])
     with pytest.raises(ConflictError, match="6 tracks together"):
         player.put_playlist("ada", second.id, "second", ["a", "b", "c"])
-    assert player.list_playlists("ada") == [first, second]
+    assert player.list_playlists("ada") == ([first, second], 2)
     player.put_playlist("ada", first.id, "first", ["c", "b", "a"])
-    assert [one.tracks for one in player.list_playlists("ada")] == [("c", "b", "a"), ("a", "b")]
+    assert [one.tracks for one in player.list_playlists("ada")[0]] == [("c", "b", "a"), ("a", "b")]
 
 
 def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, people: Any) -> None:
@@ -89,9 +89,28 @@ def test_a_playlist_keeps_its_order_and_what_is_in_it_twice(player: Player, peop
     assert (changed.updated_at - made.updated_at).total_seconds() == 5
     assert player.get_playlist("ada", made.id) == changed
     other = player.create_playlist("ada", "Afternoon", [])
-    assert player.list_playlists("ada") == [other, changed]
+    assert player.list_playlists("ada") == ([other, changed], 2)
     player.delete_playlist("ada", made.id)
-    assert player.list_playlists("ada") == [other]
+    assert player.list_playlists("ada") == ([other], 1)
+
+
+def test_lists_come_in_pages_that_say_how_much_there_is(player: Player, people: Any) -> None:
+    made = [player.create_playlist("ada", name, [name]) for name in ("a", "b", "c")]
+    for name in ("a", "b", "c"):
+        player.like("ada", name, "track")
+        people.clock.advance(1)
+    player.create_playlist("bob", "his", [])
+    assert player.list_playlists("ada", limit=2) == (made[:2], 3)
+    assert player.list_playlists("ada", offset=2, limit=2) == (made[2:], 3)
+    assert player.list_playlists("ada", offset=9) == ([], 3)
+    likes, total = player.list_likes("ada", offset=1, limit=1)
+    assert ([one.record_id for one in likes], total) == (["b"], 3)
+
+
+def test_a_playlist_that_is_given_no_tracks_keeps_those_it_has(player: Player) -> None:
+    made = player.create_playlist("ada", "Evening", ["c", "a", "c"])
+    assert player.put_playlist("ada", made.id, "Night", None).tracks == ("c", "a", "c")
+    assert player.put_playlist("ada", made.id, "Night", []).tracks == ()
 
 
 def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
@@ -107,7 +126,7 @@ def test_another_s_playlist_is_as_unknown_as_none(player: Player) -> None:
         with pytest.raises(NotFoundError) as none:
             way("0" * len(made.id))
         assert hers.value.message.replace(made.id, "") == none.value.message.replace("0" * len(made.id), "")
-    assert player.list_playlists("bob") == []
+    assert player.list_playlists("bob") == ([], 0)
     assert player.get_playlist("ada", made.id) == made
 
 
@@ -129,7 +148,7 @@ def test_bad_input_names_the_field_and_changes_nothing(
         player.create_playlist("ada", name, tracks)
     with pytest.raises(InputError, match=problem):
         player.put_playlist("ada", made.id, name, tracks)
-    assert player.list_playlists("ada") == [made]
+    assert player.list_playlists("ada") == ([made], 1)
 
 
 def test_as_many_tracks_as_there_may_be_are_kept(player: Player) -> None:
@@ -162,8 +181,8 @@ def test_what_belongs_to_a_user_goes_with_them(player: Player, people: Any, exec
     kept = player.create_playlist("bob", "his", ["b"])
     people.accounts.delete_user(LOCAL_USER, "ada")
     people.add("ada")
-    assert (player.list_likes("ada"), player.list_playlists("ada")) == ([], [])
-    assert (liked(player, "bob"), player.list_playlists("bob")) == (["a"], [kept])
+    assert (player.list_likes("ada"), player.list_playlists("ada")) == (([], 0), ([], 0))
+    assert (liked(player, "bob"), player.list_playlists("bob")) == (["a"], ([kept], 1))
     assert execute("SELECT count(*) FROM playlist_tracks")[0][0] == 1
 
 
@@ -178,7 +197,7 @@ def test_a_limit_holds_for_many_threads_at_once(
     monkeypatch.setattr(player_module, "MOST_PLAYLISTS", 3)
     made = at_once([lambda: player.create_playlist("ada", "x", ["a"])] * 6)
     assert sum(isinstance(one, ConflictError) for one in made) == 3
-    assert len(player.list_playlists("ada")) == 3
+    assert player.list_playlists("ada")[1] == 3
 
 
 def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
@@ -189,4 +208,4 @@ def test_a_playlist_that_is_changed_and_taken_away_at_once_is_whole_or_gone(
         changes = [lambda at=made.id, n=n: player.put_playlist("ada", at, f"x{n}", ["b"] * (n + 1)) for n in range(3)]
         done = at_once([*changes, lambda at=made.id: player.delete_playlist("ada", at)])
         assert all(one is None or isinstance(one, NotFoundError) or one.tracks for one in done)
-        assert player.list_playlists("ada") == []
+        assert player.list_playlists("ada") == ([], 0)

@@ -209,12 +209,12 @@ def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
     second.board.trigger("waits", by="ada")
     second.board.trigger("quick", by="ada")
     second.step()
-    assert (first.is_holder, second.is_holder) == (True, False)
+    assert (first._lease.is_held, second._lease.is_held) == (True, False)
     first.step()
     assert work.begun.wait(PATIENCE_S)
     place.clock.advance(21)  # the first has not been heard of
     second.step()
-    assert second.is_holder
+    assert second._lease.is_held
     assert [(run.job, run.state) for run in second.board.list_runs()[0]] == [
         ("waits", RunState.QUEUED),
         ("quick", RunState.RUNNING),
@@ -223,7 +223,7 @@ def test_one_of_two_runs_jobs_and_the_other_takes_over_when_it_is_dead(
     first.step()  # it comes back, and finds that it has been followed
     assert first.wait(PATIENCE_S)
     first.step()
-    assert not first.is_holder
+    assert not first._lease.is_held
     assert second.wait(PATIENCE_S)
     second.step()
     work.goes_on.set()
@@ -259,8 +259,8 @@ def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(
     real: Callable[[], Scheduler], work: Work
 ) -> None:
     first, second = real(), real()
-    until(lambda: first.is_holder or second.is_holder)
-    holder, other = (first, second) if first.is_holder else (second, first)
+    until(lambda: first._lease.is_held or second._lease.is_held)
+    holder, other = (first, second) if first._lease.is_held else (second, first)
     other.board.trigger("waits", by="ada")
     assert work.begun.wait(PATIENCE_S)
     work.begun.clear()
@@ -299,7 +299,7 @@ def test_many_jobs_by_two_schedulers_never_overlap(real: Callable[[], Scheduler]
         until(lambda board=board: last_state(board, "quick") is RunState.DONE)
     assert len(work.ran) == 20
     assert work.most_at_once == 1
-    assert (first.is_holder, second.is_holder).count(True) == 1
+    assert (first._lease.is_held, second._lease.is_held).count(True) == 1
 
 
 def test_one_job_is_run_here_and_now_with_its_progress_shown(place: Any, work: Work) -> None:
@@ -336,7 +336,7 @@ def test_nothing_is_run_here_while_another_process_runs_jobs(
     real: Callable[[], Scheduler], place: Any, work: Work
 ) -> None:
     server = real()
-    until(lambda: server.is_holder)
+    until(lambda: server._lease.is_held)
     board = JobBoard(place.open(), work.jobs())
     with pytest.raises(BusyError, match=r"another process \(.*, process \d+\); .* pinakes job trigger quick"):
         Scheduler(board, times=QUICK).run_now("quick", by="local", show=lambda *_: None)

@@ -44,6 +44,16 @@ def refusal(addition: str, *, within: str = SMALL) -> str:
         ("[fields.j]\ntype = 'json'\nfilter = true", "'fields.j': a field of type json cannot be filtered"),
         ("[fields.n]\ntype = 'float'\nfacet = true", "'fields.n': a field of type float has no facets"),
         ("[fields.e]\ntype = 'enum'", "'fields.e': an enum lists its 'values'"),
+        ("[fields.t]\ntype = 'text'\nat_least = 1", "'fields.t': 'at_least' and 'at_most' are for int and float"),
+        ("[fields.d]\ntype = 'date'\nat_most = 1", "'fields.d': 'at_least' and 'at_most' are for int and float"),
+        (
+            "[fields.n]\ntype = 'int'\nat_least = 2\nat_most = 1.5",
+            "'fields.n': 'at_least' is more than 'at_most': 2 to 1.5",
+        ),
+        ("[fields.n]\ntype = 'float'\nat_most = inf", "'fields.n.at_most': Input should be a finite number"),
+        ("[fields.n]\ntype = 'float'\nat_least = nan", "'fields.n.at_least': Input should be a finite number"),
+        ("[fields.n]\ntype = 'float'\nat_least = true", "'fields.n.at_least': Input should be a valid number"),
+        ("[fields.u]\ntype = 'url'\nnames_file = true", "'fields.u': 'names_file' is for text"),
         ("[fields.b]\ntype = 'int'\nrole = 'body'", "'fields.b': role 'body' needs type text, not int"),
         ("[fields.t2]\ntype = 'text'\nrole = 'title'", "role 'title' is on more than one field: title, t2"),
         ("[fields.k]\ntype = 'text'\nkinds = ['albun']", "'fields.k.kinds': no kind 'albun'"),
@@ -139,6 +149,14 @@ def test_the_digest_is_the_same_for_the_same_declaration_and_another_for_another
     first, again = (compile_text(SMALL, origin=origin).digest for origin in ("a", "b"))
     assert first == again
     assert compile_text(SMALL + "search = true", origin="a").digest != first
+
+
+def test_bounds_and_what_names_a_file_are_checked_and_not_indexed() -> None:
+    plain = SMALL + "[fields.n]\ntype = 'int'\n{}[fields.file]\ntype = 'text'\n{}"
+    spec = compile_text(plain.format("at_least = -1\nat_most = -1\n", "names_file = true"), origin="test")
+    field = spec.fields["n"]
+    assert (field.at_least, field.at_most, spec.fields["file"].names_file) == (-1, -1, True)
+    assert spec.digest == compile_text(plain.format("", ""), origin="test").digest
 
 
 def test_a_template_is_split_into_fields_with_the_text_before_each() -> None:

@@ -176,3 +176,10 @@ def test_a_database_is_read_by_its_main_table_and_names_the_others(shared_data: 
     found = run(["search", "chinook", "balls to the wall", "--genre", "Rock", "--json"]).json
     assert found["results"][0]["id"] == "2"
     assert run(["add", chinook, "--table", "Album", "--no-embed", "--json"]).json["catalogue"] == "chinook-album"
+
+
+def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None:
+    ran = run(["add", str(books), "--name", "2024-books", "--yes", "--no-embed"])
+    assert ran.code == 0, ran.err
+    assert run(["search", "2024-books", "witch", "--json"]).json["results"][0]["id"] == "2"
+    assert run(["add", str(books), "--name", "2024-books", "--no-embed", "--json"]).json["unchanged"] == 3

@@ -81,3 +81,9 @@ def test_an_entry_of_ours_is_overwritten_only_when_agreed(
     assert '"old"' in path.read_text()
     assert run([*install, "--yes"]).code == 0
     assert path.read_text() == first
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"file/config\.json: cannot be written: "):
+        write_config(tmp_path / "file" / "config.json", {})

@@ -98,6 +98,7 @@ def test_browse_counts_the_values_of_a_field(at_sample: Path, run: Run) -> None:
     tags = run(["browse", "anime", "--json"]).json
     assert [tag["count"] for tag in tags] == sorted((tag["count"] for tag in tags), reverse=True)
     assert {tag["value"] for tag in run(["browse", "anime", "--search", "vampir", "--json"]).json} == {"vampire"}
+    assert run(["browse", "anime", "--limit", "3", "--json"]).json == tags[:3]
     types = {one["value"] for one in run(["browse", "anime", "--field", "type", "--json"]).json}
     assert {"TV", "MOVIE"} <= types
 
@@ -173,6 +174,20 @@ def test_the_doctor_finds_a_damaged_pack_and_says_so_with_its_exit_code(at_nothi
     (bad,) = [one for one in ran.json if one["what"] == "anime: pack"]
     assert not bad["ok"]
     assert "damaged" in bad["found"]
+
+
+def test_the_doctor_s_advice_about_a_pack_is_right_for_a_catalogue_of_ones_own(at_nothing: Path, run: Run) -> None:
+    file = at_nothing / "films.csv"
+    file.write_text("Title,Year\nHeat,1995\nAlien,1979\n")
+    run(["add", str(file), "--name", "films", "--yes", "--no-embed"])
+    pack = at_nothing / "catalogues" / "films" / "pack"
+    (pack / "records.jsonl.zst").write_bytes(b"")
+    (bad,) = [one for one in run(["doctor", "--json"]).json if one["what"] == "films: pack"]
+    assert "damaged" in bad["found"]
+    assert bad["found"].endswith("run: pinakes add FILE --name films")
+    assert run(["add", str(file), "--name", "films", "--no-embed"]).code == 0
+    (good,) = [one for one in run(["doctor", "--json"]).json if one["what"] == "films: pack"]
+    assert good == {"what": "films: pack", "found": f"whole, in {pack}", "ok": True}
 
 
 @pytest.mark.model

@@ -1,8 +1,10 @@
 """Filters typed as options."""
 
+from dataclasses import replace
+
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.cli.filters import parse_conditions
 from pinakes.errors import InputError
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
@@ -35,6 +37,11 @@ def test_options_become_conditions(
         (["--synopsis", "x"], "no filter '--synopsis'"),
         (["--year"], "'--year' wants a value"),
         (["--year", "soon"], "'soon' is not a range; right are 2015, 2010..2020"),
+        (["--year", "2020..2010"], "begins after it ends; right are 2015, 2010..2020"),
+        (["--year", "nan"], "'nan' is not a range"),
+        (["--year", ".."], "'..' is not a range"),
+        (["--year="], "'' is not a range"),
+        (["--tags", " , "], "'--tags' wants a value"),
         (["--not-year", "2015"], "a range cannot be negated"),
         (["stray"], "a query of several words goes in quotes"),
     ],
@@ -44,3 +51,10 @@ def test_an_option_that_does_not_fit_is_refused_with_what_would(
 ) -> None:
     with pytest.raises(InputError, match=problem):
         list(parse_conditions(arguments, anime_spec))
+
+
+def test_a_range_of_dates_that_does_not_fit_is_refused_with_dates(anime_spec: CatalogueSpec) -> None:
+    fields = {"aired": FieldSpec(name="aired", type=FieldType.DATE, filter=FilterKind.RANGE)}
+    for value in ("2015-12-31..2015-01-01", "2015-13-01"):
+        with pytest.raises(InputError, match=r"right are 2015-04-30, 2015-01-01\.\.2015-12-31"):
+            list(parse_conditions(["--aired", value], replace(anime_spec, fields=fields)))

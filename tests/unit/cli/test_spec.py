@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pinakes.catalogue.loader import load_spec
-from pinakes.errors import InputError, NotFoundError, SpecError
+from pinakes.errors import InputError, NotFoundError, SpecError, UnavailableError
 
 pytestmark = pytest.mark.row("N1")
 Run = Callable[..., Any]
@@ -68,6 +68,15 @@ def test_every_problem_of_a_spec_is_named_and_the_exit_code_says_so(at_nothing: 
     assert (ran.code, ran.out) == (SpecError.exit_code, "")
     for problem in ("cannot be searched", "has no facets", 'no field has role = "title"'):
         assert problem in ran.err
+
+
+def test_no_provider_is_asked_for_a_spec_where_the_network_is_not_to_be_used(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_STRICT_OFFLINE", "1")
+    ran = run(["spec", "infer", "arxiv:all:attention"])
+    assert (ran.code, ran.out) == (UnavailableError.exit_code, "")
+    assert "offline" in ran.err
 
 
 def test_the_spec_of_a_built_in_catalogue_is_shown(run: Run) -> None:

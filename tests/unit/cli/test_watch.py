@@ -91,9 +91,9 @@ def test_a_folder_that_is_gone_for_a_while_is_said_once_and_nothing_is_removed(
     assert "removed" not in ran.out
 
 
-def test_a_folder_that_is_not_there_is_refused(home: Path, tmp_path: Path, run: Run) -> None:
-    ran = run(["watch", str(tmp_path / "nothing"), "--no-embed"])
-    assert ran.code == InputError.exit_code
+def test_a_folder_that_is_not_there_is_refused_before_a_model_is_got(home: Path, tmp_path: Path, run: Run) -> None:
+    ran = run(["watch", str(tmp_path / "nothing")])
+    assert (ran.code, ran.out) == (InputError.exit_code, "")
     assert "no such file or folder" in ran.err
 
 

@@ -43,5 +43,6 @@ def test_a_chain_is_followed_over_pages() -> None:
 def test_a_head_is_read_as_it_was_printed() -> None:
     head = Head(12, "ab" * 32)
     assert parse_head(f" {head}\n") == head
-    with pytest.raises(InputError):
-        parse_head("12")
+    for wrong in ("12", f"{'9' * 5_000}:{'ab' * 32}"):
+        with pytest.raises(InputError, match="NUMBER:HASH"):
+            parse_head(wrong)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.control.control import Control, exists
-from pinakes.control.place import database_url
+from pinakes.control.control import Control
+from pinakes.control.place import database_url, exists
 from pinakes.errors import InputError
 from pinakes.model.principal import LOCAL_USER, Cost
 from pinakes.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings

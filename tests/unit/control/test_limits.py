@@ -163,6 +163,16 @@ def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, 
     limiter.require("somebody", "10.9.9.9")
 
 
+def test_ipv4_addresses_that_a_socket_for_both_shows_are_counted_apart(clock: Clock) -> None:
+    limiter = LoginLimiter(monotonic=clock)
+    for number in range(30):
+        limiter.require(f"user{number}", "::ffff:10.0.0.1")
+    with pytest.raises(RateLimitedError):
+        limiter.require("somebody", "10.0.0.1")
+    limiter.require("somebody", "::ffff:10.0.0.2")
+    limiter.require("somebody", "::1")
+
+
 def test_a_limit_costs_microseconds() -> None:
     limiter = RateLimiter()
     caller = principal(read=1_000_000)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.embed.adapters import LOCAL_MODEL, LocalEmbedder, build_embedder
+from pinakes.embed.adapters import LocalEmbedder, build_embedder
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.errors import ModelError
 from pinakes.model.vectors import ModelId
@@ -14,7 +14,7 @@ from pinakes.settings import EmbeddingSettings
 def test_a_local_model_that_is_missing_says_so_without_being_loaded(tmp_path: Path) -> None:
     embedder = build_embedder(EmbeddingSettings(), tmp_path)
     assert isinstance(embedder, LocalEmbedder)
-    assert embedder.model == LOCAL_MODEL
+    assert embedder.model == ModelId(name="all-MiniLM-L6-v2", dimension=384)
     assert str(tmp_path) in str(embedder.check())
 
 

@@ -1,5 +1,6 @@
 """The gate: the one path that every call takes."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,45 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 def test_a_long_wrong_value_is_not_repeated_in_full() -> None:
     assert len(GATE.call(READER, "search", {"query": "x", "limit": "9" * 10_000}).text) < 300
+
+
+def test_a_long_wrong_name_is_neither_repeated_in_full_nor_compared_at_length() -> None:
+    started = time.perf_counter()
+    text = GATE.call(READER, "search", {"query": "x", "limit of a kind " * 200_000: 3}).text
+    assert time.perf_counter() - started < 0.2
+    assert len(text) < 400
+    assert "known: query, limit, filters" in text
+
+
+def test_of_many_problems_the_first_are_named_and_of_far_too_many_none() -> None:
+    text = GATE.call(READER, "search", {"query": "x", **{f"x{number}": 1 for number in range(50)}}).text
+    assert text.count("unknown argument") == 10
+    assert text.endswith("; and 40 more")
+    text = GATE.call(READER, "search", {f"x{number}": 1 for number in range(1000)}).text
+    assert "1000 arguments are too many; known: query, limit, filters" in text
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        [1] * 1_000_000,
+        {f"x{number}": 1 for number in range(200_000)},
+        {"yearMin": [[1] * 1000] * 100},
+        {f"x{number}": {"y": 1} for number in range(6_000)},
+    ],
+    ids=["list", "object", "lists in a list", "objects in an object"],
+)
+def test_far_too_many_values_are_refused_before_each_of_them_is_looked_at(many: Any) -> None:
+    started = time.perf_counter()
+    text = GATE.call(READER, "search", {"query": "x", "filters": many}).text
+    assert time.perf_counter() - started < 0.2
+    assert text == "invalid_input: the arguments have more than 10,000 values in all; give fewer at once"
+
+
+def test_of_fewer_the_first_that_are_wrong_are_named() -> None:
+    text = GATE.call(READER, "search", {"query": "x", "filters": {f"x{number}": 1 for number in range(9_000)}}).text
+    assert "unknown argument 'filters.x0'; known: yearMin" in text
+    assert text.endswith("; and 8990 more")
 
 
 @pytest.mark.parametrize("error", [InputError("no such thing"), StorageError("the disk is full")])

@@ -38,6 +38,7 @@ SECRET_NAMES = [
     "Set-Cookie",
     "private_key",
     "private-key",
+    "signing_key",
     "bearer",
 ]
 SECRET_TEXTS = [
@@ -109,6 +110,11 @@ def test_a_secret_is_not_cut_in_half_before_it_is_seen(start: int, secret: str) 
 def test_words_about_secrets_are_kept(text: str) -> None:
     assert redacted(text) == text
     assert redacted({"query": text}) == {"query": text}
+
+
+@pytest.mark.parametrize("name", ["key", "keywords", "author", "passage", "code", "signature"])
+def test_what_only_sounds_like_a_secret_is_kept(name: str) -> None:
+    assert redacted({name: "C minor"}) == {name: "C minor"}
 
 
 @pytest.mark.parametrize("value", [None, True, False, 0, -7, 2.5, "", "sea", [], {}, ["a", 1], {"a": {"b": None}}])

@@ -97,6 +97,17 @@ def test_a_batch_takes_nothing_away(target: Target, shelf: MemoryShelf) -> None:
     assert shelf.reader().count(WHOLE) == 7
 
 
+def test_a_row_that_cannot_be_kept_is_left_out_and_the_others_are_written(target: Target, shelf: MemoryShelf) -> None:
+    rows: list[Any] = [
+        {"id": "huge", "title": "A", "year": 1e300},
+        {"id": "half \ud800", "title": "B"},
+        {"id": "half", "title": "C \ud800"},
+        *papers(2),
+    ]
+    assert ingest_batch(rows, target) == IngestCounts(inserted=2, duplicates=0, failed=3)
+    assert shelf.reader().count(WHOLE) == 2
+
+
 def test_no_rows_are_no_counts(target: Target) -> None:
     assert ingest_batch([], target) == IngestCounts(inserted=0, duplicates=0, failed=0)
 

@@ -1,7 +1,9 @@
 """Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from pinakes.ingest import edit_plans
 from pinakes.ingest.edit_plans import EditAction, EditPlan, EditRequest
-from pinakes.ingest.edits import Applied, Edits, embed_missing
+from pinakes.ingest.edits import ATTEMPTS, Applied, Edits, embed_missing
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE, Sight
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import LOCAL, Author, Delete, Op, Put
 from pinakes.text.query import analyse_query
@@ -80,9 +83,12 @@ facet = true
 type = "int"
 kinds = ["book"]
 filter = "range"
+at_least = 1
+at_most = 9_999
 
 [fields.price]
 type = "float"
+at_least = 0
 
 [fields.published]
 type = "date"
@@ -95,6 +101,10 @@ kinds = ["book"]
 [fields.page]
 type = "url"
 
+[fields.scan]
+type = "text"
+names_file = true
+
 [fields.extra]
 type = "json"
 
@@ -103,6 +113,7 @@ template = "{title}. {authors}. {book}"
 """,
     origin="test",
 )
+LOST = Record(id=RecordId("lost"), fields={})
 ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", call_id="c-bob")
 
 
@@ -202,6 +213,7 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         published="1931-10-08",
         form="NOVEL",
         page="https://example.org/waves",
+        scan="scans/the waves..pdf",
         extra={"deep": [1, {"two": None}]},
     )
     assert bench.get("waves") == {
@@ -214,6 +226,7 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         "published": "1931-10-08",
         "form": "novel",
         "page": "https://example.org/waves",
+        "scan": "scans/the waves..pdf",
         "extra": {"deep": [1, {"two": None}]},
     }
     assert type(bench.get("waves")["pages"]) is int
@@ -241,6 +254,9 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         ({"pages": 3.5}, "'pages' is '3.5'; a whole number"),
         ({"pages": True}, "'pages' is 'True'; a whole number"),
         ({"pages": 10**30}, "a whole number"),
+        ({"pages": 0}, "'pages' is '0'; 1 to 9999 is right"),
+        ({"pages": 10_000}, "'pages' is '10000'; 1 to 9999 is right"),
+        ({"price": -0.01}, "'price' is '-0.01'; 0 or more is right"),
         ({"price": float("inf")}, "'price' is 'inf'; a number, as in 2.5, is right"),
         ({"price": float("nan")}, "'price' is 'nan'; a number"),
         ({"price": 10**400}, "'price'"),
@@ -248,6 +264,11 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
         ({"published": 1931}, "'published' is '1931'; a date"),
         ({"form": "poem"}, "'form' is 'poem'; one of novel, essay is right"),
         ({"page": "not an address"}, "'page' is 'not an address'; an address without spaces is right"),
+        ({"scan": "/etc/passwd"}, "'scan' is '/etc/passwd'; a relative path without '..' is right"),
+        ({"scan": " /etc/passwd"}, "'scan' is ' /etc/passwd'; a relative path"),
+        ({"scan": "a/../../b.mp3"}, "'scan' is 'a/../../b.mp3'; a relative path"),
+        ({"scan": "..\\b.mp3"}, "a relative path without '..'"),
+        ({"scan": "C:\\b.mp3"}, "a relative path without '..'"),
         ({"extra": {"n": 2**70}}, "a value cannot be kept"),
         ({"extra": "x" * 2_000_000}, "1000000 at the most are right"),
     ],
@@ -255,6 +276,11 @@ def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
 def test_a_value_that_does_not_fit_is_refused_with_what_would(bench: Bench, fields: dict[str, Any], says: str) -> None:
     assert says in refusal(lambda: bench.create("book", **{"title": "The Waves", **fields}))
     assert bench.ids() == []
+
+
+def test_a_number_at_its_bound_is_kept(bench: Bench) -> None:
+    for pages in (1, 9_999):
+        assert bench.get(bench.create("book", title="The Waves", pages=pages, price=0))["pages"] == pages
 
 
 def test_letters_are_kept_in_one_form_whatever_form_they_are_given_in(bench: Bench) -> None:
@@ -557,13 +583,58 @@ def meddled(filled: Bench, embedder: Any) -> Bench:
     return Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=Meddling(embedder)))
 
 
-def test_of_two_edits_of_a_record_at_once_one_wins_and_the_other_is_refused(meddled: Bench, filled: Bench) -> None:
+def test_of_two_edits_of_a_record_at_once_the_one_with_a_plan_is_refused(meddled: Bench, filled: Bench) -> None:
+    request = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "By Ada"})
+    token = meddled.edits.plan(request).token
     meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", author=BOB)  # type: ignore[union-attr]
-    message = refusal(lambda: meddled.update("woolf", title="By Ada", author=ADA), ConflictError)
+    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
     assert "'woolf' was changed since by bob" in message
     assert meddled.get("woolf")["title"] == "By Bob"
+    token = meddled.edits.plan(request).token
     meddled.edits.embedder.meddle = lambda: filled.create("book", title="New", author_ids=["woolf"])  # type: ignore[union-attr]
-    assert "was changed since" in refusal(lambda: meddled.update("woolf", title="By Ada"), ConflictError)
+    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
+    assert "was changed since" in message
+
+
+def test_of_two_edits_of_a_record_at_once_without_plans_both_are_made(meddled: Bench, filled: Bench) -> None:
+    meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", price=2)  # type: ignore[union-attr]
+    applied = meddled.update("woolf", title="By Ada")
+    assert meddled.get("woolf") == {"title": "By Ada", "price": 2.0}
+    assert meddled.get("waves")["authors"] == ("By Ada",)
+    assert (applied.plan.changes[0].before or LOST).get("title") == "By Bob"
+    meddled.edits.embedder.meddle = lambda: filled.delete("woolf", cascade=True)  # type: ignore[union-attr]
+    refusal(lambda: meddled.update("woolf", title="Too late"), NotFoundError)
+
+
+def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench, filled: Bench) -> None:
+    prices = iter(range(1_000))
+
+    def meddle() -> None:
+        filled.update("woolf", price=next(prices), author=BOB)
+        meddled.edits.embedder.meddle = meddle  # type: ignore[union-attr]
+
+    meddle()
+    message = refusal(lambda: meddled.update("woolf", title="By Ada"), ConflictError)
+    assert "'woolf' was changed since by bob" in message
+    assert "nothing was changed, ask again" in message
+    assert (filled.get("woolf")["title"], next(prices)) == ("Woolf", ATTEMPTS + 1)
+
+
+def test_edits_of_a_record_in_many_threads_are_all_made(tmp_path: Path) -> None:
+    shelf = EmbeddedShelf.create(tmp_path / "library", SPEC, model=None)
+    edits = Edits(shelf=shelf)
+    edits.apply(EditRequest(action=EditAction.CREATE, kind="book", id="waves", fields={"title": "The Waves"}))
+    given: list[dict[str, Any]] = [{"pages": 324}, {"price": 7.0}, {"form": "novel"}, {"scan": "a.pdf"}] * 3
+
+    def edit(fields: dict[str, Any]) -> None:
+        edits.apply(EditRequest(action=EditAction.UPDATE, id="waves", fields={**fields, "title": str(fields)}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(edit, given))
+    made = shelf.history().list_changes(limit=100)[0].after
+    shelf.close()
+    assert made is not None
+    assert {**made.fields, "title": ""} == {"title": "", "pages": 324, "price": 7.0, "form": "novel", "scan": "a.pdf"}
 
 
 def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(meddled: Bench, filled: Bench) -> None:
@@ -577,11 +648,10 @@ def test_a_creation_that_somebody_was_in_the_way_of_takes_the_next_id(meddled: B
     assert meddled.create("author", title="Joyce") == "author-joyce-2"
 
 
-def test_a_record_is_not_deleted_when_another_began_to_name_it_meanwhile(filled: Bench, embedder: Any) -> None:
-    """Nothing is embedded for a delete, so the other is put between by the shelf's reader."""
-    plan = filled.edits.plan(EditRequest(action=EditAction.DELETE, id="mountain"))
-    filled.create("chapter", title="Snow", book_id="mountain")
+def test_a_record_is_not_deleted_when_another_began_to_name_it_meanwhile(filled: Bench) -> None:
     request = EditRequest(action=EditAction.DELETE, id="mountain")
+    plan = filled.edits.plan(request)
+    filled.create("chapter", title="Snow", book_id="mountain")
     assert "chapter-snow" in refusal(lambda: filled.edits.apply(request, token=plan.token), ConflictError)
 
 
@@ -802,6 +872,23 @@ def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(fill
     assert embed_missing(filled.shelf, embedder) == 0
 
 
+def test_what_others_change_while_vectors_are_made_is_not_overwritten(filled: Bench, embedder: Any) -> None:
+    """One of the records has no text to embed, so that it gets no vector and is not to be touched at all."""
+    untitled = Record(id=RecordId("untitled"), kind="author", fields={"price": 1.0})
+    filled.shelf.apply([Put(record=untitled)])
+    embedder.problem = "away"
+    filled.update("woolf", title="Virginia Woolf")
+    embedder.problem = None
+    meddling = Meddling(embedder)
+    meddling.meddle = lambda: filled.shelf.apply([Put(record=replace(untitled, fields={"price": 2.0}))])
+    assert embed_missing(filled.shelf, meddling) == 3  # type: ignore[arg-type]
+    assert filled.get("untitled") == {"price": 2.0}
+    filled.shelf.apply([Put(record=Record(id=RecordId("mann"), kind="author", fields={"title": "Thomas Mann"}))])
+    meddling.meddle = lambda: filled.shelf.apply([Delete(RecordId("mann"))])
+    assert embed_missing(filled.shelf, meddling) == 0  # type: ignore[arg-type]
+    assert "mann" not in filled.ids()
+
+
 def test_what_got_its_vector_later_can_still_be_undone(filled: Bench, embedder: Any) -> None:
     start = filled.state()
     embedder.problem = "away"
@@ -861,3 +948,26 @@ def test_music_follows_its_relations(embedder: Any) -> None:
     assert bench.get(track)["album"] == "Sechs Lieder"
     bench.delete(artist, cascade=True)
     assert bench.ids() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "right"),
+    [
+        ("track", "seconds", -5, "0 to 10000000"),
+        ("track", "seconds", 1.7e308, "0 to 10000000"),
+        ("album", "seconds", 1e300, "0 to 10000000"),
+        ("track", "position", -3, "0 or more"),
+        ("track", "disc", -1, "0 or more"),
+        ("artist", "plays", -10, "0 or more"),
+        ("album", "year", -5000, "1000 to 2999"),
+        ("track", "year", 3000, "1000 to 2999"),
+        ("track", "file", "/etc/passwd", "a relative path without '..'"),
+        ("album", "cover", "../../../../etc/passwd", "a relative path without '..'"),
+    ],
+)
+def test_music_has_no_numbers_and_no_files_that_cannot_be(
+    embedder: Any, kind: str, field: str, value: Any, right: str
+) -> None:
+    bench = new_bench(get_builtin("music").spec, embedder)
+    message = refusal(lambda: bench.create(kind, name="Liebst du um Schönheit", **{field: value}))
+    assert message == f"'{field}' is {str(value)!r}; {right} is right"

@@ -12,7 +12,7 @@ from pinakes.ingest.edits import Edits
 from pinakes.ingest.hand_edits import reconciled
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import build_mapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
+from pinakes.ingest.pipeline import NO_ERRAND, Errand, IngestReport, Target, ingest
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.memory import MemoryShelf
@@ -70,13 +70,14 @@ class Bench:
     def __post_init__(self) -> None:
         self.shelf = MemoryShelf(self.spec, model=self.embedder.model)
 
-    def build(self, *rows: Row, name: str = "songs.csv") -> IngestReport:
+    def build(self, *rows: Row, name: str = "songs.csv", errand: Errand = NO_ERRAND) -> IngestReport:
         target = Target(
             spec=self.spec,
             mapping=build_mapping(self.spec),
             writer=self.shelf,
             ledger=self.ledger,
             embedder=self.embedder,
+            errand=errand,
         )
         source = Rows(list(rows), name=name, has_digests=self.has_digests)
         return ingest(source, target, progress=lambda _report: None)
@@ -147,6 +148,19 @@ def test_a_record_deleted_by_hand_comes_back_when_its_row_changes(bench: Bench) 
     bench.edit("delete", "one")
     bench.build({**ONE, "year": 1999}, TWO)
     assert bench.state()["one"]["year"] == 1999
+
+
+def test_a_record_deleted_by_hand_comes_back_when_its_row_is_asked_for_and_is_that_callers(bench: Bench) -> None:
+    bench.edit("delete", "one")
+    bench.edit("update", "two", title="The Second")
+    asker = Author(principal="ann", call_id="c-2")
+    bench.build(ONE, TWO, errand=Errand(author=asker, asks_for=lambda place: place == "two"))
+    assert list(bench.state()) == ["two"]
+    report = bench.build(ONE, TWO, errand=Errand(author=asker, asks_for=lambda place: place in ("one", "two")))
+    assert (report.written, report.unchanged) == (1, 1)
+    assert {one: fields["title"] for one, fields in bench.state().items()} == {"one": "One", "two": "The Second"}
+    (change,) = bench.shelf.history().list_changes(limit=1)
+    assert (change.id, change.author) == ("one", asker)
 
 
 def test_a_row_that_is_gone_takes_its_record_with_it_edited_or_not(bench: Bench) -> None:

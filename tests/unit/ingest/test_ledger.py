@@ -1,7 +1,9 @@
 """The ledger: where records came from, what was refused, how far a reading got."""
 
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from pinakes.errors import StorageError
@@ -56,3 +58,15 @@ def test_a_position_is_kept_until_the_reading_is_done() -> None:
 def test_a_ledger_that_cannot_be_opened_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be opened"):
         Ledger(tmp_path / "no such folder" / "ledger.sqlite")
+
+
+def test_a_note_that_cannot_be_kept_is_refused_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pinakes.ingest.ledger.BUSY_TIMEOUT_MS", 0)
+    path = tmp_path / "ledger.sqlite"
+    ledger = Ledger(path)
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match=r"ledger\.sqlite: cannot be written"):
+            ledger.note_position("a.csv", 7)
+    assert ledger.position("a.csv") == 0
+    ledger.close()

@@ -42,6 +42,14 @@ def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, re
         require_valid(Record(id=RecordId(record_id), fields={"title": "x"}), anime_spec)
 
 
+@pytest.mark.parametrize("changes", [{"episodes": 2**70}, {"title": "half \ud800"}])
+def test_a_value_that_no_file_can_have_is_refused(
+    anime_spec: CatalogueSpec, anime: Callable[..., Record], changes: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="a value cannot be kept"):
+        require_valid(anime("a", **changes), anime_spec)
+
+
 def test_a_field_is_required_of_the_kinds_that_have_it_only(anime_spec: CatalogueSpec) -> None:
     field = replace(anime_spec.fields["episodes"], required=True, kinds=("series",))
     spec = replace(anime_spec, kinds=("series", "film"), fields={**anime_spec.fields, "episodes": field})
@@ -53,6 +61,27 @@ def test_a_field_is_required_of_the_kinds_that_have_it_only(anime_spec: Catalogu
 def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: CatalogueSpec) -> None:
     with pytest.raises(InputError, match="no kind 'album'; kinds: record"):
         require_valid(Record(id=RecordId("a"), fields={"title": "x"}, kind="album"), anime_spec)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"seconds": -5.0}, "'seconds' is -5.0; 0 to 10000000 is right"),
+        ({"seconds": float("nan")}, "'seconds' is nan; 0 to 10000000 is right"),
+        ({"year": 999}, "'year' is 999; 1000 to 2999 is right"),
+        ({"plays": -1}, "'plays' is -1; 0 or more is right"),
+    ],
+)
+def test_a_number_out_of_its_bounds_is_refused_with_what_would_be_right(fields: dict[str, Any], problem: str) -> None:
+    track = Record(id=RecordId("t"), kind="track", fields={"name": "x", **fields})
+    with pytest.raises(InputError) as refused:
+        require_valid(track, get_builtin("music").spec)
+    assert refused.value.message == problem
+
+
+def test_a_number_at_its_bound_is_accepted() -> None:
+    fields = {"name": "x", "year": 2999, "plays": 0, "seconds": 1e7}
+    require_valid(Record(id=RecordId("t"), kind="track", fields=fields), get_builtin("music").spec)
 
 
 @pytest.mark.parametrize("added", ["yesterday", "2026-02-30", 20260101])

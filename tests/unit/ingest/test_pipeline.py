@@ -156,7 +156,7 @@ def test_a_changed_row_is_written_and_only_a_changed_text_is_embedded(build: Any
     assert max(embedder.documents.values()) == 1
 
 
-def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(build: Any, embedder: Any) -> None:
+def test_two_records_of_the_same_text_are_embedded_once_and_both_have_the_vector(build: Any) -> None:
     twins = [row(number, title="Twin", synopsis="The same.") for number in (1, 2)]
     assert build(Rows(twins)).embedded == 1
     reader = build.shelf.reader()
@@ -202,7 +202,7 @@ def test_rejects_of_an_interrupted_build_are_kept_and_replaced_by_the_next(build
     assert build.ledger.rejects() == []
 
 
-def test_without_an_embedder_records_are_written_without_vectors(build: Any, embedder: Any) -> None:
+def test_without_an_embedder_records_are_written_without_vectors(build: Any) -> None:
     report = build(Rows([row(1), row(2)]), embed=False)
     assert (report.written, report.embedded) == (2, 0)
     reader = build.shelf.reader()

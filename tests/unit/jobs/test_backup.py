@@ -151,6 +151,23 @@ def test_what_a_killed_back_up_left_is_cleared_away(plan: BackupPlan, folder: Pa
     assert not (made / "catalogues/half").exists()
 
 
+def test_what_is_left_of_one_that_was_being_removed_is_cleared_away_by_the_next(
+    plan: BackupPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(path: Path, **_named: object) -> None:
+        if path.is_dir():
+            (path / "manifest.json").unlink()
+            raise SystemExit
+
+    make(plan, folder)
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", killed)
+        with pytest.raises(SystemExit):
+            make(plan, folder, at=NIGHT + timedelta(days=1), keep=1)
+    newest = make(plan, folder, at=NIGHT + timedelta(days=2), keep=1)
+    assert list(folder.iterdir()) == [newest]
+
+
 def test_one_that_was_paused_and_taken_for_dead_does_not_go_on_in_anothers_folder(folder: Path) -> None:
     is_paused, goes_on = threading.Event(), threading.Event()
 
@@ -185,6 +202,20 @@ def test_a_damaged_or_missing_file_of_a_back_up_is_found(plan: BackupPlan, folde
     assert check_backup(made) == [f"{made / name} is missing"]
     (made / "manifest.json").write_text("{}")
     assert "manifest.json is damaged" in check_backup(made)[0]
+
+
+def test_a_back_up_that_does_not_read_back_is_not_kept_and_the_one_before_stays(
+    plan: BackupPlan, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = make(plan, folder)
+
+    def spoil(fresh: Path) -> None:
+        (fresh / "pinakes.toml").write_text("something else")
+
+    monkeypatch.setattr("pinakes.jobs.backup._sync", spoil)
+    with pytest.raises(StorageError, match=r"the back-up is not kept: .*pinakes\.toml is damaged"):
+        make(plan, folder, at=NIGHT + timedelta(days=1), keep=1)
+    assert list(folder.iterdir()) == [before]
 
 
 def test_a_damaged_store_is_not_backed_up_as_if_it_were_whole(store: Path, folder: Path) -> None:

@@ -204,6 +204,7 @@ def test_a_card_has_its_average_its_strengths_and_a_code(small_files: Path) -> N
         ({"rarity": "Mythic"}, "one of Common, Epic, Legendary is right"),
         ({"stats": [1]}, "an object with power"),
         ({"stats": {"power": "nine"}}, "'stats.power' is 'nine'"),
+        ({"stats": {"power": float("nan")}}, "'stats.power' is nan, not a whole number"),
     ],
 )
 def test_a_card_that_cannot_be_read_is_refused_with_the_reason(changes: dict[str, Any], says: str) -> None:

@@ -11,10 +11,12 @@ from mutagen import id3
 
 from pinakes.errors import InputError
 from pinakes.ingest.ledger import Ledger
-from pinakes.sources import audio_rows
-from pinakes.sources.audio_rows import AudioRows, extract_picture, load_tags
+from pinakes.jobs.downloads.names import AUDIO_SUFFIXES
+from pinakes.sources import folder_rows
+from pinakes.sources.audio_rows import AUDIO_ENDINGS, AudioRows, extract_picture, load_tags
 from pinakes.sources.audio_tags import meant, read_tags, year_of
 from pinakes.sources.port import SourceRow
+from pinakes.tools.media import MIME_TYPES
 
 pytestmark = pytest.mark.row("Z17")
 
@@ -218,9 +220,14 @@ def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
             raise ValueError("year 33658 is out of range")
 
     audio.add("a.mp3", title="One")
-    monkeypatch.setattr(audio_rows, "datetime", Calendar)
+    monkeypatch.setattr(folder_rows, "datetime", Calendar)
     (row,) = AudioRows(audio.path).iter_rows()
     assert (row.problem, row.values["title"], "added" in row.values) == (None, "One", False)
+
+
+def test_every_kind_of_file_that_is_read_can_be_downloaded_and_played() -> None:
+    assert set(AUDIO_ENDINGS) == AUDIO_SUFFIXES
+    assert {MIME_TYPES[ending].partition("/")[0] for ending in AUDIO_ENDINGS} == {"audio"}
 
 
 def test_hidden_files_and_other_kinds_are_left_alone(audio: Any) -> None:

@@ -16,7 +16,7 @@ import pytest
 from pinakes.app import LEDGER_FILE, App
 from pinakes.build import add_catalogue, builtin_recipe
 from pinakes.errors import InputError
-from pinakes.gate.gate import Gate
+from pinakes.gate.gate import Ask, Gate
 from pinakes.ingest.ledger import Ledger
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -148,11 +148,12 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
     tracks = {fields["file"]: one for one, fields in everything(home).items() if "file" in fields}
     assert sorted(tracks) == sorted(names)
     for name, track in tracks.items():
-        file = home.gate.open_media(LOCAL_USER, track, MediaKind.AUDIO, served=lambda _file: 0, via="")
-        assert file.path == (audio.path / name).resolve()
+        ask = Ask(principal=LOCAL_USER, via="", operation="media/audio", target=track, parameters={})
+        path = home.gate.open_media(ask, track, MediaKind.AUDIO, lambda file: file.path, served=lambda _path: 0)
+        assert path == (audio.path / name).resolve()
     assert everything(home)[tracks["\x1b[1m.mp3"]]["name"] == "[1m"
-    composed = home.ask("mutate", action="update", id=tracks["e\u0301.mp3"], fields={"file": "e\u0301.mp3", "year": 1})
-    assert [one["field"] for one in composed["changes"][0]["fields"]] == ["year"]
+    composed = home.ask("mutate", action="update", id=tracks["e\u0301.mp3"], fields={"file": "e\u0301.mp3", "plays": 1})
+    assert [one["field"] for one in composed["changes"][0]["fields"]] == ["plays"]
 
 
 def test_a_genre_given_by_hand_is_counted_with_that_of_files(audio: Any, home: Any) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -15,6 +16,7 @@ from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record, Tag
 from pinakes.model.scope import WHOLE
+from pinakes_catalogues.music.grouping import MOST_SECONDS, YEARS
 from pinakes_catalogues.music.rows import open_rows, records_of
 
 SPEC = builtin_recipe("music").loaded.spec
@@ -191,10 +193,13 @@ def test_a_table_of_tracks_is_grouped_like_files(tmp_path: Path) -> None:
     ("column", "cell", "says"),
     [
         ("plays", "9" * 400, "'plays' is '9999"),
+        ("length", "9999:00:00", "'seconds' is '9999:00:00', not a length"),
         ("length", f"{'9' * 400}:00:00", "'seconds' is '9999"),
         ("length", f"{'9' * 5_000}:00:00", "'seconds' is '9999"),
         ("ms", "9" * 400, "'milliseconds' is '9999"),
         ("ms", "9" * 20, "'seconds' is"),
+        ("year", "99", "'year' is 99; 1000 to 2999 is right"),
+        ("date", "9999-12-31", "'year' is 9999; 1000 to 2999 is right"),
         ("added", "2015-99-99", "'added' is '2015-99-99', not a date; 2015-04-30 is one"),
     ],
 )
@@ -279,6 +284,7 @@ def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path)
         ({"id": ""}, "'id' is missing"),
         ({"name": " "}, "'name' is missing"),
         ({"year": "long ago"}, "'year' is 'long ago', not a number"),
+        ({"year": -5}, "'year' is -5; 1000 to 2999 is right"),
         ({"position": "1.5"}, "'position' is '1.5', not a whole number"),
         ({"seconds": "-3"}, "'seconds' is '-3', not a length"),
         ({"added": "yesterday"}, "'added' is 'yesterday', not a date"),
@@ -288,6 +294,25 @@ def test_a_row_that_is_wrong_is_refused_with_what_would_be_right(changes: dict[s
     with pytest.raises(InputError) as refused:
         records_of({"id": "t1", "kind": "track", "name": "One", **changes})
     assert says in refused.value.message
+
+
+@pytest.mark.parametrize("year", [0, "0", "0000-00-00", ""])
+def test_a_year_that_is_nought_is_none(year: Any) -> None:
+    (record,) = records_of({"id": "t1", "kind": "track", "name": "One", "year": year})
+    assert record.get("year") is None
+
+
+def test_the_page_of_music_names_the_fields_of_tracks_and_artists() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "music.md").read_text(encoding="utf-8").partition("## Fields")[2]
+    for kind in ("A track", "an artist"):
+        listed = re.findall(r"`(\w+)`", page.partition(f"{kind} has ")[2].partition(". ")[0])
+        assert sorted(listed) == sorted(field.name for field in SPEC.fields.values() if field.is_of(kind.split()[1]))
+
+
+def test_rows_and_edits_have_the_same_bounds() -> None:
+    fields = SPEC.fields
+    assert (fields["year"].at_least, fields["year"].at_most) == (YEARS[0], YEARS[-1])
+    assert (fields["seconds"].at_least, fields["seconds"].at_most) == (0, MOST_SECONDS)
 
 
 @pytest.mark.row("Z17")

@@ -320,20 +320,91 @@ def test_a_playlist_keeps_to_the_sentence_the_length_and_never_has_an_artist_twi
 
 
 @pytest.mark.row("Z15")
+@pytest.mark.parametrize(
+    ("about", "is_right"),
+    [
+        ("piano, without Chopin", lambda artists: "Frédéric Chopin" not in artists),
+        ("piano, no Frederic Chopin or Liszt", lambda artists: not {"Frédéric Chopin", "Franz Liszt"} & artists),
+        ("not Beethoven, symphonies", lambda artists: "Ludwig van Beethoven" not in artists),
+        ("only Ludwig van Beethoven", lambda artists: artists == {"Ludwig van Beethoven"}),
+        ("only Beethoven and Mozart", lambda artists: artists == {"Ludwig van Beethoven", "Wolfgang Amadeus Mozart"}),
+    ],
+)
+def test_a_playlist_leaves_out_and_keeps_to_the_artists_that_the_sentence_says(
+    sample_music: Any, about: str, is_right: Any
+) -> None:
+    found = sample_music.ask("get", query_type="playlist", about=about, minutes=60)
+    assert is_right({artist for one in found["tracks"]["items"] for artist in one["artists"]})
+    assert any("artists is" in note for note in found["notes"])
+
+
+@pytest.mark.row("Z15")
+def test_a_playlist_says_what_of_the_sentence_it_only_looked_for_as_words(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="calm zzzzqqqq wibble piano", minutes=20)
+    assert "zzzzqqqq wibble: searched for as words" in found["notes"]
+
+
+@pytest.mark.row("Z15")
+def test_a_long_playlist_is_whole_where_there_is_enough_and_is_paged(sample_music: Any) -> None:
+    asked = {"query_type": "playlist", "about": "24 hours", "minutes": 1440}
+    whole = sample_music.ask("get", **asked)
+    assert whole["seconds"] == pytest.approx(1440 * 60, rel=0.05)
+    assert (len(whole["tracks"]["items"]), whole["tracks"]["has_more"]) == (100, True)
+    second = sample_music.ask("get", **asked, limit=10, offset=90)
+    assert ids(second["tracks"]) == ids(whole["tracks"])[90:]
+    assert second["tracks"]["total"] == whole["tracks"]["total"] > 100
+
+
+@pytest.mark.row("Z15")
+@pytest.mark.parametrize(
+    ("kind", "name"), [("artists", "Frédéric Chopin"), ("tracks", "track-beethoven-piano-sonata-14-01")]
+)
+def test_what_is_similar_is_paged(sample_music: Any, kind: str, name: str) -> None:
+    whole = sample_music.ask("get", query_type="similar", id=name, limit=9)[kind]
+    pages = [sample_music.ask("get", query_type="similar", id=name, limit=3, offset=start)[kind] for start in (0, 3, 6)]
+    assert [one for page in pages for one in ids(page)] == ids(whole)
+    assert {page["total"] for page in pages} == {whole["total"]}
+    assert whole["total"] > 9
+    beyond = sample_music.ask("get", query_type="similar", id=name, offset=9_999)[kind]
+    assert (beyond["items"], beyond["has_more"]) == ([], False)
+
+
+@pytest.mark.row("Z4")
+def test_an_id_may_be_as_the_tools_for_all_catalogues_have_it(sample_music: Any) -> None:
+    plain = sample_music.ask("get", query_type="artist", id="artist-frederic-chopin")
+    assert sample_music.ask("get", query_type="artist", id="music/artist-frederic-chopin") == plain
+
+
+def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
+    catalogue = OpenCatalogue(
+        name="music",
+        spec=shelf.spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+    )
+    return MusicLibrary(catalogue, LOCAL_USER)
+
+
+@pytest.mark.row("Z15")
 def test_nothing_is_like_a_record_that_has_nothing_to_compare_it_by(embedder: Any, music_spec: Any) -> None:
     shelf = MemoryShelf(music_spec, model=embedder.model)
     rock = {"name": "Rock Band", "genres": (Tag("genre", "Rock"),)}
     shelf.apply([Put(record=Record(id=RecordId("artist-rock"), kind="artist", fields=rock))])
     shelf.apply([Put(record=Record(id=RecordId("artist-bare"), kind="artist", fields={"name": "Bare"}))])
-    catalogue = OpenCatalogue(
-        name="music",
-        spec=music_spec,
-        shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=embedder),
-        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
-    )
-    library = MusicLibrary(catalogue, LOCAL_USER)
+    library = library_on(shelf, embedder)
     assert find_similar(library, library.get("artist", "artist-bare"), limit=5) == []
+
+
+@pytest.mark.row("Z15")
+def test_a_library_is_of_one_moment_whatever_changes_after_it(embedder: Any, music_spec: Any) -> None:
+    shelf = MemoryShelf(music_spec)
+    shelf.apply([Put(record=Record(id=RecordId("artist-old"), kind="artist", fields={"name": "Old"}))])
+    library = library_on(shelf, embedder)
+    assert library.count("artist") == 1
+    shelf.apply([Put(record=Record(id=RecordId("artist-new"), kind="artist", fields={"name": "New"}))])
+    assert [library.find("artist-new"), library.count("artist")] == [None, 1]
+    assert library.get("artist", "artist-old").get("name") == "Old"
 
 
 @pytest.mark.row("Z15")

@@ -285,6 +285,11 @@ def test_an_odd_address_is_refused_whatever_its_name_resolves_to(url):
         guard().require_well_formed(url)
 
 
+def test_a_backslash_is_named_where_there_is_one():
+    with pytest.raises(InvalidUrlError, match=r"no backslash; write '/'"):
+        guard().require_well_formed("http://93.184.215.14\\@10.0.0.1/")
+
+
 @pytest.mark.parametrize(("url", "parts"), GOOD_URLS.items())
 def test_a_plain_address_is_taken_apart(url, parts):
     place = guard().require(url)
@@ -390,6 +395,8 @@ def test_what_is_allowed_by_name_network_or_port_is_taken_and_nothing_else():
         "http:\\\\127.0.0.1\\",
         "\\\\127.0.0.1\\a",
         "http://exam\tple.org/",
+        "http://[",
+        "//[::1",
     ],
 )
 def test_a_redirect_is_checked_like_any_address(location):

@@ -36,3 +36,13 @@ def test_a_request_ends_when_its_time_is_over(embedding_server: Any) -> None:
     with pytest.raises(httpx.ReadTimeout):
         client.request("POST", "/embeddings", timeout_s=0.2, body={"input": ["text"]})
     client.close()
+
+
+def test_a_client_that_is_closed_serves_nobody_and_starts_nothing(embedding_server: Any) -> None:
+    client = DeadlineClient(embedding_server.url, headers={})
+    client.request("GET", "/health", timeout_s=5)
+    client.close()
+    before = set(threading.enumerate())
+    with pytest.raises(httpx.HTTPError, match="closed"):
+        client.request("GET", "/health", timeout_s=5)
+    assert set(threading.enumerate()) <= before

@@ -606,18 +606,6 @@ def test_a_redirect_to_nowhere_is_final(place):
         place.fetch()
 
 
-def test_secrets_stay_with_the_server_they_are_for(place):
-    place.names["other.example.org"] = ["127.0.0.1"]
-    place.server.replies["/b"] = [redirect("/c")]
-    place.server.replies["/c"] = [redirect(f"http://other.example.org:{place.server.port}/a.mp3")]
-
-    place.fetch("/b", headers={"Authorization": "Bearer secret"})
-
-    assert place.server.asked("/b")[0]["authorization"] == "Bearer secret"
-    assert place.server.asked("/c")[0]["authorization"] == "Bearer secret"
-    assert "authorization" not in place.server.asked("/a.mp3")[0]
-
-
 def test_cookies_are_not_kept_from_one_hop_to_the_next(place):
     place.server.replies["/b"] = [status(302, Location="/a.mp3", Set_Cookie="a=b")]
 

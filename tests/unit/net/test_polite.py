@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pinakes.errors import UnavailableError
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_retry_after
+from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s, read_retry_after
 
 pytestmark = pytest.mark.row("P3")
 
@@ -169,6 +169,7 @@ def test_waits_double_and_chance_shortens_them_by_half_at_the_most(server: Serve
         ("Thu, 01 Jan 2026 11:00:00 GMT", 1.0),
         ("Fri, 01 Jan 2027 12:00:00 GMT", 60.0),
         ("soon", 1.0),
+        ("Thu, 01 Jan 2026 12:00:20 +99999999999999999999", 1.0),
         ("", 1.0),
     ],
 )
@@ -178,6 +179,12 @@ def test_retry_after_is_honoured_up_to_the_longest_wait(
     server.replies = [status(429, Retry_After=asked_for), well]
     assert getter(server, time, pace={"interval_s": 0.0}).fetch({}, read=body_of) == b"ok"
     assert time.slept == [waited]
+
+
+def test_waits_grow_twofold_up_to_the_longest_and_chance_shortens_them() -> None:
+    waits = [back_off_s(attempt, first_s=30, longest_s=3600, chance=0.0) for attempt in (1, 2, 3, 9)]
+    assert waits == [30, 60, 120, 3600]
+    assert back_off_s(2, first_s=30, longest_s=3600, chance=1.0) == 30
 
 
 def test_a_date_without_a_zone_is_utc() -> None:

@@ -97,6 +97,13 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ('[rerank]\nurll = "x"', r"'rerank.urll' \(did you mean 'url'\?\)"),
         ('[embedding]\nkind = "infinty"', r"no 'infinty' \(did you mean 'infinity'\?\)"),
         ('[embedding]\ndimension = "many"', "'embedding.dimension': 'many' is not int"),
+        ("[embedding]\nbatch_size = 0", "'embedding.batch_size': 0 is less than 1"),
+        ("[embedding]\ntimeout_s = nan", "'embedding.timeout_s': nan is not float"),
+        ('[embedding]\nmodel = ["x"]', r"'embedding.model': \['x'\] is not str"),
+        ("[rerank]\ndepth = -1", "'rerank.depth': -1 is less than 0"),
+        ("[server]\nport = 80.5", "'server.port': 80.5 is not int"),
+        ("[server]\nport = true", "'server.port': True is not int"),
+        ("[server]\nthreads = inf", "'server.threads': inf is not int"),
         ("[embedding", "pinakes.toml"),
         ("[server]\nport = 70000", "'server.port': 70000 is not between 0 and 65535"),
         ("[server]\nallowed_hosts = 7", "'server.allowed_hosts': 7 is not a list of texts"),
@@ -117,6 +124,12 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
 def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         load(tmp_path, file)
+
+
+def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "pinakes.toml").write_bytes(b'# caf\xe9\nlog_level = "INFO"\n')
+    with pytest.raises(InputError, match=r"pinakes\.toml: not UTF-8 text"):
+        load_settings({"PINAKES_HOME": str(tmp_path)})
 
 
 def test_a_variable_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_a_row_with_other_than_the_header_s_number_of_cells_says_so_and_the_othe
     rows = read(tmp_path, "id,title,note\n1,a,b\n2,few\n3,a,b,many\n4,a,b\n")
     assert [row.problem for row in rows] == [
         None,
-        "line 3: 2 cells where the header has 3",
-        "line 4: 4 cells where the header has 3",
+        "2 cells where the header has 3",
+        "4 cells where the header has 3",
         None,
     ]
     assert [row.place for row in rows] == ["line 2", "line 3", "line 4", "line 5"]

@@ -102,6 +102,19 @@ def test_a_row_has_the_file_and_what_it_says(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_of_a_time_that_no_calendar_has_is_read_without_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Calendar:
+        @staticmethod
+        def fromtimestamp(_modified_at: float, _zone: object) -> None:
+            raise ValueError("year 33658 is out of range")
+
+    monkeypatch.setattr(folder_rows, "datetime", Calendar)
+    row = only(tmp_path, "a.md", "text")
+    assert (row.problem, row.values["text"], "modified" in row.values) == (None, "text", False)
+
+
 def test_files_come_in_order_and_what_is_hidden_junk_or_of_another_kind_does_not(tmp_path: Path) -> None:
     for name in ("b.txt", "a/z.md", "a/B.HTML", ".git/x.md", ".hidden.md", "node_modules/p/readme.md", "photo.jpg"):
         write(tmp_path, name, "text")
@@ -175,6 +188,12 @@ def test_front_matter_gives_title_and_tags_and_every_line_keeps_its_number(tmp_p
     assert values["text"].split("\n") == ["", "", "", "", "", "", "", "# Bread", ""]
 
 
+@pytest.mark.parametrize("mark", [">", "|", ">-", "|2 # so"])
+def test_a_value_over_several_lines_is_left_out(tmp_path: Path, mark: str) -> None:
+    values = only(tmp_path, "a.md", f"---\ntitle: {mark}\n  On\n  bread\ntags: [one]\n---\ntext").values
+    assert ("title" in values, values["tags"]) == (False, ["one"])
+
+
 def test_tags_may_be_a_list_of_items(tmp_path: Path) -> None:
     values = only(tmp_path, "a.md", "---\ntags:\n  - one\n  - two # the second\ntitle: x\n---\ntext").values
     assert (values["tags"], values["title"]) == (["one", "two"], "x")
@@ -196,6 +215,11 @@ def test_a_rule_at_the_beginning_is_no_front_matter(tmp_path: Path, text: str) -
 )
 def test_text_is_read_in_the_encodings_that_files_are_in(tmp_path: Path, content: bytes) -> None:
     assert only(tmp_path, "a.txt", content).values["text"] == "Käse – “gut”\nline"
+
+
+def test_a_text_with_a_mark_is_read_by_it_whatever_is_damaged_in_it(tmp_path: Path) -> None:
+    assert only(tmp_path, "a.txt", "Käse".encode("utf-16") + b"!").values["text"] == "Käse\ufffd"
+    assert only(tmp_path, "a.txt", b"\xef\xbb\xbf" + "Käse".encode() + b"\xe4").values["text"] == "Käse\ufffd"
 
 
 def test_bytes_that_are_no_text_and_files_with_nothing_in_them_are_refused(tmp_path: Path) -> None:
@@ -221,6 +245,17 @@ def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -
 def test_html_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None:
     page = '<meta charset="shift_jis"><p>日本語</p>'.encode("shift_jis")
     assert only(tmp_path, "a.html", page).values["text"] == "日本語\n"
+
+
+@pytest.mark.parametrize("declared", ["undefined", "hex", "no-such-encoding"])
+def test_html_that_declares_what_is_no_encoding_is_read_all_the_same(tmp_path: Path, declared: str) -> None:
+    page = f'<meta charset="{declared}"><p>Käse</p>'.encode("cp1252")
+    assert only(tmp_path, "a.html", page).values["text"] == "Käse\n"
+
+
+@pytest.mark.parametrize("malformed", ["<![ x ]>", "<![no such[x]]>", "<![if !IE]>", "<![CDATA[x]]>"])
+def test_malformed_sections_of_html_are_passed_over(tmp_path: Path, malformed: str) -> None:
+    assert only(tmp_path, "a.html", f"<p>one</p>{malformed}<p>two</p>").values["text"] == "one\n\ntwo\n"
 
 
 def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
@@ -263,6 +298,19 @@ def test_a_docx_becomes_text_with_headings_lists_and_tables(tmp_path: Path) -> N
         "# The title\n\nSay & do.\n\n## Chapter\n\n### Kapitel\n\n- one\n- two\n\n| a | b |\n\n"
         "left\tright\nbelow\n\ncontrolled\n"
     )
+
+
+def test_a_table_within_a_cell_is_read_once(tmp_path: Path) -> None:
+    inner = f"<w:tbl><w:tr><w:tc>{paragraph('in')}</w:tc><w:tc>{paragraph('side')}</w:tc></w:tr></w:tbl>"
+    row = f"<w:tr><w:tc>{paragraph('out')}{inner}</w:tc><w:tc>{paragraph('next')}</w:tc></w:tr>"
+    controlled = f"<w:sdt><w:sdtContent>{row}</w:sdtContent></w:sdt>"
+    text = only(tmp_path, "a.docx", make_docx(f"<w:tbl>{row}{controlled}</w:tbl>")).values["text"]
+    assert text == "| out in side | next |\n| out in side | next |\n"
+
+
+def test_a_docx_of_parts_within_parts_without_end_is_refused(tmp_path: Path) -> None:
+    deep = "<w:r>" * 20_000 + "</w:r>" * 20_000
+    assert "not a DOCX" in reason(only(tmp_path, "a.docx", make_docx(f"<w:p>{deep}</w:p>")))
 
 
 def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,10 @@ def read(folder: Path, name: str, content: bytes) -> list[SourceRow]:
         ("a.jsonl", LINES, "line"),
         ("a.ndjson", LINES, "line"),
         ("lines.json", LINES, "line"),
+        ("windows.json", LINES.replace(b"\n", b"\r\n"), "line"),
+        ("marked.jsonl", BOM_UTF8 + LINES, "line"),
+        ("marked-lines.json", BOM_UTF8 + LINES, "line"),
+        ("marked.json", BOM_UTF8 + LIST, "row"),
         ("a.json", LIST, "row"),
         ("nested.json", NESTED, "row"),
     ],

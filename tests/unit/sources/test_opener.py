@@ -11,6 +11,7 @@ import zstandard
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
+from pinakes.build import open_rows
 from pinakes.errors import InputError
 from pinakes.sources import opener
 from pinakes.sources.json_rows import JsonRows
@@ -109,3 +110,12 @@ def test_a_prefix_that_is_registered_is_asked_and_takes_no_table(
         open_source(f"known:{path}", table="t")
     with pytest.raises(InputError, match="there is no such file"):
         open_source(f"other:{path}")
+
+
+@pytest.mark.parametrize("location", ["~nobody-of-this-name/a.csv", "a" * 5_000])
+@pytest.mark.parametrize("spec_name", ["documents", "judoka", "music"])
+def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_own_way(
+    spec_name: str, location: str
+) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        open_rows(spec_name, location)

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from pinakes.errors import InputError
-from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
+from pinakes.sources.unpacked import find_packed, is_packed, open_unpacked, require_file, without_packing
 
 pytestmark = pytest.mark.row("N1")
 
@@ -33,6 +33,19 @@ def test_a_packed_file_is_read_as_what_was_packed(tmp_path: Path, suffix: str, s
     path = written(tmp_path, spelling(f"a.csv{suffix}"), PACKERS[suffix](CONTENT))
     assert is_packed(path)
     assert read(path) == CONTENT
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.ZST"])
+def test_the_name_without_packing_is_that_of_the_plain_file(name: str) -> None:
+    assert without_packing(Path("folder", name)) == Path("folder", "a.csv")
+
+
+def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:
+    assert find_packed(tmp_path / "a.csv") is None
+    packed = written(tmp_path, "a.csv.zst", b"")
+    assert find_packed(tmp_path / "a.csv") == packed
+    plain = written(tmp_path, "a.csv", b"")
+    assert find_packed(tmp_path / "a.csv") == plain
 
 
 def test_a_plain_file_is_read_as_it_is(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from pinakes.errors import UnavailableError, UnknownToolError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.jobs.downloads.desk import DownloadDesk
-from pinakes.jobs.downloads.items import AlbumFile
+from pinakes.jobs.downloads.items import Album, AlbumFile
 from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
 from pinakes.jobs.downloads.settings import DownloadSettings
 from pinakes.jobs.downloads.worker import Landing
 from pinakes.model.principal import Action, Principal
+from pinakes.model.scope import Sight
 from pinakes.tools.admin.downloads import downloads_tools
 from pinakes.tools.toolbox import Toolbox
 
@@ -50,10 +52,10 @@ class Desk:
         spec = HttpProviderSpec(manifest="https://music.example.org/{artist}/{album}.json")
         settings = DownloadSettings(folder=folder, providers={"archive": spec})
         self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-        landing = Landing(on_album=lambda _folder: None)
+        landing = Landing(on_album=lambda _folder, _download: None)
         outside = Outside(limits=settings.limits, resolve=resolve)
         self.desk = DownloadDesk(settings, self.database, landing, outside=outside)
-        self.specs = {spec.name: spec for spec in downloads_tools(self.desk)}
+        self.specs = {spec.name: spec for spec in downloads_tools(self.desk, lambda: "music")}
         self.gate = Gate(Toolbox(list(self.specs.values())))
 
     def call(self, principal: Principal, tool: str, **arguments: Any) -> Answer:
@@ -160,14 +162,54 @@ def test_an_item_is_shown_with_its_files(desk):
     shown = desk.request(ANN)
     claim = desk.desk.queue.claim()
     assert claim is not None
-    files = [AlbumFile(name=f"{number}.mp3", url="u", size=5) for number in range(3)]
-    desk.desk.queue.plan(claim, folder="Handel/Water Music", files=files)
+    files = tuple(AlbumFile(name=f"{number}.mp3", url="u", size=5) for number in range(3))
+    album = Album(artist="Handel", title="Water Music", files=files)
+    desk.desk.queue.plan(claim, album, folder="Handel/Water Music")
 
     item = desk.answer(VIEWER, "query", query_type="item", id=shown["id"], limit=2)
 
     assert item["downloads"][0]["folder"] == "Handel/Water Music"
     assert [file["name"] for file in item["files"]] == ["0.mp3", "1.mp3"]
     assert (item["total"], item["has_more"]) == (3, True)
+
+
+def test_an_item_is_called_as_its_provider_calls_it_where_nobody_said(desk):
+    url = "https://music.example.org/a.json"
+    shown = desk.answer(ANN, "action", action="request", url=url, artist="G. F. Handel")["download"]
+    claim = desk.desk.queue.claim()
+    assert claim is not None
+    file = AlbumFile(name="1.mp3", url="u")
+    album = Album(artist="Handel", title="Water Music", files=(file,))
+    desk.desk.queue.plan(claim, album, folder="Handel/Water Music")
+
+    (item,) = desk.answer(VIEWER, "query", query_type="item", id=shown["id"])["downloads"]
+
+    assert (item["artist"], item["album"]) == ("G. F. Handel", "Water Music")
+
+
+@pytest.mark.parametrize("sight", [Sight(only=frozenset({"anime"})), Sight(hidden=frozenset({"music"}))])
+def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any_nor_sees_the_queue(desk, sight):
+    shown = desk.request(ANN)
+    elsewhere = replace(ADMIN, sight=sight)
+
+    calls = [
+        *({"action": "request", "artist": "a", "album": album} for album in ("b", "Water Music")),
+        *({"action": action, "id": shown["id"]} for action in ("retry", "cancel")),
+    ]
+    refused = [desk.call(elsewhere, "action", **one) for one in calls]
+    refused += [desk.call(elsewhere, "query", query_type=one, id=shown["id"]) for one in ("stats", "queue", "item")]
+
+    assert {answer.error_code for answer in refused} == {"forbidden"}
+    assert "music" not in refused[0].text
+    assert desk.answer(VIEWER, "query", query_type="queue")["total"] == 1
+    seeing = replace(ADMIN, sight=Sight(only=frozenset({"music"})))
+    assert desk.answer(seeing, "query", query_type="queue")["total"] == 1
+
+
+def test_a_download_keeps_the_call_that_asked_for_it(desk):
+    shown = desk.request(BOB)
+
+    assert desk.desk.queue.get(shown["id"]).call_id
 
 
 def test_what_is_missing_or_unknown_is_told(desk):

@@ -170,7 +170,7 @@ def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Ca
 def test_the_tool_s_schema_is_small_and_names_what_there_is(music: Served) -> None:
     schema = music.gate.get_tool(EDITOR, "catalog.mutate").input_schema
     assert schema["properties"]["action"]["enum"] == ["create", "update", "delete", "undo"]
-    assert schema["properties"]["kind"]["enum"] == ["artist", "album", "track"]
+    assert schema["properties"]["kind"] == {"type": "string", "enum": ["artist", "album", "track"]}
     assert schema["required"] == ["action"]
     assert "catalogue" not in schema["properties"]
     assert len(json.dumps(schema)) < 900
@@ -269,6 +269,24 @@ def test_of_a_large_change_the_first_are_shown_and_all_are_counted(music: Served
     assert "… and 11 more" in text
 
 
+def test_the_text_says_what_a_field_was_and_becomes(music: Served) -> None:
+    fields = {"name": "Clara\nSchumann", "year": 1819, "about": "x" * 2_000}
+    made = music.call(action="create", kind="artist", fields=fields).text
+    about = '"' + "x" * 79 + "…"
+    assert made.splitlines()[1:] == [
+        f'insert artist artist-clara-schumann: about {about}; name "Clara\\nSchumann"; year 1819'
+    ]
+    change = {"action": "update", "id": "artist-clara-schumann"}
+    preview = music.call(**change, fields={"name": "Clara Wieck", "year": None, "genres": ["Lied"]}, preview=True).text
+    assert preview.startswith("preview: 1 record would change (plan ")
+    assert preview.splitlines()[1:] == [
+        'update artist artist-clara-schumann: genres null → [{"category":"","value":"Lied"}]; '
+        'name "Clara\\nSchumann" → "Clara Wieck"; year 1819 → null'
+    ]
+    gone = music.call(action="delete", id="artist-clara-schumann").text
+    assert gone.splitlines()[1:] == [made.splitlines()[1].replace("insert", "delete")]
+
+
 def test_a_long_value_is_cut_where_it_is_shown(music: Served) -> None:
     result = music.create(name="Bach", about="x" * 2_000)
     about = next(one for one in result["changes"][0]["fields"] if one["field"] == "about")
@@ -297,7 +315,7 @@ def test_an_edit_without_the_embedder_succeeds_and_says_so(music: Served) -> Non
 def test_where_several_can_be_edited_one_is_named_or_music_is_meant(serve_specs: Callable[..., Served]) -> None:
     served = serve_specs(BOOKS, MUSIC)
     schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
-    assert schema["properties"]["catalogue"]["enum"] == ["books", "music"]
+    assert schema["properties"]["catalogue"] == {"type": "string", "enum": ["books", "music"]}
     served.create(name="Clara Schumann")
     made = served.mutate(action="create", catalogue="books", fields={"title": "Letters"})
     assert served.search("clara")[0] == "music/artist-clara-schumann"

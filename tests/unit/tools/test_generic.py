@@ -20,7 +20,7 @@ from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import calibrate
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.memory import MemoryShelf
-from pinakes.shelf.port import Put
+from pinakes.shelf.port import Delete, Put
 from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_tools
@@ -443,6 +443,21 @@ def test_the_most_similar_records_come_first_and_never_the_record_itself(stories
     assert "anime/Star Pilots" not in [one["id"] for one in results]
     scores = [one["score"] for one in results]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_a_record_that_goes_meanwhile_is_compared_as_it_was(novels: Any) -> None:
+    whole = opened(novels)
+
+    class Emptying:
+        """Implements what is read of a `Shelf`: after the first look the record is gone."""
+
+        def reader(self) -> Any:
+            reader = novels.shelf.reader()
+            novels.shelf.apply([Delete(RecordId("The Lighthouse"))])
+            return reader
+
+    near = serve(replace(whole, shelf=Emptying())).ask("similar", id="books/The Lighthouse")["results"]
+    assert {one["title"] for one in near} == {"Bread at Home", "Pilots of the Night"}
 
 
 def test_as_many_similar_records_come_as_are_asked_for(served: Served) -> None:

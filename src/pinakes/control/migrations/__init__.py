@@ -14,6 +14,7 @@ from pinakes.control.migrations import (
     m0004_downloads,
     m0005_events,
     m0006_player,
+    m0007_download_details,
 )
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
@@ -23,5 +24,6 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m0004_downloads.upgrade,
     m0005_events.upgrade,
     m0006_player.upgrade,
+    m0007_download_details.upgrade,
 )
 """The n-th step leads to version n."""

@@ -22,7 +22,6 @@ from pinakes.jobs.downloads.providers import BY_URL, Outside, build_providers
 from pinakes.jobs.downloads.queue import DownloadQueue
 from pinakes.jobs.downloads.settings import DownloadSettings
 from pinakes.jobs.downloads.worker import DownloadWorker, Landing
-from pinakes.net.addresses import AddressRules
 
 LOG = logging.getLogger(__name__)
 STOP_S = 3.0
@@ -65,8 +64,9 @@ class DownloadDesk:
         album: str | None = None,
         url: str | None = None,
         priority: int = USUAL_PRIORITY,
+        call_id: str | None = None,
     ) -> tuple[Download, bool]:
-        """Queue a wish; return it, and whether it is new."""
+        """Queue a wish that was made in this call; return it, and whether it is new."""
         if url is not None:
             self._require_fetchable(url)
         wish = Wish(
@@ -78,7 +78,7 @@ class DownloadDesk:
         self._providers[wish.provider].require_wish(wish)
         if self._settings.offline:
             raise UnavailableError("nothing is downloaded: 'offline' is set (RAG_STRICT_OFFLINE)")
-        queued = self.queue.request(user, wish, priority=priority)
+        queued = self.queue.request(user, wish, priority=priority, call_id=call_id)
         self._tell()
         return queued
 
@@ -115,7 +115,7 @@ class DownloadDesk:
 
     def _require_fetchable(self, url: str) -> None:
         """Refuse an address, by what it resolves to now, before anything else is said of the request."""
-        guard = self._outside.guard(self._settings.url_rules or AddressRules())
+        guard = self._outside.guard(self._settings.url_rules)
         if self._settings.offline:
             guard.require_well_formed(url)  # asks no name server
             return
@@ -132,12 +132,9 @@ class DownloadDesk:
         if name is None:
             told = f"one of {', '.join(known)}" if known else "none is configured"
             raise InputError(f"'provider' is missing ({told}); or give a 'url'")
-        if name == BY_URL and name not in self._providers:
-            raise InputError("addresses are not taken here; ask a 'provider' by artist and album")
         if name not in self._providers:
-            raise NotFoundError(
-                f"no provider '{name[:80]}'{did_you_mean(name[:80], known)}; there are {', '.join(known)}"
-            )
+            there = ", ".join(known) or "none"
+            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name[:80], known)}; there are {there}")
         return name
 
     def _tell(self) -> None:

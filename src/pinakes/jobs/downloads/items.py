@@ -70,7 +70,7 @@ class Download:
     priority: int
     state: DownloadState
     attempts: int
-    """How often it has failed since somebody last asked for it."""
+    """How often it was tried since somebody last asked for it; of one that is done, with the time that it worked."""
     next_attempt_at: datetime
     is_installing: bool
     """Whether its files are being put in place, so that it cannot be cancelled any more."""
@@ -81,6 +81,11 @@ class Download:
     """Why it failed; of one that is done, what is to be said of it."""
     created_at: datetime
     updated_at: datetime
+    call_id: str | None
+    """The call that asked for it, where that is known."""
+    found_artist: str | None
+    found_album: str | None
+    """What the provider calls the album, where it says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

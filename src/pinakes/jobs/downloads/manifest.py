@@ -87,7 +87,7 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
 
 
 def _file(file: ManifestFile, base: str) -> AlbumFile:
-    url = urljoin(base, file.url)
+    url = _joined(base, file.url)
     called = file.name or last_component(url)
     suffix = suffix_of(called) or suffix_of(last_component(url))
     if suffix is None:
@@ -98,6 +98,13 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
         stem = _numbered(file)
     sha256 = file.sha256.lower() if file.sha256 else None
     return AlbumFile(name=file_component(stem, suffix), url=url, size=file.size, sha256=sha256)
+
+
+def _joined(base: str, url: str) -> str:
+    try:
+        return urljoin(base, url)
+    except ValueError as error:
+        raise InputError(f"'{url[:80]}' is no address: {error}") from None
 
 
 def _numbered(file: ManifestFile) -> str:

@@ -19,7 +19,7 @@ from pinakes.jobs.downloads.names import (
     suffix_of,
 )
 from pinakes.net.addresses import AddressGuard, AddressRules, Resolve
-from pinakes.net.fetch import Fetcher, FetchLimits
+from pinakes.net.fetch import FetchedText, Fetcher, FetchLimits
 from pinakes.net.polite import Clock
 
 BY_URL = "url"
@@ -45,9 +45,6 @@ class DownloadProvider(Protocol):
     def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the files that a wish comes to."""
 
-    def headers_for(self, url: str) -> Mapping[str, str]:
-        """Return what is sent along to an address."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpProviderSpec:
@@ -55,8 +52,6 @@ class HttpProviderSpec:
 
     manifest: str
     """For example 'https://music.example.org/{artist}/{album}.json'."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """What the server of the manifest gets to see, such as a key."""
     rules: AddressRules = field(default_factory=AddressRules)
     """Where its files may be beside public addresses."""
 
@@ -84,12 +79,9 @@ class HttpProvider:
 
     def __init__(self, name: str, spec: HttpProviderSpec, outside: Outside) -> None:
         self._template = _require_template(name, spec.manifest)
-        self._headers = dict(spec.headers)
-        guard = outside.guard(spec.rules)
-        self._origin = _origin(spec.manifest)
-        self._guard = guard
-        self.fetcher = outside.fetcher(guard)
-        _require_example(name, guard, self._url(Wish(provider=name, artist="artist", album="album")))
+        self._guard = outside.guard(spec.rules)
+        self.fetcher = outside.fetcher(self._guard)
+        _require_example(name, self._guard, self._url(Wish(provider=name, artist="artist", album="album")))
 
     def require_wish(self, wish: Wish) -> None:
         """Refuse a wish without an album, or without an artist where the server needs one."""
@@ -99,23 +91,15 @@ class HttpProvider:
 
     def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the files that the server's manifest lists."""
-        fetched = self.fetcher.fetch_text(
-            self._url(wish), max_bytes=MANIFEST_BYTES, headers=self._headers, is_cancelled=is_cancelled
-        )
-        album = read_manifest(fetched.body, url=fetched.url, wish=wish)
-        for file in album.files:
-            self._guard.require_well_formed(file.url)
-        return album
-
-    def headers_for(self, url: str) -> Mapping[str, str]:
-        """Return the server's own headers for its own addresses."""
-        return self._headers if _origin(url) == self._origin else {}
+        fetched = self.fetcher.fetch_text(self._url(wish), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        return _listed(fetched, wish, self._guard)
 
     def _url(self, wish: Wish) -> str:
         given = {"artist": wish.artist, "album": wish.album}
         missing = [name for name in _placeholders(self._template) if not given[name]]
         if missing:
-            raise InputError(f"'{wish.provider}' needs {' and '.join(repr(name) for name in missing)}")
+            needed = " and ".join(repr(name) for name in missing)
+            raise InputError(f"'{wish.provider}' needs {needed}; or give a 'url' instead, and no 'provider'")
         values = {name: _segment(name, value) for name, value in given.items() if value}
         return self._template.format_map(values)
 
@@ -140,24 +124,24 @@ class UrlProvider:
             file = AlbumFile(name=file_component(name[: -len(suffix)], suffix), url=url)
             return album_of(wish.artist or NAMELESS, wish.album or NAMELESS, [file])
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
-        album = read_manifest(fetched.body, url=fetched.url, wish=wish)
-        for file in album.files:
-            self._guard.require_well_formed(file.url)
+        album = _listed(fetched, wish, self._guard)
         return Album(artist=wish.artist or album.artist, title=wish.album or album.title, files=album.files)
-
-    def headers_for(self, url: str) -> Mapping[str, str]:  # noqa: ARG002
-        """Return nothing: nobody's secrets are sent along."""
-        return {}
 
 
 def build_providers(
-    specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules | None, outside: Outside
+    specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules, outside: Outside
 ) -> dict[str, DownloadProvider]:
-    """Return the providers by name; with rules for addresses that people give, also the one of those."""
-    providers: dict[str, DownloadProvider] = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
-    if url_rules is not None:
-        providers[BY_URL] = UrlProvider(url_rules, outside)
-    return providers
+    """Return the providers by name, with the one of addresses that people give."""
+    configured = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
+    return {**configured, BY_URL: UrlProvider(url_rules, outside)}
+
+
+def _listed(fetched: FetchedText, wish: Wish, guard: AddressGuard) -> Album:
+    """Return the album that a manifest lists; refuse one with files at addresses that can never be fetched from."""
+    album = read_manifest(fetched.body, url=fetched.url, wish=wish)
+    for file in album.files:
+        guard.require_well_formed(file.url)
+    return album
 
 
 def _require_url(wish: Wish) -> str:
@@ -168,7 +152,7 @@ def _require_url(wish: Wish) -> str:
 
 def _require_template(name: str, template: str) -> str:
     """Return a template that has the placeholders that there are, in path or query."""
-    setting = f"setting 'downloads.providers.{name}.manifest'"
+    setting = f"setting 'downloads.providers.{name}'"
     if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
         raise InputError(f"setting 'downloads.providers': '{name[:80]}' cannot be the name of a provider")
     try:
@@ -189,7 +173,7 @@ def _require_example(name: str, guard: AddressGuard, url: str) -> None:
     try:
         guard.require_well_formed(url)
     except InvalidUrlError as error:
-        raise InputError(f"setting 'downloads.providers.{name}.manifest': {error.message}") from error
+        raise InputError(f"setting 'downloads.providers.{name}': {error.message}") from error
 
 
 def _placeholders(template: str) -> list[str]:
@@ -201,9 +185,3 @@ def _segment(name: str, value: str) -> str:
     if value.strip(".") == "":
         raise InputError(f"'{name}' must have more than dots")
     return quote(value, safe="")
-
-
-def _origin(url: str) -> str:
-    """Return scheme, host and port as they are written."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}".lower()

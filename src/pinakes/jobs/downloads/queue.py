@@ -26,7 +26,7 @@ from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundErr
 from pinakes.jobs.downloads.items import (
     OPEN_STATES,
     USUAL_PRIORITY,
-    AlbumFile,
+    Album,
     Claim,
     Download,
     DownloadFile,
@@ -34,6 +34,7 @@ from pinakes.jobs.downloads.items import (
     QueueStats,
     Wish,
 )
+from pinakes.jobs.downloads.names import NAMELESS
 from pinakes.jobs.downloads.tables import download_files, downloads
 from pinakes.jobs.output import shortened
 
@@ -80,7 +81,9 @@ class DownloadQueue:
         self._now = now
         self._new_token = new_token
 
-    def request(self, user: str, wish: Wish, *, priority: int = USUAL_PRIORITY) -> tuple[Download, bool]:
+    def request(
+        self, user: str, wish: Wish, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
+    ) -> tuple[Download, bool]:
         """Put a wish into the queue; return it, and whether it is new: the same open wish is not queued twice."""
         now = self._now()
         open_key = _open_key(user, wish)
@@ -108,6 +111,7 @@ class DownloadQueue:
                 "received_bytes": 0,
                 "created_at": now,
                 "updated_at": now,
+                "call_id": call_id,
             }
             download_id = connection.execute(insert(downloads).values(values).returning(downloads.c.id)).scalar_one()
             return _get(connection, download_id), True
@@ -134,7 +138,8 @@ class DownloadQueue:
                 raise ConflictError(f"download {download_id} is {download.state} and cannot be cancelled")
             if download.is_installing and download.state in OPEN_STATES:
                 raise ConflictError(f"download {download_id} is being put in place, and cannot be cancelled any more")
-            _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED))
+            untold = {"error_code": None, "error": None}  # it ends because somebody wants it to
+            _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED), **untold)
             return _get(connection, download_id)
 
     def get(self, download_id: int) -> Download:
@@ -183,9 +188,9 @@ class DownloadQueue:
             rows = connection.execute(select(downloads.c.key, downloads.c.state).where(downloads.c.key.in_(keys)))
             return {key: DownloadState(state) for key, state in rows}
 
-    def prune(self, *, older_than: timedelta) -> int:
-        """Forget what has been closed for so long, a day at the least; return how many."""
-        before = self._now() - max(older_than, DAY)
+    def prune(self, before: datetime) -> int:
+        """Forget what was closed before a moment, and before the last day, which requests are counted by."""
+        before = min(before, self._now() - DAY)
         is_closed = downloads.c.state.not_in(OPEN_STATES)
         is_old = (downloads.c.updated_at < before) & (downloads.c.created_at < before)
         with self._database.begin() as connection:
@@ -222,12 +227,13 @@ class DownloadQueue:
         until = self._now() + timedelta(seconds=self.rules.lease_s)
         self._step(claim, claimed_until=until, received_bytes=received_bytes)
 
-    def plan(self, claim: Claim, *, folder: str, files: Sequence[AlbumFile]) -> None:
-        """Note which files a download has, and where they land."""
-        sizes = [file.size for file in files]
+    def plan(self, claim: Claim, album: Album, *, folder: str) -> None:
+        """Note what the album of a download is called, which files it has, and where they land."""
+        sizes = [file.size for file in album.files]
         total = None if None in sizes else sum(size for size in sizes if size is not None)
         with self._database.begin() as connection:
-            _hold(connection, claim, folder=folder, total_bytes=total, updated_at=self._now())
+            found = {"found_artist": _said(album.artist), "found_album": _said(album.title)}
+            _hold(connection, claim, folder=folder, total_bytes=total, updated_at=self._now(), **found)
             connection.execute(download_files.delete().where(download_files.c.download_id == claim.download.id))
             rows = [
                 {
@@ -239,7 +245,7 @@ class DownloadQueue:
                     "sha256": file.sha256,
                     "is_fetched": False,
                 }
-                for number, file in enumerate(files, start=1)
+                for number, file in enumerate(album.files, start=1)
             ]
             connection.execute(download_files.insert(), rows)
 
@@ -256,7 +262,8 @@ class DownloadQueue:
 
     def finish(self, claim: Claim, *, note: str | None = None) -> Download:
         """Close a download whose album is in place, with what is to be said of it."""
-        return self._close(claim, DownloadState.DONE, error=note and shortened(note))
+        attempts = claim.download.attempts + 1
+        return self._close(claim, DownloadState.DONE, attempts=attempts, error=note and shortened(note))
 
     def fail(self, claim: Claim, error: ExpectedError) -> Download:
         """Close a download that cannot be had."""
@@ -362,6 +369,11 @@ def _told(error: ExpectedError) -> dict[str, str]:
     return {"error_code": error.code, "error": shortened(error.message)}
 
 
+def _said(name: str) -> str | None:
+    """Return a name that is one."""
+    return None if name == NAMELESS else name
+
+
 def _closed(state: DownloadState) -> dict[str, Any]:
     return {"state": state, "open_key": None, "claim_token": None, "claimed_until": None}
 
@@ -428,4 +440,7 @@ def _download(row: Any) -> Download:
         error=row.error,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        call_id=row.call_id,
+        found_artist=row.found_artist,
+        found_album=row.found_album,
     )

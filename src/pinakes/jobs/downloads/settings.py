@@ -1,4 +1,4 @@
-"""What downloads are run by; the lead of the process reads it from `[downloads]`."""
+"""What downloads are run by: their folder and providers are configured, their bounds are these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ class DownloadSettings:
     folder: Path
     """The music folder."""
     providers: Mapping[str, HttpProviderSpec] = field(default_factory=dict)
-    url_rules: AddressRules | None = field(default_factory=AddressRules)
-    """Which addresses people may give; None: none at all."""
+    url_rules: AddressRules = field(default_factory=AddressRules)
+    """Which addresses people may give."""
     queue: QueueRules = field(default_factory=QueueRules)
     limits: FetchLimits = field(default_factory=lambda: FetchLimits(max_bytes=2 << 30))
     """For each file."""

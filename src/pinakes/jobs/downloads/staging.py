@@ -11,7 +11,6 @@ there already with the same content is not doubled, what has other content is no
 """
 
 import errno
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from pinakes.errors import BusyError, StorageError
 from pinakes.jobs.downloads.items import AlbumFile, DownloadFile, DownloadState
 from pinakes.jobs.downloads.names import iter_variants
 from pinakes.net.checksum import sha256_of
-from pinakes.net.partial import sync_folder
+from pinakes.net.partial import sync_file, sync_folder
 
 HIDDEN = ".downloads"
 ALBUM = "album"
@@ -181,8 +180,7 @@ def _move(staged: Path, path: Path) -> None:
     # The folder is on another filesystem: copied beside its place first, so that it is there whole or not at all.
     beside = path.with_name(f".{path.name}.part")
     shutil.copyfile(staged, beside)
-    with beside.open("rb") as file:
-        os.fsync(file.fileno())
+    sync_file(beside)
     beside.rename(path)
     staged.unlink()
 

@@ -1,4 +1,6 @@
-"""The tables of the queue, in the control database, as they are now; `m0004_downloads` made them.
+"""The tables of the queue, in the control database, as they are now.
+
+`m0004_downloads` made them, `m0007_download_details` added to them.
 
 `open_key` says who asked for what, while it is open, and is unique: the same is not asked for twice. `key` names the
 folder in which the files gather, `folder` where they land, below the music folder. `claim_token` is that of the worker
@@ -37,6 +39,9 @@ downloads = Table(
     Column("error", Text),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("call_id", Text),
+    Column("found_artist", Text),
+    Column("found_album", Text),
     Index("downloads_by_state", "state", "priority", "id"),
     Index("downloads_by_user", "user_name", "created_at"),
     sqlite_autoincrement=True,

@@ -4,6 +4,7 @@ Every step can be the last before a kill, and is done again, or seen to be done,
 
     files known      the plan is in the queue
     file fetched     it lies whole in the staging folder; the queue has its checksum
+    album readable   some of it can be read as music; where nothing can, it has failed and is taken away
     album in place   its files have left the staging folder for the album's
     album taken up   `on_album` has returned; to call it once more does no harm
     done             the queue says so: the commit point
@@ -27,20 +28,20 @@ from pinakes.errors import (
     UnavailableError,
 )
 from pinakes.jobs.downloads.items import Album, Claim, Download, DownloadFile, DownloadState
-from pinakes.jobs.downloads.names import component
+from pinakes.jobs.downloads.names import AUDIO_SUFFIXES, component, suffix_of
 from pinakes.jobs.downloads.providers import DownloadProvider
 from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue
 from pinakes.jobs.downloads.settings import DownloadSettings
 from pinakes.jobs.downloads.staging import Staging, drop_unproven
 from pinakes.net.fetch import FetchCancelledError, TransferError, WantedFile
-from pinakes.net.polite import Clock
+from pinakes.net.polite import Clock, back_off_s
 
 LOG = logging.getLogger(__name__)
 FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
 """What trying again does not help with."""
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
-OnAlbum = Callable[[Path], str | None]
+OnAlbum = Callable[[Path, Download], str | None]
 OnFinished = Callable[[Download], None]
 
 
@@ -49,12 +50,14 @@ class Landing:
     """Who is told of what landed."""
 
     on_album: OnAlbum
-    """Takes up the album in a folder; returns what is to be said of files that it could not take up.
+    """Takes up the album of a download in a folder; returns what is to be said of files that it could not take up.
 
     May be called more than once for the same, and raises where it cannot take up any.
     """
     on_finished: OnFinished = lambda _download: None
     """Is told of a download that is done; once at the most."""
+    find_problem: Callable[[Path], str | None] = lambda _file: None
+    """Returns why a file cannot be read as music; None where it can."""
 
 
 class Heartbeat:
@@ -158,8 +161,9 @@ class DownloadWorker:
                 beat=beat,
             )
             fetched = fetching.run(staged, folder, files, is_cancelled)
+            self._require_music(claim, staged, folder, fetched)
             self._queue.begin_install(claim, total_bytes=sum(file.size or 0 for file in fetched))
-            note = self._take_up(self._staging.install(staged, folder, fetched))
+            note = self._take_up(self._staging.install(staged, folder, fetched), download)
             done = self._queue.finish(claim, note=note)
             self._staging.remove(download.key)
         self._landing.on_finished(done)
@@ -176,7 +180,7 @@ class DownloadWorker:
         self._require_bounded(album)
         folder = f"{component(album.artist)}/{component(album.title)}"
         drop_unproven(staged, album.files)  # before the plan is there: what a plan finds whole, it takes
-        self._queue.plan(claim, folder=folder, files=album.files)
+        self._queue.plan(claim, album, folder=folder)
         return folder, self._queue.list_files(download.id)
 
     def _require_bounded(self, album: Album) -> None:
@@ -184,9 +188,24 @@ class DownloadWorker:
         if sum(file.size or 0 for file in album.files) > limit:
             raise TooLargeError(f"the album has more than {limit:,} bytes, which is more than is taken")
 
-    def _take_up(self, target: Path) -> str | None:
+    def _require_music(self, claim: Claim, staged: Path, folder: str, files: Sequence[DownloadFile]) -> None:
+        """Refuse an album of which no file can be read as music, and take away what came of it."""
+        told = ""
+        for file in files:
+            if suffix_of(file.name) not in AUDIO_SUFFIXES:
+                continue
+            fresh = staged / file.name
+            path = fresh if fresh.exists() else self._staging.find_installed(folder, file)
+            problem = self._landing.find_problem(path) if path is not None else None
+            if problem is None:
+                return
+            told = told or f"'{file.name}': {problem}"
+        self._staging.remove(claim.download.key)
+        raise TransferError(f"nothing of it can be read as music; {told}", is_final=True)
+
+    def _take_up(self, target: Path, download: Download) -> str | None:
         try:
-            return self._landing.on_album(target)
+            return self._landing.on_album(target, download)
         except ExpectedError as error:
             raise StorageError(f"the album is in place, but was not taken up: {error.message}") from error
 
@@ -209,14 +228,14 @@ class DownloadWorker:
         if is_final:
             self._queue.fail(claim, error)
             return
-        wait_s = back_off_s(
+        backed_off_s = back_off_s(
             claim.download.attempts + 1,
             first_s=self._settings.first_wait_s,
             longest_s=self._settings.longest_wait_s,
             chance=self._clock.chance(),
-            asked_s=(error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0,
         )
-        self._queue.put_off(claim, error, wait_s=wait_s)
+        asked_s = (error.retry_after_s or 0.0) if isinstance(error, UnavailableError) else 0.0
+        self._queue.put_off(claim, error, wait_s=max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S)))
 
     def _leave(self, claim: Claim) -> None:
         """Leave a download that is not this worker's any more; what gathered for a cancelled one goes away."""
@@ -261,13 +280,7 @@ class _Fetching:
         def on_progress(received: int) -> None:
             self.beat.received_bytes = before + received
 
-        wanted = WantedFile(
-            url=file.url,
-            destination=staged / file.name,
-            size=file.size,
-            sha256=file.sha256,
-            headers=self.provider.headers_for(file.url),
-        )
+        wanted = WantedFile(url=file.url, destination=staged / file.name, size=file.size, sha256=file.sha256)
         fetched = self.provider.fetcher.fetch_file(
             wanted,
             max_bytes=self.max_album_bytes - before,
@@ -280,9 +293,3 @@ class _Fetching:
         if not file.is_fetched:
             self.queue.note_fetched(self.claim, file.number, size=size, sha256=sha256)
         return DownloadFile(number=file.number, name=file.name, url=file.url, size=size, sha256=sha256, is_fetched=True)
-
-
-def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float, asked_s: float) -> float:
-    """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
-    backed_off_s = min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)
-    return max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints
+from pydantic import Field, StrictInt, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,11 +25,11 @@ from pinakes.errors import (
     RateLimitedError,
     UnauthenticatedError,
 )
-from pinakes.gate.gate import Ask
+from pinakes.gate.gate import Ask, Gate
 from pinakes.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
 from pinakes.model.principal import Action as Permission
 from pinakes.serve.http.authenticate import COOKIE, find_secret
-from pinakes.serve.http.endpoints import PRIVATE, SECRET, asking, base_url, identity_of, validated
+from pinakes.serve.http.endpoints import PRIVATE, SECRET, BodyParams, asking, base_url, identity_of, validated
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 
@@ -42,20 +42,14 @@ Password = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_PAS
 CatalogueName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
-class AccountParams(BaseModel):
-    """A body of one of these requests; what is not declared is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class LoginParams(AccountParams):
+class LoginParams(BodyParams):
     """Who wants to log in."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="the user's name")
     password: Password = Field(description="their password, or the secret that works once")
 
 
-class PasswordParams(AccountParams):
+class PasswordParams(BodyParams):
     """A new password."""
 
     password: Password = Field(description="the new password, 8 characters or more")
@@ -64,7 +58,7 @@ class PasswordParams(AccountParams):
     )
 
 
-class TokenParams(AccountParams):
+class TokenParams(BodyParams):
     """A token to be made."""
 
     name: str = Field(description="what you will know the token by, 1 to 64 characters")
@@ -75,7 +69,10 @@ class TokenParams(AccountParams):
         default=None, min_length=1, max_length=100, description="all that it sees; else whatever you see"
     )
     expires_in_days: StrictInt | None = Field(
-        default=None, ge=1, le=3650, description="when it ends; else it lasts until it is revoked"
+        default=None,
+        ge=1,
+        le=3650,
+        description="when it ends; else it lasts until it is revoked, which a token that ends cannot ask for",
     )
 
 
@@ -106,7 +103,7 @@ class AccountEndpoints:
         caller = asking(request).principal
         secret = find_secret(request.headers) or ""
         ask = _ask(replace(caller, quotas=None), "logout", cost=Cost.WRITE)
-        await self._change(ask, lambda: self._leave(secret))
+        await self._perform(ask, lambda: self._leave(secret))
         reply = Response(status_code=204, headers=SECRET)
         reply.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_https(request))
         return reply
@@ -121,7 +118,7 @@ class AccountEndpoints:
         """Set the caller's password; every session of theirs ends, and a new one begins."""
         wanted, principal = validated(PasswordParams, body), asking(request).principal
         ask = _ask(principal, "set_password", cost=Cost.WRITE)
-        secret, credential, user = await self._change(ask, lambda: self._put_password(request, principal, wanted))
+        secret, credential, user = await self._perform(ask, lambda: self._put_password(request, principal, wanted))
         return self._session_reply(request, secret, credential, user)
 
     async def list_tokens(self, request: Request) -> Response:
@@ -145,29 +142,25 @@ class AccountEndpoints:
             parameters=wanted.model_dump(mode="json", exclude={"name"}, exclude_none=True),
             cost=Cost.WRITE,
         )
-        secret, credential = await self._perform(ask, lambda: self._issue(identity, kind, wanted))
+
+        def work(gate: Gate) -> tuple[str, Credential]:
+            gate.require_catalogues(identity.principal, wanted.catalogues or (), field="catalogues")
+            return self._issue(identity, kind, wanted)
+
+        secret, credential = await self._service.gate.perform(ask, work)
         reply = {"token": secret, **_token_entry(credential, identity)}
         return JSONReply(reply, status_code=201, headers=SECRET)
 
     async def revoke_token(self, request: Request) -> Response:
         """End a token, or a session."""
-        principal, wanted = asking(request).principal, str(request.path_params["id"])
+        identity, wanted = identity_of(request), str(request.path_params["id"])
+        principal, shown = identity.principal, identity.credential_id
         ask = _ask(principal, "revoke_token", target=wanted, cost=Cost.WRITE)
-        await self._change(ask, lambda: self._control.credentials.revoke(principal, wanted))
+        await self._perform(ask, lambda: self._control.credentials.revoke(principal, wanted, shown=shown))
         return Response(status_code=204, headers=SECRET)
 
     async def _perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
-        return await self._service.gate.run(ask.principal, lambda gate: gate.perform(ask, work), ask)
-
-    async def _change(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
-        """Do what takes somebody's rights away; here it holds before it is answered, elsewhere within a second."""
-
-        def changed() -> ResultT:
-            result = work()
-            self._control.directory.refresh()
-            return result
-
-        return await self._perform(ask, changed)
+        return await self._service.gate.perform(ask, lambda _gate: work())
 
     def _find_refusal(self, name: str, request: Request) -> RateLimitedError | None:
         """Count an attempt to show a password; return why it is one too many."""
@@ -269,13 +262,9 @@ class LocalEndpoints:
     async def show_me(self, request: Request) -> Response:
         """Answer that the caller is the local user."""
         principal = asking(request).principal
-        ask = _ask(principal, "me")
-        me = await self._service.gate.run(
-            principal,
-            lambda gate: gate.perform(
-                ask, lambda: _me(principal, roles=[], credential=None, must_change_password=False)
-            ),
-            ask,
+        me = await self._service.gate.perform(
+            _ask(principal, "me"),
+            lambda _gate: _me(principal, roles=[], credential=None, must_change_password=False),
         )
         return JSONReply(me, headers=PRIVATE)
 
@@ -346,6 +335,9 @@ def _require_no_longer(identity: Identity, kind: str, lasts: timedelta | None) -
     """Refuse a token that would outlive the one it is made with; only who has logged in decides how long it lasts."""
     if kind == "session" or identity.expires_at is None:
         return
-    if lasts is None or datetime.now(UTC) + lasts > identity.expires_at:
-        ends = identity.expires_at.isoformat(timespec="seconds")
-        raise ForbiddenError(f"what you show ends at {ends}, and cannot make a token that lasts longer: log in first")
+    left = identity.expires_at - datetime.now(UTC)
+    if lasts is not None and lasts <= left:
+        return
+    ends = identity.expires_at.isoformat(timespec="seconds")
+    most = f"give 'expires_in_days', at most {left.days}, or log in first" if left.days else "log in first"
+    raise ForbiddenError(f"what you show ends at {ends}, and cannot make a token that lasts longer: {most}")

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pinakes.errors import UnauthenticatedError
+from pinakes.errors import ExpectedError, StorageError, UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.brake import Brake
 from pinakes.serve.caller import CALLER, Caller
@@ -64,7 +64,10 @@ class Authenticator:
         known = self._identities.recall(secret)
         if known and await self._brake.wait(known.principal.name):
             known = self._identities.recall(secret)
-        return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
+        try:
+            return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
+        except StorageError as error:  # why is in the log, and not for somebody whom nobody knows
+            raise StorageError("it cannot be looked up who is asking; try again in a while") from error
 
     def refusal(self, scope: Scope) -> JSONReply:
         """Return the answer to somebody who is not known: the same for everybody, with where to learn how to log in."""
@@ -84,7 +87,11 @@ class Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request, or refuse it."""
-        identity = await self._authenticator.identify(Headers(scope=scope))
+        try:
+            identity = await self._authenticator.identify(Headers(scope=scope))
+        except ExpectedError as error:
+            await error_reply(error)(scope, receive, send)
+            return
         if identity is None:
             await self._authenticator.refusal(scope)(scope, receive, send)
             return

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
 from pinakes.errors import ExpectedError, InputError, TooLargeError, did_you_mean
+from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
 from pinakes.model.principal import Identity
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.frames import MAX_FRAME_BYTES
@@ -22,6 +23,8 @@ from pinakes.settings import Settings
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
 """Headers of an answer that is for this caller alone."""
+CONTENT_HEADERS = {**PRIVATE, "Content-Security-Policy": "default-src 'none'; sandbox"}
+"""Headers of an answer that is somebody's content, which must not run in a browser."""
 SECRET = {"Cache-Control": "no-store"}
 """Headers of an answer that nobody may keep."""
 
@@ -30,11 +33,20 @@ SMALL_BODY = 16 * 1024
 DECODED_AT_ONCE = 64 * 1024
 """Up to how many bytes decoding a body takes less time than handing it to a thread is worth."""
 
+MOST_DIGITS = 9
+MOST_OFFSET = 10**MOST_DIGITS - 1
+
 _JSON_TYPE = re.compile(r'application/json(\s*;\s*charset="?utf-8"?)?\s*', re.IGNORECASE)
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 BodyEndpoint = Callable[[Request, dict[str, Any]], Awaitable[Response]]
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound="BodyParams")
+
+
+class BodyParams(BaseModel):
+    """The body of a request; what is not declared is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def answering(endpoint: Endpoint) -> Endpoint:
@@ -97,6 +109,22 @@ def find_parameter(request: Request, name: str) -> str | None:
     return given[0] if given else None
 
 
+def page_of(request: Request, *, most: int) -> tuple[int, int]:
+    """Return the offset and the limit of a list as the address gives them; else all of it is asked for."""
+    offset = _whole_number(request, "offset", least=0, most=MOST_OFFSET, usual=0)
+    return offset, _whole_number(request, "limit", least=1, most=most, usual=most)
+
+
+def _whole_number(request: Request, name: str, *, least: int, most: int, usual: int) -> int:
+    given = find_parameter(request, name)
+    if given is None:
+        return usual
+    is_number = given.isascii() and given.isdecimal() and len(given) <= MOST_DIGITS
+    if not is_number or not least <= int(given) <= most:
+        raise InputError(f"'{name}' must be a whole number, {least:,} to {most:,} (given: {given[:60]!r})")
+    return int(given)
+
+
 def base_url(settings: Settings, scope: Scope) -> str:
     """Return what clients call this server by: as configured, else as this request did."""
     scheme = "https" if scope["scheme"] in ("https", "wss") else "http"
@@ -120,21 +148,21 @@ def decode_object(raw: bytes) -> dict[str, Any]:
 
 def validated(model: type[ModelT], body: dict[str, Any]) -> ModelT:
     """Return the body as what it must be; what was given is not repeated, since it may be a secret."""
+    require_few(body, "fields", known=list(model.model_fields))
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        raise InputError("; ".join(_problem(model, details) for details in error.errors())) from error
+        raise refusal_of(error, lambda details: _problem(model, details)) from error
 
 
-def _problem(model: type[BaseModel], details: Any) -> str:
-    place = ".".join(str(step) for step in details["loc"])
-    known = list(model.model_fields)
+def _problem(model: type[BodyParams], details: Any) -> str:
+    place, known = place_of(details), list(model.model_fields)
     if details["type"] == "extra_forbidden":
-        return f"unknown field '{place[:80]}'{did_you_mean(place[:80], known)}; known: {', '.join(known)}"
+        return f"unknown field '{place[:80]}'{did_you_mean(place, known)}; known: {', '.join(known)}"
     if details["type"] == "missing":
         description = model.model_fields[place].description if place in known else None
         return f"'{place}' is missing{f': {description}' if description else ''}"
-    return f"'{place}': {details['msg'].removeprefix('Value error, ')}"
+    return f"'{place}': {message_of(details)}"
 
 
 def _is_json(headers: Headers, body: bytes) -> bool:

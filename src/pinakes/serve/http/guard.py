@@ -1,7 +1,6 @@
 """The outermost layer: foreign hosts and origins, oversized bodies, and bugs end here."""
 
 import logging
-from collections import deque
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -59,7 +58,8 @@ class Guard:
         if body is None:
             return
         try:
-            await self._app(scope, _replay(body, receive), answered)
+            whole: Message = {"type": "http.request", "body": body, "more_body": False}
+            await self._app(scope, once_more(whole, receive), answered)
         except Exception:
             logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
 
@@ -100,11 +100,12 @@ async def _whole_body(scope: Scope, receive: Receive, send: Send) -> bytes | Non
             return b"".join(parts)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    first: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
+def once_more(message: Message, receive: Receive) -> Receive:
+    """Return a `receive` that gives a message again before what follows."""
+    waiting = [message]
 
     async def replayed() -> Message:
-        return first.popleft() if first else await receive()
+        return waiting.pop() if waiting else await receive()
 
     return replayed
 

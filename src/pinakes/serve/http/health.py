@@ -73,13 +73,12 @@ class HealthEndpoints:
 
 def is_ready(phase: Phase) -> bool:
     """Tell whether calls are answered now."""
-    return phase.is_loaded and not phase.is_ending and phase.load_problem is None
+    return phase.is_loaded and not phase.is_ending
 
 
 def cache_statistics(service: Service) -> CacheStatistics:
     """Return how often an answer was there already; nothing yet while the catalogues are loading."""
-    is_there = service.phase.is_loaded and service.phase.load_problem is None
-    cache = service.loaded_gate().cache if is_there else None
+    cache = service.loaded_gate().cache if service.phase.is_loaded else None
     size = service.settings.server.cache_size
     return cache.statistics() if cache else CacheStatistics(entries=0, size=size, hits=0, misses=0)
 

@@ -25,22 +25,20 @@ class KnownHosts:
 
     def __init__(self, *, listening: str, public_url: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
         public = urlsplit(public_url).hostname if public_url else None
-        bound = [] if listening in ("0.0.0.0", "::") else [_bracketed(listening)]
-        names = [*LOOPBACK, *bound, *([_bracketed(public)] if public else []), *hosts]
+        bound = [] if listening in ("0.0.0.0", "::") else [bracketed(listening)]
+        names = [*LOOPBACK, *bound, *([bracketed(public)] if public else []), *hosts]
         self._names = frozenset(name.lower() for name in names)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in (*origins, _origin_of(public_url)) if origin)
 
-    def knows_host(self, host: str | None) -> bool:
+    def knows_host(self, host: str) -> bool:
         """Tell whether a `Host` header is one of ours, with any port."""
-        found = _HOST.fullmatch(host or "")
+        found = _HOST.fullmatch(host)
         if found is None or int(found["port"] or 0) > 65_535:
             return False
-        return found["name"].lower() in self._names or (host or "").lower() in self._names
+        return found["name"].lower() in self._names or host.lower() in self._names
 
-    def knows_origin(self, origin: str | None, host: str | None) -> bool:
-        """Tell whether an `Origin` header, where there is one, is of a page of ours, or of one that is allowed."""
-        if origin is None:
-            return True
+    def knows_origin(self, origin: str, host: str) -> bool:
+        """Tell whether an `Origin` header is of a page of ours, or of one that is allowed."""
         found = _ORIGIN.fullmatch(origin)
         if found is None:
             return False
@@ -50,8 +48,8 @@ class KnownHosts:
         return found["host"].lower() in self._names and port == _port_of(host)
 
 
-def _port_of(host: str | None) -> str:
-    found = _HOST.fullmatch(host or "")
+def _port_of(host: str) -> str:
+    found = _HOST.fullmatch(host)
     return (found["port"] if found else None) or _USUAL_PORT["http"]
 
 
@@ -60,5 +58,6 @@ def _origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """Return a host as it stands in an address."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -11,9 +11,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.serve.frames import BadFrameError, read_frame
+from pinakes.serve.http.guard import once_more
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streaming, Streams
 from pinakes.serve.pump import IncomingStream, Stream, Unanswered
@@ -43,17 +44,7 @@ class FrameChecked:
         except BadFrameError as error:
             await Response(error.body, status_code=400, media_type="application/json")(scope, receive, send)
             return
-        await self._app(scope, _once_more(message, receive), send)
-
-
-def _once_more(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that gives the message again before what follows."""
-    waiting = [message]
-
-    async def replayed() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replayed
+        await self._app(scope, once_more(message, receive), send)
 
 
 class StreamableHTTP:

@@ -13,7 +13,7 @@ from pinakes.model.audit import AuditEntry, Outcome
 
 UNKNOWN = "unknown"
 TOOL_CALL = "tools/call"
-PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.OVERLOADED})
+PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED})
 """After these outcomes it is not said that there is a tool of that name: callers could make up labels without end."""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 

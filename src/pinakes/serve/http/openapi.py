@@ -12,7 +12,7 @@ from pinakes import __version__
 from pinakes.serve.http.accounts import LoginParams, PasswordParams, TokenParams
 from pinakes.serve.http.authenticate import METADATA_PATH
 from pinakes.serve.http.endpoints import PRIVATE, base_url
-from pinakes.serve.http.player import PlaylistParams, PlayParams
+from pinakes.serve.http.player import PlaylistChangeParams, PlaylistParams, PlayParams
 from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.service import Service
 from pinakes.tools.spec import ToolSpec
@@ -65,12 +65,21 @@ def _parameter(name: str, place: str, description: str, *, required: bool = True
     return {"name": name, "in": place, "description": description, "required": required, "schema": TEXT}
 
 
+def _page_parameter(name: str, description: str, *, least: int) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": least}
+    return {**_parameter(name, "query", description, required=False), "schema": schema}
+
+
 TRACK_ID = _parameter("id", "path", "the track's id")
 RECORD_ID = _parameter("id", "path", "the record's id")
 PLAYLIST_ID = _parameter("id", "path", "the playlist's id")
 RANGE = _parameter("Range", "header", "the part that is wanted, such as bytes=0-65535", required=False)
 IF_RANGE = _parameter("If-Range", "header", "the ETag of what the caller has the rest of", required=False)
 IF_NONE_MATCH = _parameter("If-None-Match", "header", "the ETag of what the caller has already", required=False)
+PAGE = (
+    _page_parameter("limit", "how many at most; else all", least=1),
+    _page_parameter("offset", "how many to pass over; else none", least=0),
+)
 FILE_HEADERS = (RANGE, IF_RANGE, IF_NONE_MATCH)
 SESSION = _object(token=TEXT, expires_at=MOMENT, user=TEXT, must_change_password={"type": "boolean"})
 TOKEN = _object(
@@ -120,7 +129,11 @@ HEALTH = _object(
     calls_in_flight={"type": "integer"},
 )
 LIKE = _object(id=TEXT, kind=TEXT, liked_at={"type": "string", "format": "date-time"})
-PLAYLIST = _object(id=TEXT, name=TEXT, updated_at={"type": "string", "format": "date-time"}, tracks=TEXTS)
+MISSING = {**TEXTS, "description": "those whose records are no longer there"}
+PLAYLIST = _object(
+    id=TEXT, name=TEXT, updated_at={"type": "string", "format": "date-time"}, tracks=TEXTS, missing=MISSING
+)
+PAGING = {"total": {"type": "integer"}, "has_more": {"type": "boolean"}}
 ERROR = {
     "type": "object",
     "required": ["error"],
@@ -375,8 +388,9 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         operation_id="listLikes",
         tag="player",
         summary="What the caller likes, the newest first.",
-        result=_list_of("likes", "Like", total={"type": "integer"}),
-        refusals=(403,),
+        parameters=PAGE,
+        result=_list_of("likes", "Like", **PAGING, missing=MISSING),
+        refusals=(400, 403),
         needs_player=True,
     ),
     FixedOperation(
@@ -406,8 +420,9 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         operation_id="listPlaylists",
         tag="player",
         summary="The caller's playlists, by name.",
-        result=_list_of("playlists", "Playlist", total={"type": "integer"}),
-        refusals=(403,),
+        parameters=PAGE,
+        result=_list_of("playlists", "Playlist", **PAGING),
+        refusals=(400, 403),
         needs_player=True,
     ),
     FixedOperation(
@@ -437,9 +452,9 @@ KNOWN_OPERATIONS: Sequence[FixedOperation] = (
         method="put",
         operation_id="putPlaylist",
         tag="player",
-        summary="Give a playlist this name and these tracks.",
+        summary="Give a playlist this name, and these tracks where they are given.",
         parameters=(PLAYLIST_ID,),
-        body=PlaylistParams,
+        body=PlaylistChangeParams,
         result=_ref("Playlist"),
         refusals=(403, 404, 409),
         needs_player=True,

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from pinakes.control.control import Control
 from pinakes.control.events import EventRecorder
-from pinakes.control.player import LONGEST_NAME, MOST_TRACKS, Like, Player, Playlist
+from pinakes.control.player import LONGEST_NAME, MOST_LIKES, MOST_PLAYLISTS, MOST_TRACKS, Like, Player, Playlist
 from pinakes.errors import ForbiddenError, InputError, UnknownResourceError
 from pinakes.gate.gate import Ask, Gate
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.serve.caller import Caller
-from pinakes.serve.http.endpoints import PRIVATE, asking, validated
+from pinakes.serve.http.endpoints import CONTENT_HEADERS, PRIVATE, BodyParams, asking, page_of, validated
 from pinakes.serve.http.ranges import NOT_MODIFIED, Part, etag_of, find_part, find_refusal, last_modified_of
 from pinakes.serve.http.replies import JSONReply, status_reply
 from pinakes.serve.http.service import Service
@@ -29,30 +29,37 @@ logger = logging.getLogger(__name__)
 
 TRACK = "track"
 BLOCK_BYTES = 64 * 1024
-MEDIA_HEADERS = {**PRIVATE, "Content-Security-Policy": "default-src 'none'; sandbox"}
+ROUNDING_S = 1.0
+"""By how much a track may have been heard for longer than the catalogue says that it lasts."""
 
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 ResultT = TypeVar("ResultT")
 
 
-class PlayerParams(BaseModel):
-    """A body of one of these requests; what is not declared is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlaylistParams(PlayerParams):
-    """A playlist as it is to be."""
+class PlaylistParams(BodyParams):
+    """A playlist to be made."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
     tracks: list[RecordName] = Field(default_factory=list, max_length=MOST_TRACKS, description="ids of tracks in order")
 
 
-class PlayParams(PlayerParams):
+class PlaylistChangeParams(BodyParams):
+    """A playlist as it is to be."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
+    tracks: list[RecordName] | None = Field(
+        default=None,
+        max_length=MOST_TRACKS,
+        description="ids of tracks in order, in place of those it has, which may stay though their records are gone; "
+        "without, the tracks stay as they are",
+    )
+
+
+class PlayParams(BodyParams):
     """Something that was played."""
 
     track_id: RecordName = Field(description="the track's id")
-    seconds: float = Field(gt=0, le=86_400, description="how long it was heard")
+    seconds: float = Field(gt=0, le=86_400, description="how long it was heard, at most as long as it lasts")
 
 
 class MediaEndpoints:
@@ -71,19 +78,29 @@ class MediaEndpoints:
 
     async def _serve(self, request: Request, kind: MediaKind) -> Response:
         caller, record_id = asking(request), str(request.path_params["id"])
+        ask = Ask(
+            principal=caller.principal,
+            via=caller.via,
+            operation=f"media/{kind}",
+            target=record_id[:200],
+            parameters={},
+        )
 
         def opened(gate: Gate) -> OpenedFile:
-            found = gate.open_media(
-                caller.principal, record_id, kind, served=lambda file: _served(request, file), via=caller.via
+            return gate.open_media(
+                ask,
+                record_id,
+                kind,
+                lambda found: _open(found, record_id),
+                served=lambda one: _served(request, one.file),
             )
-            return _open(found, record_id)
 
-        content, file = await self._service.gate.run(caller.principal, opened)
-        refusal = _refusal(request, file)
+        content, file = await self._service.gate.run(caller.principal, opened, ask)
+        part = _part(request, file)
+        refusal = _refusal(request, file, part)
         if refusal is not None:
             content.close()
             return refusal
-        part = _part(request, file)
         return MediaResponse(content, file, part)
 
 
@@ -150,10 +167,20 @@ class PlayerEndpoints:
         self._events = events
 
     async def list_likes(self, request: Request) -> Response:
-        """Answer with what the caller likes."""
-        name = asking(request).principal.name
-        likes = await self._perform(asking(request), "list_likes", lambda _gate: self._player.list_likes(name))
-        return JSONReply({"likes": [_like_entry(one) for one in likes], "total": len(likes)}, headers=PRIVATE)
+        """Answer with a page of what the caller likes."""
+        caller = asking(request)
+        offset, limit = page_of(request, most=MOST_LIKES)
+
+        def work(gate: Gate) -> dict[str, Any]:
+            likes, total = self._player.list_likes(caller.principal.name, offset=offset, limit=limit)
+            return {
+                "likes": [_like_entry(one) for one in likes],
+                "total": total,
+                "has_more": offset + len(likes) < total,
+                "missing": gate.missing_among(caller.principal, [one.record_id for one in likes]),
+            }
+
+        return JSONReply(await self._perform(caller, "list_likes", work), headers=PRIVATE)
 
     async def like(self, request: Request) -> Response:
         """Note that the caller likes a record."""
@@ -174,43 +201,56 @@ class PlayerEndpoints:
         return Response(status_code=204)
 
     async def list_playlists(self, request: Request) -> Response:
-        """Answer with the caller's playlists."""
-        name = asking(request).principal.name
-        found = await self._perform(asking(request), "list_playlists", lambda _gate: self._player.list_playlists(name))
-        return JSONReply({"playlists": [_playlist_entry(one) for one in found], "total": len(found)}, headers=PRIVATE)
+        """Answer with a page of the caller's playlists."""
+        caller = asking(request)
+        offset, limit = page_of(request, most=MOST_PLAYLISTS)
+
+        def work(gate: Gate) -> dict[str, Any]:
+            found, total = self._player.list_playlists(caller.principal.name, offset=offset, limit=limit)
+            return {
+                "playlists": _playlist_entries(gate, caller.principal, found),
+                "total": total,
+                "has_more": offset + len(found) < total,
+            }
+
+        return JSONReply(await self._perform(caller, "list_playlists", work), headers=PRIVATE)
 
     async def get_playlist(self, request: Request) -> Response:
         """Answer with one playlist of the caller's."""
-        name, playlist_id = asking(request).principal.name, str(request.path_params["id"])
-        found = await self._perform(
-            asking(request),
-            "get_playlist",
-            lambda _gate: self._player.get_playlist(name, playlist_id),
-            target=playlist_id,
-        )
-        return JSONReply(_playlist_entry(found), headers=PRIVATE)
+        caller, playlist_id = asking(request), str(request.path_params["id"])
+
+        def work(gate: Gate) -> dict[str, Any]:
+            found = self._player.get_playlist(caller.principal.name, playlist_id)
+            return _playlist_entry(gate, caller.principal, found)
+
+        return JSONReply(await self._perform(caller, "get_playlist", work, target=playlist_id), headers=PRIVATE)
 
     async def create_playlist(self, request: Request, body: dict[str, Any]) -> Response:
         """Make a playlist."""
         wanted, caller = validated(PlaylistParams, body), asking(request)
 
-        def work(gate: Gate) -> Playlist:
+        def work(gate: Gate) -> dict[str, Any]:
             _require_tracks(gate, caller.principal, wanted.tracks, field="tracks")
-            return self._player.create_playlist(caller.principal.name, wanted.name, wanted.tracks)
+            made = self._player.create_playlist(caller.principal.name, wanted.name, wanted.tracks)
+            return _playlist_entry(gate, caller.principal, made)
 
         made = await self._perform(caller, "create_playlist", work, target=wanted.name, cost=Cost.WRITE)
-        return JSONReply(_playlist_entry(made), status_code=201, headers=PRIVATE)
+        return JSONReply(made, status_code=201, headers=PRIVATE)
 
     async def put_playlist(self, request: Request, body: dict[str, Any]) -> Response:
-        """Give a playlist another name and other tracks."""
-        wanted, caller, playlist_id = validated(PlaylistParams, body), asking(request), str(request.path_params["id"])
+        """Give a playlist another name, and other tracks where they are given; those it has may stay though gone."""
+        wanted, caller = validated(PlaylistChangeParams, body), asking(request)
+        playlist_id, name = str(request.path_params["id"]), caller.principal.name
 
-        def work(gate: Gate) -> Playlist:
-            _require_tracks(gate, caller.principal, wanted.tracks, field="tracks")
-            return self._player.put_playlist(caller.principal.name, playlist_id, wanted.name, wanted.tracks)
+        def work(gate: Gate) -> dict[str, Any]:
+            had = set(self._player.get_playlist(name, playlist_id).tracks)
+            added = [one for one in wanted.tracks or () if one not in had]
+            _require_tracks(gate, caller.principal, added, field="tracks")
+            changed = self._player.put_playlist(name, playlist_id, wanted.name, wanted.tracks)
+            return _playlist_entry(gate, caller.principal, changed)
 
         changed = await self._perform(caller, "put_playlist", work, target=playlist_id, cost=Cost.WRITE)
-        return JSONReply(_playlist_entry(changed), headers=PRIVATE)
+        return JSONReply(changed, headers=PRIVATE)
 
     async def delete_playlist(self, request: Request) -> Response:
         """Take a playlist away."""
@@ -225,6 +265,7 @@ class PlayerEndpoints:
 
         def work(gate: Gate) -> None:
             place = _get_track(gate, caller.principal, wanted.track_id, field="track_id")
+            _require_no_longer(gate.find_length_s(caller.principal, wanted.track_id), wanted.seconds)
             self._events.record_play(caller.principal.name, wanted.track_id, wanted.seconds, catalogue=place.catalogue)
 
         await self._perform(caller, "note_play", work, target=wanted.track_id)
@@ -252,9 +293,7 @@ class PlayerEndpoints:
             _require_may_look(caller.principal)
             return work(gate)
 
-        return await self._service.gate.run(
-            caller.principal, lambda gate: gate.perform(ask, lambda: permitted(gate)), ask
-        )
+        return await self._service.gate.perform(ask, permitted)
 
 
 def _require_may_look(principal: Principal) -> None:
@@ -278,6 +317,12 @@ def _get_track(gate: Gate, principal: Principal, record_id: str, *, field: str) 
     return place
 
 
+def _require_no_longer(length_s: float | None, heard_s: float) -> None:
+    """Refuse a play that is longer than its track, where that is known."""
+    if length_s is not None and heard_s > length_s + ROUNDING_S:
+        raise InputError(f"'seconds': the track lasts {length_s:g} s; give how much of it was heard, not {heard_s:g} s")
+
+
 def _open(found: MediaFile, record_id: str) -> OpenedFile:
     """Open a file that was just found; one that went since is as unknown as none."""
     try:
@@ -293,14 +338,13 @@ def _part(request: Request, file: MediaFile) -> Part | None:
     return find_part(request.headers, file) if request.method == "GET" else None
 
 
-def _refusal(request: Request, file: MediaFile) -> Response | None:
+def _refusal(request: Request, file: MediaFile, part: Part | None) -> Response | None:
     """Return the answer to a request that is not given the file: they have it already, or want another, or no part."""
     status = find_refusal(request.headers, file)
     if status == NOT_MODIFIED:
         return Response(status_code=status, headers=_validators(file))
     if status is not None:
         return status_reply(status, "precondition_failed", "the file is another than the request is about")
-    part = _part(request, file)
     if part is None or part.size_bytes:
         return None
     refusal = status_reply(416, "range_not_satisfiable", f"the file is {file.size_bytes} bytes long")
@@ -312,22 +356,32 @@ def _served(request: Request, file: MediaFile) -> int:
     """Return how many bytes are sent."""
     if request.method == "HEAD" or find_refusal(request.headers, file) is not None:
         return 0
-    part = find_part(request.headers, file)
+    part = _part(request, file)
     return file.size_bytes if part is None else part.size_bytes
 
 
 def _validators(file: MediaFile) -> dict[str, str]:
-    return {**MEDIA_HEADERS, "ETag": etag_of(file), "Last-Modified": last_modified_of(file)}
+    return {**CONTENT_HEADERS, "ETag": etag_of(file), "Last-Modified": last_modified_of(file)}
 
 
 def _like_entry(like: Like) -> dict[str, Any]:
     return {"id": like.record_id, "kind": like.kind, "liked_at": like.liked_at.isoformat()}
 
 
-def _playlist_entry(playlist: Playlist) -> dict[str, Any]:
-    return {
-        "id": playlist.id,
-        "name": playlist.name,
-        "updated_at": playlist.updated_at.isoformat(),
-        "tracks": list(playlist.tracks),
-    }
+def _playlist_entry(gate: Gate, principal: Principal, playlist: Playlist) -> dict[str, Any]:
+    return _playlist_entries(gate, principal, [playlist])[0]
+
+
+def _playlist_entries(gate: Gate, principal: Principal, playlists: Sequence[Playlist]) -> list[dict[str, Any]]:
+    """Return playlists as they are answered, each with which of its tracks are no longer there for the caller."""
+    missing = set(gate.missing_among(principal, [track for one in playlists for track in one.tracks]))
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "updated_at": one.updated_at.isoformat(),
+            "tracks": list(one.tracks),
+            "missing": [track for track in dict.fromkeys(one.tracks) if track in missing],
+        }
+        for one in playlists
+    ]

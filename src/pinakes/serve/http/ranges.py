@@ -91,6 +91,6 @@ def _moment(headers: Headers, name: str) -> float | None:
     """Return the seconds from 1970 to the moment that a header names; what is no moment is passed over."""
     try:
         moment = parsedate_to_datetime(headers.get(name, ""))
-    except ValueError:
+    except (ValueError, OverflowError):  # no date; a number that no date has
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

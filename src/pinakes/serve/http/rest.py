@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from pinakes.errors import InputError
 from pinakes.gate.gate import ResourcePage
-from pinakes.serve.http.endpoints import PRIVATE, asking, find_parameter
+from pinakes.serve.http.endpoints import CONTENT_HEADERS, PRIVATE, asking, find_parameter
 from pinakes.serve.http.replies import JSONReply, error_reply
 from pinakes.serve.http.service import Service
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
@@ -28,10 +28,6 @@ SHOWN_TYPES = frozenset(
 )
 """What a browser may show in its window: types that cannot run anything. The rest is downloaded."""
 BYTES_TYPE = "application/octet-stream"
-CONTENT_HEADERS = {
-    **PRIVATE,
-    "Content-Security-Policy": "default-src 'none'; sandbox",
-}
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}")
 

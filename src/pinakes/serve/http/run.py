@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from pinakes.errors import InputError, StorageError
 from pinakes.serve.frames import MAX_FRAME_BYTES
+from pinakes.serve.http.hosts import bracketed
 from pinakes.serve.http.protocol import BoundedHttp
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
@@ -52,6 +53,11 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"setting 'server.port': {port} is not between 0 and 65535") from error
     listener.listen(2048)
     return listener
+
+
+def url_of(host: str, listener: socket.socket) -> str:
+    """Return the address of what listens, as it stands in a browser."""
+    return f"http://{bracketed(host)}:{listener.getsockname()[1]}"
 
 
 def run(

@@ -23,7 +23,7 @@ from pinakes.serve.http.endpoints import base_url
 from pinakes.serve.http.hosts import KnownHosts, is_loopback
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.routes import build_routes
-from pinakes.serve.http.run import listen, run
+from pinakes.serve.http.run import listen, run, url_of
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.mcp_server import Handlers
@@ -75,10 +75,9 @@ def serve_http(
         metrics=metrics,
         events=events,
         find_problems=find_problems,
-        phase=Phase(),
     )
     app = _build_app(service, gate)
-    on_listening(f"http://{server.host}:{listener.getsockname()[1]}")
+    on_listening(url_of(server.host, listener))
     run(
         app,
         listener,

@@ -22,6 +22,7 @@ class Phase:
     is_loaded: bool = False
     is_ending: bool = False
     load_problem: str | None = None
+    """Why they could not be loaded; then they never are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

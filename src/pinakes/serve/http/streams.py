@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pinakes.errors import OverloadedError
 from pinakes.model.principal import Identity
 from pinakes.serve.http.authenticate import IDENTITY
-from pinakes.serve.http.replies import error_reply
+from pinakes.serve.http.replies import JSONReply, error_reply
 
 
 @dataclass(eq=False, slots=True)
@@ -41,10 +41,10 @@ class Streams:
     def __len__(self) -> int:
         return len(self._open)
 
-    @property
-    def is_full(self) -> bool:
-        """Tell whether no more streams are taken."""
-        return len(self._open) >= self._most
+    def find_refusal(self) -> JSONReply | None:
+        """Return the answer to whoever opens a stream while no more are taken; None while there is room."""
+        is_full = len(self._open) >= self._most
+        return error_reply(OverloadedError("there are too many open streams")) if is_full else None
 
     @contextmanager
     def opened(self, identity: Identity) -> Iterator[Stream]:
@@ -82,19 +82,21 @@ class Streaming:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hold the stream open until it ends, or is ended."""
-        if self._streams.is_full:
-            await error_reply(OverloadedError("there are too many open streams"))(scope, receive, send)
+        refusal = self._streams.find_refusal()
+        if refusal is not None:
+            await refusal(scope, receive, send)
             return
-        progress = {"http.response.start": False, "complete": False}
+        has_begun = is_whole = False
 
         async def watched(message: Message) -> None:
+            nonlocal has_begun, is_whole
             if message["type"] == "http.response.start":
-                progress["http.response.start"] = True
+                has_begun = True
             elif not message.get("more_body", False):
-                progress["complete"] = True
+                is_whole = True
             await send(message)
 
         with self._streams.opened(scope[IDENTITY]):
             await self._app(scope, receive, watched)
-        if progress["http.response.start"] and not progress["complete"]:
+        if has_begun and not is_whole:
             await send({"type": "http.response.body", "body": b"", "more_body": False})

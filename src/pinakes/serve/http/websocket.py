@@ -8,7 +8,7 @@ from mcp.server import Server
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from pinakes.errors import OverloadedError
+from pinakes.errors import ExpectedError
 from pinakes.model.principal import Identity
 from pinakes.serve.caller import Caller
 from pinakes.serve.http.authenticate import Authenticator, find_secret
@@ -20,7 +20,7 @@ from pinakes.serve.pump import pump
 logger = logging.getLogger(__name__)
 
 SUBPROTOCOL = "mcp"
-GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION = 1001, 1003, 1008
+GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION, TRY_AGAIN_LATER = 1001, 1003, 1008, 1013
 
 
 class _ClosedError(Exception):
@@ -43,12 +43,16 @@ class WebSocketEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open the WebSocket for somebody who is known, and serve until either side ends it."""
         headers = Headers(scope=scope)
-        identity = await self._authenticator.identify(headers)
+        try:
+            identity = await self._authenticator.identify(headers)
+        except ExpectedError as error:
+            await refuse_upgrade(error_reply(error), scope, receive, send)
+            return
         if identity is None:
             await refuse_upgrade(self._authenticator.refusal(scope), scope, receive, send)
             return
-        if self._streams.is_full:
-            refusal = error_reply(OverloadedError("there are too many open streams"))
+        refusal = self._streams.find_refusal()
+        if refusal is not None:
             await refuse_upgrade(refusal, scope, receive, send)
             return
         await receive()
@@ -74,7 +78,10 @@ class WebSocketEndpoint:
             await send({"type": "websocket.send", "text": text})
 
         async def caller() -> Caller:
-            known = await self._authenticator.identify_secret(secret)
+            try:
+                known = await self._authenticator.identify_secret(secret)
+            except ExpectedError as error:
+                raise _ClosedError(TRY_AGAIN_LATER, error.message) from error
             if known is None:
                 raise _ClosedError(POLICY_VIOLATION, "the credential is no longer valid")
             return Caller(principal=known.principal, via="websocket")

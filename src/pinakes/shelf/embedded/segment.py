@@ -22,6 +22,7 @@ from pinakes.model.vectors import Vector
 from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
+from pinakes.shelf.segments import find_rows
 from pinakes.shelf.terms import entries_of, number_of, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
@@ -56,11 +57,7 @@ class Segment:
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the row of each key, −1 where this segment does not have it."""
-        wanted = np.asarray(keys, dtype=np.int64)
-        if not len(self.keys):
-            return np.full(len(wanted), -1)
-        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[rows] == wanted, rows, -1)
+        return find_rows(self.keys, keys)
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[RecordId]:
         """Return the ids of the records at these rows."""

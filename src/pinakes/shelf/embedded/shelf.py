@@ -14,12 +14,11 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
-import filelock
 import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
@@ -31,10 +30,10 @@ from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_seg
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
+from pinakes.shelf.lock import CatalogueLock
 from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
 
 STORE_FILE = "records.sqlite"
-LOCK_FILE = "lock"
 INDEX_FOLDER = "index"
 POINTER_FILE = "CURRENT"
 INDEX_FORMAT = 3
@@ -57,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedShelf:
-    """Implements `Shelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
+    """Implements `BuildableShelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
@@ -67,14 +66,14 @@ class EmbeddedShelf:
         self._text: TextIndex | None = None
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
-        self._lock = filelock.FileLock(folder / LOCK_FILE)
+        self._lock = CatalogueLock(folder, spec.name)
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
         """Open the shelf in this folder for writing, with vectors by this model; made if it is new."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls(folder, spec)
-        with shelf._locked(WRITER_LOCK_TIMEOUT_S):
+        with shelf._lock.held(WRITER_LOCK_TIMEOUT_S):
             if shelf.store.create(model):
                 shutil.rmtree(folder / INDEX_FOLDER, ignore_errors=True)  # it holds the other model's vectors
         return shelf
@@ -106,7 +105,8 @@ class EmbeddedShelf:
                 self._view = self._mending(self._refreshed)
             if self._view is not None:
                 return self._view
-        with self._locked(WRITER_LOCK_TIMEOUT_S), self._guard:  # in the order of `publish`: neither waits for the other
+        # In the order of `publish`, so that neither waits for the other.
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             self._view = self._mending(self._caught_up)
             return self._view
 
@@ -127,12 +127,12 @@ class EmbeddedShelf:
         expected: Mapping[RecordId, int] | None = None,
     ) -> int:
         """Make the changes durable, all or none, and return the number of the last change."""
-        with self._locked(WRITER_LOCK_TIMEOUT_S):
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             return self.store.apply(changes, author, expected=expected)
 
     def publish(self) -> None:
         """Bring every index up to the store; build a new base segment if the tail has grown."""
-        with self._locked(WRITER_LOCK_TIMEOUT_S), self._guard:  # nobody who reads waits for whoever has the lock
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # nobody who reads waits for whoever has the lock
             self._mending(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
@@ -168,7 +168,7 @@ class EmbeddedShelf:
             return step()
         except DamagedIndexError:
             self._text = None
-        with self._locked(WRITER_LOCK_TIMEOUT_S):
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             try:
                 return step()  # it was not damaged, but being swapped by another process
             except DamagedIndexError as error:
@@ -183,7 +183,7 @@ class EmbeddedShelf:
         if view is not None:
             return view
         try:
-            with self._locked(READER_LOCK_TIMEOUT_S):
+            with self._lock.held(READER_LOCK_TIMEOUT_S):
                 return self._caught_up()
         except BusyError:
             if self._view is None:
@@ -293,25 +293,9 @@ class EmbeddedShelf:
         """Tell whether there is no record on it."""
         return not self.store.count()
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Keep every other writer out, for several steps."""
-        with self._locked(WRITER_LOCK_TIMEOUT_S):
-            yield
-
-    @contextmanager
-    def _locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the catalogue's lock, again if need be; refuse when another process or thread keeps it."""
-        try:
-            self._lock.acquire(timeout=timeout_s)
-        except filelock.Timeout as error:
-            raise BusyError(
-                f"catalogue '{self.spec.name}' is being written by another process (lock: {self._lock.lock_file})"
-            ) from error
-        try:
-            yield
-        finally:
-            self._lock.release()
+        return self._lock.held(WRITER_LOCK_TIMEOUT_S)
 
 
 def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:

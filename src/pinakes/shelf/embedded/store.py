@@ -6,6 +6,7 @@ that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
 """
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -51,7 +52,7 @@ class Store:
         self.path = path
         self.spec = spec
         self._local = threading.local()
-        self._open: list[apsw.Connection] = []
+        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # that of a thread goes when the thread does
         self._guard = threading.Lock()
         self._watch: apsw.Connection | None = None
         """What `find_change_no` reads through, which waits for nobody."""
@@ -65,10 +66,14 @@ class Store:
                 db.execute(SCHEMA)
                 db.pragma("user_version", SCHEMA_VERSION)
             before = self.model()
-            if model is not None:
-                pairs = [("model", model.name), ("dimension", str(model.dimension))]
-                db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
-        return before is not None and model is not None and before != model
+            if model is None or model == before:
+                return False
+            pairs = [("model", model.name), ("dimension", str(model.dimension))]
+            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+            # Vectors are kept by the model's name alone, and those of before may be of another length.
+            size_bytes = model.dimension * np.dtype(np.float32).itemsize
+            db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
+        return before is not None
 
     def require_tables(self) -> None:
         """Refuse a file that is there but was never, or is no longer, a store."""
@@ -78,7 +83,7 @@ class Store:
     def close(self) -> None:
         """Close every connection."""
         with self._guard:
-            for db in self._open:
+            for db in list(self._open):
                 db.close()
             self._open.clear()
             self._watch = None
@@ -322,7 +327,7 @@ class Store:
         if version > SCHEMA_VERSION:
             raise StorageError(f"{self.path}: written by a newer Pinakes (layout {version}); update this one")
         with self._guard:
-            self._open.append(db)
+            self._open.add(db)
         return db
 
 

@@ -23,6 +23,7 @@ from pinakes.shelf.lance.layout import (
     value_fields,
 )
 from pinakes.shelf.lance.postings import Postings, build_postings
+from pinakes.shelf.segments import find_rows
 from pinakes.shelf.terms import term_of
 from pinakes.text.titles import TitleIndex, build_title_arrays
 
@@ -68,11 +69,7 @@ class Segment:
 
     def rows_of(self, keys: Sequence[Key] | NDArray[np.int64]) -> Rows:
         """Return the row of each key, −1 where this segment does not have it."""
-        wanted = np.asarray(keys, dtype=np.int64)
-        if not len(self.keys):
-            return np.full(len(wanted), -1)
-        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return np.where(self.keys[rows] == wanted, rows, -1)
+        return find_rows(self.keys, keys)
 
     def ids_of(self, rows: Rows) -> list[RecordId]:
         """Return the ids of the records at these rows."""

@@ -10,13 +10,12 @@ grown, the process loads a new base.
 
 import dataclasses
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import filelock
 import numpy as np
 import pyarrow as pa
 from lancedb.expr import col
@@ -24,7 +23,7 @@ from lancedb.table import Table
 
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import BusyError, StorageError
+from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.columns import Mask
@@ -34,10 +33,10 @@ from pinakes.shelf.lance.plan import Plan, Planner, digests_of, ids_of, require_
 from pinakes.shelf.lance.segment import Segment, build_segment
 from pinakes.shelf.lance.tables import Pointer, Tables
 from pinakes.shelf.lance.view import Addresses, LanceView
+from pinakes.shelf.lock import CatalogueLock
 from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
 
 TABLES_FOLDER = "lance"
-LOCK_FILE = "lock"
 WRITER_LOCK_TIMEOUT_S = 10.0
 
 TAIL_ROWS = 1_000
@@ -59,7 +58,7 @@ class LanceShelf:
         self._view: LanceView | None = None
         self._seen: Pointer | None = None
         self._guard = threading.RLock()
-        self._lock = filelock.FileLock(folder / LOCK_FILE)
+        self._lock = CatalogueLock(folder, spec.name)
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "LanceShelf":
@@ -189,19 +188,9 @@ class LanceShelf:
         """Tell whether there is no record on it."""
         return not self._tables.documents(self._current()).count_rows()
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Keep every other writer out, again if need be; refuse when another process or thread keeps the lock."""
-        try:
-            self._lock.acquire(timeout=WRITER_LOCK_TIMEOUT_S)
-        except filelock.Timeout as error:
-            raise BusyError(
-                f"catalogue '{self.spec.name}' is being written by another process (lock: {self._lock.lock_file})"
-            ) from error
-        try:
-            yield
-        finally:
-            self._lock.release()
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep every other writer out, for several steps."""
+        return self._lock.held(WRITER_LOCK_TIMEOUT_S)
 
     def _current(self) -> Pointer:
         """Return the current state, with the documents' columns brought up to the spec where it has changed."""

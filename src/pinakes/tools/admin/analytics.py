@@ -10,17 +10,17 @@ from pydantic import Field
 
 from pinakes.control.event_reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
 from pinakes.control.names import fold_name
+from pinakes.control.texts import storable
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
 from pinakes.tools.addresses import address_of
-from pinakes.tools.admin.choice import one_of, visible_catalogues
+from pinakes.tools.admin.choice import LARGEST, one_of, rows_text, visible_catalogues
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
 
-LISTED_IN_TEXT = 20
 DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 
 
@@ -34,6 +34,9 @@ class Report(StrEnum):
     NO_RESULTS = "no_results"
 
 
+BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
+
+
 class AnalyticsParams(GenericParams):
     """The arguments of `analytics.query`."""
 
@@ -43,7 +46,7 @@ class AnalyticsParams(GenericParams):
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: Period | None = Field(default=None, description="Rows by period rather than by user")
     limit: int = Field(default=20, ge=1, le=200)
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
 class AnalyticsResult(GenericResult):
@@ -74,6 +77,8 @@ class Analytics:
         )
 
     def _rows(self, principal: Principal, params: AnalyticsParams, span: Span) -> tuple[list[dict[str, Any]], int]:
+        if params.period is not None and params.query_type not in BY_PERIOD:
+            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
         match params.query_type:
             case Report.LISTENING:
                 listened, total = self._reports.listening(span, by=params.period)
@@ -81,13 +86,10 @@ class Analytics:
             case Report.BANDWIDTH:
                 sent, total = self._reports.bandwidth(span, by=params.period)
                 return [_labelled(one, params.period) for one in sent], total
-        if params.period is not None:
-            raise InputError("'period' is for listening and bandwidth; 'from' and 'to' bound the others")
-        match params.query_type:
             case Report.POPULAR:
                 played, total = self._reports.popular(span)
                 return self._with_titles(principal, played), total
-            case _:
+            case Report.TOP_QUERIES | Report.NO_RESULTS:
                 without_results = params.query_type is Report.NO_RESULTS
                 searched, total = self._reports.searched(span, without_results=without_results)
                 return [_searched(one) for one in searched], total
@@ -118,7 +120,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
             action=Action.VIEW_ANALYTICS,
             cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
-            text=_text,
+            text=lambda result: rows_text(result.query_type, result.total, result.rows),
         )
     ]
 
@@ -129,7 +131,7 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
     if since is not None and until is not None and since >= until:
         raise InputError("'from' is not before 'to'")
     return Span(
-        user=None if params.user is None else fold_name(params.user),
+        user=None if params.user is None else storable(fold_name(params.user)),
         since=since,
         until=until,
         sight=principal.sight,
@@ -176,8 +178,3 @@ def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope
         if record is not None:
             return catalogue.name, catalogue.spec.title_of(record)
     return None
-
-
-def _text(result: AnalyticsResult) -> str:
-    lines = [", ".join(f"{name} {value}" for name, value in row.items()) for row in result.rows[:LISTED_IN_TEXT]]
-    return "\n".join([f"{result.query_type}: {result.total} rows", *lines])

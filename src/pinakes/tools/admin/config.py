@@ -1,6 +1,5 @@
 """The settings as they may be shown: everything but what is secret."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -8,12 +7,11 @@ from typing import Any
 import orjson
 
 from pinakes.model.principal import Action, Principal
-from pinakes.net.shown import REDACTED, shown_address
+from pinakes.net.shown import REDACTED, SECRET_NAME, shown_address
 from pinakes.settings import Settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 
 CONFIG_ADDRESS = "config://server"
-_SECRET_NAME = re.compile(r"(?:^|_)key$|secret|password|passwd|token|credential|authorization", re.IGNORECASE)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -45,6 +43,6 @@ def _plain(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     text = str(value)
-    if _SECRET_NAME.search(name):
+    if SECRET_NAME.search(name):
         return REDACTED if text else ""
     return shown_address(text)

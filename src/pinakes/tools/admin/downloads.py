@@ -1,22 +1,18 @@
 """`downloads.query` and `downloads.action`: what is in the queue of downloads, and asking for more."""
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
-from pinakes.errors import InputError
+from pinakes.errors import ForbiddenError
 from pinakes.jobs.downloads.desk import DownloadDesk
 from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.admin.choice import LARGEST, require_argument
+from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
-
-LARGEST = 10**9
-"""What an id or an offset can be; every database counts so far."""
-BARE_OBJECT = WithJsonSchema({"type": "object"})
-BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
-ValueT = TypeVar("ValueT")
 
 
 class DownloadsQueryParams(GenericParams):
@@ -102,24 +98,32 @@ class DownloadsActionResult(GenericResult):
 class DownloadsTools:
     """The tools over one desk."""
 
-    def __init__(self, desk: DownloadDesk) -> None:
+    def __init__(self, desk: DownloadDesk, catalogue: Callable[[], str]) -> None:
         self._desk = desk
+        self._catalogue = catalogue
 
-    def query(self, _principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
+    def query(self, principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
         """Answer one of the questions."""
+        self._require_sight(principal)
         answers = {"stats": self._stats, "queue": self._queue, "item": self._item}
         return answers[params.query_type](params)
 
-    def act(self, principal: Principal, params: DownloadsActionParams) -> DownloadsActionResult:
+    def act(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
         """Do one of the actions, for the caller; an administrator has everybody's downloads."""
+        self._require_sight(principal)
         if params.action == "request":
-            return self._request(principal, params)
-        download_id = _require(params.id, "id", params.action)
+            return self._request(principal, params, call_id)
+        download_id = require_argument("id", params.id, params.action)
         owner = None if Action.SERVER_ADMIN in principal.actions else principal.name
         act = self._desk.retry if params.action == "retry" else self._desk.cancel
         return DownloadsActionResult(download=_shown(act(download_id, user=owner)), created=False)
 
-    def _request(self, principal: Principal, params: DownloadsActionParams) -> DownloadsActionResult:
+    def _require_sight(self, principal: Principal) -> None:
+        """Refuse a caller from whom the catalogue is kept that albums come to; its name is not told."""
+        if not principal.sight.sees_catalogue(self._catalogue()):
+            raise ForbiddenError("albums that are downloaded come to a catalogue that is not among those you may see")
+
+    def _request(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
         download, is_new = self._desk.request(
             principal.name,
             provider=params.provider,
@@ -127,6 +131,7 @@ class DownloadsTools:
             album=params.album,
             url=params.url,
             priority=USUAL_PRIORITY if params.priority is None else params.priority,
+            call_id=call_id,
         )
         return DownloadsActionResult(download=_shown(download), created=is_new)
 
@@ -147,16 +152,16 @@ class DownloadsTools:
         return _result(page, total=total, has_more=params.offset + len(page) < total)
 
     def _item(self, params: DownloadsQueryParams) -> DownloadsResult:
-        download = self._desk.queue.get(_require(params.id, "id", params.query_type))
+        download = self._desk.queue.get(require_argument("id", params.id, params.query_type))
         files = self._desk.queue.list_files(download.id)
         page = files[params.offset : params.offset + params.limit]
         has_more = params.offset + len(page) < len(files)
         return _result([download], total=len(files), has_more=has_more, files=page)
 
 
-def downloads_tools(desk: DownloadDesk) -> list[ToolSpec]:
-    """Declare the tools of the queue."""
-    tools = DownloadsTools(desk)
+def downloads_tools(desk: DownloadDesk, catalogue: Callable[[], str]) -> list[ToolSpec]:
+    """Declare the tools of the queue, for those who see the catalogue that albums come to."""
+    tools = DownloadsTools(desk, catalogue)
     return [
         ToolSpec(
             name="downloads.query",
@@ -176,16 +181,11 @@ def downloads_tools(desk: DownloadDesk) -> list[ToolSpec]:
             action=Action.REQUEST_CONTENT,
             cost=Cost.WRITE,
             read_only=False,
+            wants_call_id=True,
             run=tools.act,
             text=_action_text,
         ),
     ]
-
-
-def _require(value: ValueT | None, name: str, purpose: str) -> ValueT:
-    if value is None:
-        raise InputError(f"'{name}' is missing, which '{purpose}' needs")
-    return value
 
 
 def _result(
@@ -212,8 +212,8 @@ def _shown(download: Download) -> DownloadShown:
         state=download.state,
         user=download.user,
         provider=wish.provider,
-        artist=wish.artist,
-        album=wish.album,
+        artist=wish.artist or download.found_artist,
+        album=wish.album or download.found_album,
         url=None if wish.url is None else wish.url.partition("?")[0],  # what follows is often a key
         folder=download.folder,
         priority=download.priority,

@@ -19,11 +19,12 @@ from pinakes.shelf.embedded.view import EmbeddedView
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.segments import SegmentedView
 from pinakes.tools.addresses import address_of, parse_address
-from pinakes.tools.admin.choice import choose_catalogue, one_of, visible_catalogues
+from pinakes.tools.admin.choice import choose_catalogue, one_of, rows_text, visible_catalogues
 from pinakes.tools.admin.logs import LogRing
 from pinakes.tools.admin.why import explain
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.relations import check_relations
 from pinakes.tools.spec import ToolSpec
 
 COUNTED_VECTORS = 50_000
@@ -33,7 +34,6 @@ SAMPLED_RECORDS = 1_000
 CHECK_S = 3.0
 """How long the file of a catalogue is checked."""
 STEPS_BETWEEN_LOOKS = 10_000
-LISTED_IN_TEXT = 20
 LONGEST_DETAIL = 500
 MARKERS = 1
 """Documents of the text index that are no records: the one that says how far it has come."""
@@ -112,11 +112,13 @@ class Inspector:
         return [choose_catalogue(self._catalogues(), principal, params.catalogue)]
 
     def _integrity(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
-        return [
+        """Return what every check finds, with what is not well first: a page need not have room for all."""
+        rows = [
             {"catalogue": catalogue.name, "check": check, "ok": finding.ok, "detail": finding.detail[:LONGEST_DETAIL]}
             for catalogue in self._chosen(principal, params)
             for check, finding in self._findings(catalogue)
         ]
+        return sorted(rows, key=lambda row: row["ok"] is True)
 
     def _findings(self, catalogue: OpenCatalogue) -> Iterator[tuple[str, _Finding]]:
         """Yield what each check of a catalogue finds; one that storage fails has found something."""
@@ -125,6 +127,8 @@ class Inspector:
             "records can be read": lambda: _found(_unreadable(reader)),
             "index is up to date": lambda: _found(_outdated(reader)),
         }
+        if catalogue.spec.editable and catalogue.spec.relations:
+            checks["what records name is there"] = lambda: _found(check_relations(reader, catalogue.spec))
         if isinstance(reader, EmbeddedView):
             checks["counts agree"] = lambda: _found(_disagreeing(reader))
             checks["file is whole"] = lambda: self._damage(reader.store.path)
@@ -184,7 +188,7 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=inspector.inspect,
-            text=_text,
+            text=lambda result: rows_text(result.query_type, result.total, result.rows),
         )
     ]
 
@@ -264,8 +268,3 @@ def _alike(catalogue: OpenCatalogue, text: str, scope: Scope) -> str | None:
     reader = catalogue.shelf.reader()
     matches = reader.titles_like(text, scope=scope, limit=1)
     return address_of(catalogue.name, reader.ids([matches[0].key])[0]) if matches else None
-
-
-def _text(result: InspectResult) -> str:
-    lines = [", ".join(f"{name} {value}" for name, value in row.items()) for row in result.rows[:LISTED_IN_TEXT]]
-    return "\n".join([f"{result.query_type}: {result.total} rows", *lines])

@@ -6,14 +6,14 @@ from enum import StrEnum
 from typing import Annotated
 from urllib.parse import unquote
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from pinakes.errors import InputError
 from pinakes.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
 from pinakes.jobs.runs import JobRun
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.choice import one_of
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.admin.choice import iter_bounded, one_of
+from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
@@ -98,7 +98,7 @@ class JobsActionResult(GenericResult):
     """The answer of `jobs.action`: the job as it is then."""
 
     done: str
-    job: Annotated[JobShape, WithJsonSchema({"type": "object"})]
+    job: Annotated[JobShape, BARE_OBJECT]
 
 
 class JobTools:
@@ -220,7 +220,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
             cost=Cost.WRITE,
             read_only=False,
             run=tools.act,
-            text=lambda result: f"{result.job.job_id}: {result.done}",
+            text=lambda result: f"{result.job.job_id}: {result.done}{_next_run(result.job)}",
             properties=names,
         ),
     ]
@@ -294,17 +294,22 @@ def _run(run: JobRun) -> RunShape:
 
 def _query_text(result: JobsQueryResult) -> str:
     lines = [_job_line(job) for job in result.jobs] + [_run_line(run) for run in result.runs]
-    shown = len(lines)
-    return "\n".join([*lines, f"{shown} of {result.total}" if result.has_more or not lines else ""]).strip()
+    shown = f"{len(lines)} of {result.total}" if result.has_more or not lines else ""
+    return "\n".join([*iter_bounded(lines), shown]).strip()
 
 
 def _job_line(job: JobShape) -> str:
     last = f"last {_run_line(job.last_run)}" if job.last_run else "never run"
     state = job.schedule if job.enabled else f"disabled ({job.schedule})"
-    return f"{job.job_id}: {state}; {last}"
+    return f"{job.job_id}: {state}; {last}{_next_run(job)}; {job.description}"
+
+
+def _next_run(job: JobShape) -> str:
+    return f"; next at {job.next_run_at:%Y-%m-%d %H:%M:%S}Z" if job.next_run_at else ""
 
 
 def _run_line(run: RunShape) -> str:
     at = run.started_at or run.queued_at
     what = run.error or run.progress
-    return f"run {run.run_id} of {run.job_id}: {run.state} at {at:%Y-%m-%d %H:%M:%S}Z{f': {what}' if what else ''}"
+    state = f"{run.state} at {at:%Y-%m-%d %H:%M:%S}Z, by {run.requested_by}"
+    return f"run {run.run_id} of {run.job_id}: {state}{f': {what}' if what else ''}"

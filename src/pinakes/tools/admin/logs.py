@@ -1,6 +1,6 @@
 """The last lines of the log, kept in memory, as `logs://recent` and `logs://errors`.
 
-A line has what the log has: never what was found. Secrets are taken out by what the ring is given for it.
+A line has what the log has: never what was found. What the ring is given for it takes secrets out.
 """
 
 import logging
@@ -23,9 +23,8 @@ ERRORS = "errors"
 KEPT_LINES = 1_000
 KEPT_ERRORS = 200
 SHOWN_LINES = 200
-LONGEST_MESSAGE = 500
 FIELDS = "pinakes"
-"""Where a log record has its fields (`serve.logs`)."""
+"""Where a log record has its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +54,8 @@ class LogLine:
 class LogRing(logging.Handler):
     """A log handler that keeps the last lines, and the last errors for longer."""
 
-    def __init__(self, *, redact: Callable[[Any], Any] = lambda value: value) -> None:
-        """`redact` takes secrets out of JSON values."""
+    def __init__(self, *, redact: Callable[[Any], Any]) -> None:
+        """`redact` takes secrets out of JSON values, and cuts what is long."""
         super().__init__()
         self._redact = redact
         self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
@@ -85,14 +84,12 @@ class LogRing(logging.Handler):
             return list(self._errors)[-limit:][::-1]
 
     def _line(self, record: logging.LogRecord) -> LogLine:
-        message = str(self._redact(record.getMessage()))
-        fields = self._redact(dict(getattr(record, FIELDS, {})))
         return LogLine(
             at=datetime.fromtimestamp(record.created, UTC),
             level=record.levelname,
             logger=record.name,
-            message=message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…",
-            fields=fields,
+            message=self._redact(record.getMessage()),
+            fields=self._redact(getattr(record, FIELDS, {})),
             problem=_problem(record),
         )
 

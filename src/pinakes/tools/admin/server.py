@@ -16,7 +16,8 @@ from pinakes import __version__
 from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
 from pinakes.settings import Settings
-from pinakes.tools.admin.choice import one_of, visible_catalogues
+from pinakes.shelf.embedded.shelf import INDEX_FOLDER
+from pinakes.tools.admin.choice import iter_bounded, one_of, row_line, visible_catalogues
 from pinakes.tools.admin.config import plain_settings
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
@@ -71,8 +72,6 @@ class ServerState:
     """Whose streams are open, one for each stream."""
     problems: Callable[[], Mapping[str, str]] = dict
     """What is degraded and why, by part."""
-    memory_parts: Callable[[], Mapping[str, int]] = dict
-    """How many bytes a part has, where it knows."""
     counters: Callable[[], Mapping[str, int | float]] = dict
     """Such as the calls that are running, and the events that were dropped."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -116,14 +115,13 @@ class ServerTool:
         return values, [_catalogue(one, principal) for one in visible_catalogues(state.catalogues(), principal)]
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        mapped = {
-            f"index of {one.name}": _folder_bytes(one.folder / "index")
+        sizes = {
+            f"index of {one.name}": _folder_bytes(one.folder / INDEX_FOLDER)
             for one in visible_catalogues(self._state.catalogues(), principal)
             if one.folder is not None
         }
-        parts = {**self._state.memory_parts(), **mapped}
-        rows = [{"part": part, "bytes": size} for part, size in parts.items() if size]
-        return memory_of_process(), sorted(rows, key=lambda row: (-row["bytes"], row["part"]))
+        largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
+        return memory_of_process(), [{"part": part, "bytes": size} for part, size in largest_first if size]
 
     def _sessions(self, _principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         open_now = Counter(self._state.identities())
@@ -195,5 +193,6 @@ def _folder_bytes(folder: Path) -> int:
 
 
 def _text(result: ServerResult) -> str:
-    lines = [f"{name}: {value}" for name, value in result.values.items()]
-    return "\n".join([*lines, *(", ".join(f"{name} {value}" for name, value in row.items()) for row in result.rows)])
+    lines = [f"{name}: {value}" for name, value in result.values.items()] + [row_line(row) for row in result.rows]
+    more = [f"{len(result.rows)} of {result.total} rows"] if result.has_more else []
+    return "\n".join([*iter_bounded(lines), *more])

@@ -1,5 +1,6 @@
 """`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
@@ -8,15 +9,17 @@ from pydantic import Field, WithJsonSchema
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageError
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.choice import choose_catalogue
+from pinakes.tools.admin.choice import choose_catalogue, iter_bounded
 from pinakes.tools.admin.sql_children import SqlChildren
 from pinakes.tools.admin.sql_guard import MOST_ROWS, Question, Reply, Verdict
-from pinakes.tools.admin.sql_tables import KEPT_AWAY, TABLES, SqlFiles, columns_of, views_of
+from pinakes.tools.admin.sql_tables import ITEMS, KEPT_AWAY, TABLES, SqlFiles, columns_of, views_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
 
 UNKNOWN_COLUMN = "no such column"
+SHOWN_VALUE = 200
+"""How many characters of a value are in the text."""
 
 
 class SqlParams(GenericParams):
@@ -33,8 +36,8 @@ class SqlResult(GenericResult):
     catalogue: str
     columns: list[str]
     rows: Annotated[list[list[Any]], WithJsonSchema({"type": "array", "items": {"type": "array"}})]
-    total: int
-    """How many rows are given."""
+    total: int | None
+    """How many rows the statement has; null where it has more than are given, which are not counted."""
     has_more: bool
     notes: list[str]
 
@@ -64,12 +67,12 @@ class SqlTool:
             )
         )
         if reply.verdict is not Verdict.OK:
-            raise _error(reply, catalogue.spec)
+            raise _error(reply, params.query, catalogue.spec)
         return SqlResult(
             catalogue=catalogue.name,
             columns=list(reply.columns),
             rows=[list(row) for row in reply.rows],
-            total=len(reply.rows),
+            total=None if reply.has_more else len(reply.rows),
             has_more=reply.has_more,
             notes=list(reply.notes),
         )
@@ -99,15 +102,31 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
     ]
 
 
-def _error(reply: Reply, spec: CatalogueSpec) -> ExpectedError:
-    hint = f"; items has {', '.join(columns_of(spec))}" if UNKNOWN_COLUMN in reply.message else ""
+def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
+    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
     message = f"{reply.verdict}: {reply.message}{hint}"
     if reply.verdict is Verdict.DENIED:
         return ForbiddenError(message)
     return StorageError(reply.message) if reply.verdict is Verdict.STORAGE else InputError(message)
 
 
+def _column_hint(query: str, spec: CatalogueSpec) -> str:
+    """Return the columns of those tables that a statement names, or else of `items`."""
+    words = {word.lower() for word in re.findall(r"\w+", query)}
+    columns = columns_of(spec)
+    named = [table for table in columns if table in words] or [ITEMS]
+    return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
+
+
 def _text(result: SqlResult) -> str:
-    """Return the table in short; the values themselves stay in the structured content."""
+    """Return the table, a line a row: some clients read the text alone."""
     more = ", and there are more" if result.has_more else ""
-    return f"{result.total} rows of {', '.join(result.columns)}{more}"
+    head = f"{len(result.rows)} rows of {', '.join(map(_shown, result.columns))}{more}"
+    rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
+    return "\n".join([*iter_bounded([head, *rows]), *result.notes])
+
+
+def _shown(value: Any) -> str:
+    """Return a value in one line, cut where it is long."""
+    text = " ".join(str(value).split()) if value is not None else "null"
+    return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"

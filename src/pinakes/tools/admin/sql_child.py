@@ -24,16 +24,14 @@ PROCESS_BYTES = 512 * 2**20
 """Of addresses, most of which are never used."""
 OPEN_FILES = 16
 CPU_S = 2
-EXIT_CODE = 0
 
 
-def main() -> int:
+def main() -> None:
     """Answer until there are no more questions."""
     _give_up_rights()
     for line in sys.stdin.buffer:
         _allow_time()
         _answer(line, sys.stdout.buffer)
-    return EXIT_CODE
 
 
 def _answer(line: bytes, out: BinaryIO) -> None:
@@ -70,4 +68,4 @@ def _allow_time() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -90,6 +90,8 @@ CHANGING_VERBS = frozenset(
 CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
 """What a change looks like that begins with WITH; an UPDATE is known by its SET."""
 
+NO_PARAMETERS = "parameters (?, :name, @name, $name) are not taken; write the value into the statement"
+
 _PIECE = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))
       | (?P<quoted>'[^']*(?:''[^']*)*(?:'|\Z)|"[^"]*(?:""[^"]*)*(?:"|\Z)|`[^`]*(?:``[^`]*)*(?:`|\Z)|\[[^\]]*(?:\]|\Z))
@@ -375,7 +377,8 @@ class _Run:
                 if self._words[0].upper() in READING_VERBS
                 else "; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
             )
-            return _Refused(Verdict.SYNTAX, f"{message}{hint}")
+            said = NO_PARAMETERS if isinstance(error, apsw.BindingsError) else message
+            return _Refused(Verdict.SYNTAX, f"{said}{hint}")
         return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
 
 

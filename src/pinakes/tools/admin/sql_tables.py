@@ -29,7 +29,8 @@ from pinakes.tools.catalogue import OpenCatalogue
 
 ITEMS = "items"
 CHANGES = "changes"
-TABLES = ("records", CHANGES)
+RECORDS = "records"
+TABLES = (RECORDS, CHANGES)
 """What the views are made of; `records` has each record as JSON, in `body`."""
 KEPT_AWAY = (
     "audit",
@@ -45,7 +46,8 @@ KEPT_AWAY = (
     "v_users",
 )
 """Names that somebody may look for here, and that are elsewhere for good."""
-CHANGES_VIEW = f"SELECT change_no, id, op, principal, call_id, at FROM main.{CHANGES}"
+CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
+CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
 OWN_COLUMNS = ("id", "kind")
 MOST_FIELDS = 190
 COPIED_RECORDS = 100_000
@@ -71,9 +73,13 @@ def views_of(spec: CatalogueSpec) -> dict[str, str]:
     return {ITEMS: f"SELECT {', '.join(columns)} FROM main.records", CHANGES: CHANGES_VIEW}
 
 
-def columns_of(spec: CatalogueSpec) -> list[str]:
-    """Return the columns of `items`."""
-    return [*OWN_COLUMNS, *_field_columns(spec)]
+def columns_of(spec: CatalogueSpec) -> dict[str, list[str]]:
+    """Return the columns of each table that can be read."""
+    return {
+        ITEMS: [*OWN_COLUMNS, *_field_columns(spec)],
+        CHANGES: list(CHANGES_COLUMNS),
+        RECORDS: ["key", "id", "body"],
+    }
 
 
 def _field_columns(spec: CatalogueSpec) -> dict[str, str]:

@@ -4,17 +4,15 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from pinakes.control.accounts import USUAL_ROLES, Accounts, User
 from pinakes.control.names import fold_name
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.choice import one_of
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
+from pinakes.tools.admin.choice import LARGEST, iter_bounded, one_of, require_argument
+from pinakes.tools.generic import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
-
-LISTED_IN_TEXT = 20
 
 
 class UsersQuery(StrEnum):
@@ -43,7 +41,7 @@ class UsersQueryParams(GenericParams):
     query_type: Annotated[UsersQuery, one_of(UsersQuery)]
     name: str | None = Field(default=None, description="For 'get'")
     limit: int = Field(default=20, ge=1, le=200)
-    offset: int = Field(default=0, ge=0)
+    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
 class UsersMutateParams(GenericParams):
@@ -83,8 +81,8 @@ class UserChanged(GenericResult):
 
     action: str
     name: str
-    user: Annotated[UserRow | None, WithJsonSchema({"type": ["object", "null"]})]
-    """None after 'delete'."""
+    user: Annotated[UserRow | None, BARE_OBJECT_OR_NULL]
+    """null after 'delete'."""
     one_time_password: str | None
     """Logs the user in once; it is given here and nowhere else."""
 
@@ -108,7 +106,7 @@ class UserTools:
     def query(self, _principal: Principal, params: UsersQueryParams) -> UsersResult:
         """Return a page of users, or one."""
         if params.query_type is UsersQuery.GET:
-            user = self._accounts.get_user(_needed("name", params.name, params.query_type))
+            user = self._accounts.get_user(require_argument("name", params.name, params.query_type))
             return UsersResult(users=[_row(user)], total=1, has_more=False)
         if params.name is not None:
             raise InputError("'name' is for 'get'; 'list' has everybody")
@@ -132,16 +130,16 @@ class UserTools:
         return UserChanged(action=params.action, name=fold_name(params.name), user=None, one_time_password=None)
 
     def _set_role(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
-        role = _needed("role", params.role, params.action)
+        role = require_argument("role", params.role, params.action)
         return _changed(params, self._accounts.set_roles(actor, params.name, [role]))
 
     def _grant(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
-        permission = _needed("permission", params.permission, params.action)
-        return _changed(params, self._accounts.grant(actor, params.name, Action(permission)))
+        permission = require_argument("permission", params.permission, params.action)
+        return _changed(params, self._accounts.grant(actor, params.name, permission))
 
     def _revoke(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
-        permission = _needed("permission", params.permission, params.action)
-        return _changed(params, self._accounts.revoke(actor, params.name, Action(permission)))
+        permission = require_argument("permission", params.permission, params.action)
+        return _changed(params, self._accounts.revoke(actor, params.name, permission))
 
     def _set_disabled(self, actor: Principal, params: UsersMutateParams, *, disabled: bool) -> UserChanged:
         return _changed(params, self._accounts.set_disabled(actor, params.name, disabled))
@@ -163,7 +161,7 @@ def users_tools(accounts: Accounts) -> list[ToolSpec]:
             action=Action.MANAGE_PERMISSIONS,
             cost=Cost.READ,
             run=tools.query,
-            text=lambda result: "\n".join([f"{result.total} users", *map(_line, result.users[:LISTED_IN_TEXT])]),
+            text=_users_text,
         ),
         ToolSpec(
             name="users.mutate",
@@ -177,12 +175,6 @@ def users_tools(accounts: Accounts) -> list[ToolSpec]:
             text=_changed_text,
         ),
     ]
-
-
-def _needed(name: str, value: str | None, operation: str) -> str:
-    if value is None:
-        raise InputError(f"'{name}' is missing, which '{operation}' needs")
-    return value
 
 
 USED = {
@@ -224,7 +216,12 @@ def _line(user: UserRow) -> str:
     return f"{user.name}{disabled}: {', '.join(user.roles) or 'no role'}; {', '.join(user.permissions) or 'nothing'}"
 
 
+def _users_text(result: UsersResult) -> str:
+    return "\n".join([f"{result.total} users", *iter_bounded([_line(user) for user in result.users])])
+
+
 def _changed_text(result: UserChanged) -> str:
-    """Say what was done; the secret itself is in the structured content only."""
-    secret = "; the one-time password is in the result, and nowhere else" if result.one_time_password else ""
-    return f"{result.action} {result.name}: done{secret}"
+    """Say what was done, with the secret that is given here and nowhere else: some clients read the text alone."""
+    secret = result.one_time_password
+    told = f"; the one-time password, which is not shown again: {secret}" if secret else ""
+    return f"{result.action} {result.name}: done{told}"

@@ -38,6 +38,7 @@ class Place:
     albums: list[Path] = field(default_factory=list)
     finished: list[Download] = field(default_factory=list)
     on_album: Callable[[Path], str | None] = lambda _folder: None
+    find_problem: Callable[[Path], str | None] = lambda _file: None
     desks: list[DownloadDesk] = field(default_factory=list)
 
     @property
@@ -53,9 +54,7 @@ class Place:
         )
 
     def desk(self, **changes: Any) -> DownloadDesk:
-        spec = HttpProviderSpec(
-            manifest=f"{self.server.url}/{{artist}}/{{album}}.json", headers={"X-Key": "secret"}, rules=self.rules()
-        )
+        spec = HttpProviderSpec(manifest=f"{self.server.url}/{{artist}}/{{album}}.json", rules=self.rules())
         values = {
             "folder": self.music,
             "providers": {"archive": spec},
@@ -71,7 +70,7 @@ class Place:
         desk = DownloadDesk(
             settings,
             self.database,
-            Landing(on_album=self._land, on_finished=self.finished.append),
+            Landing(on_album=self._land, on_finished=self.finished.append, find_problem=self.find_problem),
             outside=outside,
             now=self.now,
         )
@@ -100,7 +99,7 @@ class Place:
     def state(self, download: Download) -> DownloadState:
         return self.desks[-1].queue.get(download.id).state
 
-    def _land(self, folder: Path) -> str | None:
+    def _land(self, folder: Path, _download: Download) -> str | None:
         self.albums.append(folder)
         return self.on_album(folder)
 

@@ -41,7 +41,7 @@ def provider(manifest: str, name: str = "archive") -> HttpProvider:
     ],
 )
 def test_a_template_that_leads_to_no_good_address_is_refused_at_the_start(manifest):
-    with pytest.raises(InputError, match=r"downloads\.providers\.archive\.manifest"):
+    with pytest.raises(InputError, match=r"'downloads\.providers\.archive'"):
         provider(manifest)
 
 

@@ -125,6 +125,8 @@ def _songs(folder: Path) -> MediaSpec:
         action=Action.ACCESS_CATALOG,
         find=find,
         kind_of=lambda _principal, record_id: "track" if record_id == "song" else None,
+        known_among=lambda _principal, ids: {"song"} & set(ids),
+        length_s_of=lambda _principal, _record_id: None,
     )
 
 

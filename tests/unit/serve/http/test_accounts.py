@@ -94,6 +94,14 @@ def test_a_wrong_body_names_the_field_and_never_repeats_what_was_given(
     assert "hunter2" not in reply.text
 
 
+def test_the_message_about_a_wrong_body_is_short_however_much_is_wrong(make_site: Any) -> None:
+    client = make_site().client
+    for count, says in ((50, "; and 42 more"), (1500, "1500 fields are too many; known: name, password")):
+        reply = client.post("/v1/login", json={f"a{number}": 1 for number in range(count)})
+        assert (reply.status_code, len(reply.text) < 1500) == (400, True)
+        assert says in reply.json()["error"]["message"]
+
+
 def test_a_secret_that_works_once_leads_to_a_password_of_one_s_own(make_site: Any, password: str) -> None:
     site = make_site()
     secret = site.control.accounts.create_first_admin()
@@ -216,6 +224,7 @@ def test_a_token_is_made_shown_once_used_listed_and_revoked(site: Any) -> None:
         ({"name": "x", "expires_in_days": 0}, 400, "'expires_in_days': Input should be greater than or equal to 1"),
         ({"name": "x", "expires_in_days": True}, 400, "'expires_in_days': Input should be a valid integer"),
         ({"name": "x", "scope": ["AccessCatalog"]}, 400, "did you mean 'scopes'"),
+        ({"name": "x", "catalogues": ["nope"]}, 400, "'catalogues': no catalogue 'nope'; you see: none"),
         ({"name": " "}, 400, "'name'"),
         ({"name": "taken"}, 409, "has a token called 'taken'"),
     ],
@@ -239,12 +248,27 @@ def test_the_tokens_of_others_are_not_there(site: Any) -> None:
     assert site.client.get("/v1/tokens", headers=site.session()).json()["tokens"] == []
 
 
+def test_a_narrow_token_ends_itself_and_not_a_wider_one(site: Any) -> None:
+    site.add_user("editor", "editor")
+    wide, narrow = site.token("editor"), site.token("editor", scopes=[Action.ACCESS_CATALOG])
+    ids = {one["is_this"]: one["id"] for one in site.client.get("/v1/tokens", headers=narrow).json()["tokens"]}
+    refused = site.client.delete(f"/v1/tokens/{ids[False]}", headers=narrow)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    assert "EditCatalog" in refused.json()["error"]["message"]
+    assert site.client.delete(f"/v1/tokens/{ids[True]}", headers=narrow).status_code == 204
+    assert site.client.get("/v1/me", headers=narrow).status_code == 401
+    assert site.client.get("/v1/me", headers=wide).status_code == 200
+
+
 def test_a_token_makes_none_that_lasts_longer_than_itself(site: Any) -> None:
     ending = site.token(expires_in=timedelta(days=10))
     make = site.client.post
     for body in ({"name": "for ever"}, {"name": "longer", "expires_in_days": 11}):
         reply = make("/v1/tokens", json=body, headers=ending)
         assert (reply.status_code, reply.json()["error"]["code"]) == (403, "forbidden")
+        assert "give 'expires_in_days', at most 9, or log in first" in reply.json()["error"]["message"]
+    reply = make("/v1/tokens", json={"name": "x"}, headers=site.token(expires_in=timedelta(hours=3)))
+    assert reply.json()["error"]["message"].endswith("cannot make a token that lasts longer: log in first")
     assert make("/v1/tokens", json={"name": "shorter", "expires_in_days": 9}, headers=ending).status_code == 201
     assert make("/v1/tokens", json={"name": "by login"}, headers=site.session()).status_code == 201
 

@@ -1,10 +1,26 @@
 """Who asks too often is told apart more slowly, and what they may is looked at after the wait."""
 
-import anyio
+from typing import Any
 
+import anyio
+import pytest
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient, WebSocketDenialResponse
+from starlette.websockets import WebSocketDisconnect
+
+from pinakes.errors import StorageError
+from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.brake import Brake
-from pinakes.serve.http.authenticate import Authenticator
+from pinakes.serve.caller import caller_of
+from pinakes.serve.http.app import build_rest_app
+from pinakes.serve.http.authenticate import Authenticated, Authenticator
+from pinakes.serve.http.hosts import KnownHosts
+from pinakes.serve.http.replies import JSONReply
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.http.websocket import WebSocketEndpoint
+from pinakes.serve.mcp_server import build_server
+from pinakes.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
 ENDLESS_S = 60.0
@@ -15,11 +31,14 @@ class Secrets:
 
     def __init__(self) -> None:
         self.known = {"secret": IDENTITY}
+        self.is_out = False
 
     def recall(self, secret: str) -> Identity | None:
-        return self.known.get(secret)
+        return None if self.is_out else self.known.get(secret)
 
     def identify(self, secret: str) -> Identity | None:
+        if self.is_out:
+            raise StorageError("/var/lib/control.sqlite: the control database failed")
         return self.known.get(secret)
 
 
@@ -55,3 +74,48 @@ def test_a_secret_that_is_revoked_during_the_wait_is_no_longer_known() -> None:
 
     anyio.run(talk)
     assert found == [None]
+
+
+@pytest.fixture
+def secrets() -> Secrets:
+    return Secrets()
+
+
+@pytest.fixture
+def client(secrets: Secrets) -> TestClient:
+    """A server with one path, and MCP over WebSockets."""
+    authenticator = Authenticator(secrets, base_url=lambda _scope: "")
+    server = build_server(lambda: Gate(Toolbox([])), caller_of)
+    routes = [
+        Route("/known", Authenticated(JSONReply({}), authenticator, via="rest")),
+        WebSocketRoute("/v1/mcp", WebSocketEndpoint(server, authenticator, Streams(10))),
+    ]
+    hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
+    return TestClient(
+        build_rest_app(hosts, routes), base_url="http://localhost", headers={"Authorization": "Bearer secret"}
+    )
+
+
+def error_of(reply: Any) -> tuple[int, str]:
+    assert "control.sqlite" not in reply.text
+    return reply.status_code, reply.json()["error"]["code"]
+
+
+def test_while_accounts_cannot_be_read_callers_are_told_to_come_back(client: TestClient, secrets: Secrets) -> None:
+    assert client.get("/known").status_code == 200
+    secrets.is_out = True
+    assert error_of(client.get("/known")) == (503, "storage")
+    with pytest.raises(WebSocketDenialResponse) as refused, client.websocket_connect("ws://localhost/v1/mcp"):
+        pass
+    assert error_of(refused.value) == (503, "storage")
+
+
+def test_a_websocket_ends_with_a_reason_when_accounts_cannot_be_read_any_more(
+    client: TestClient, secrets: Secrets
+) -> None:
+    with client.websocket_connect("ws://localhost/v1/mcp") as socket:
+        secrets.is_out = True
+        socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        with pytest.raises(WebSocketDisconnect) as ended:
+            socket.receive_json()
+    assert (ended.value.code, "try again" in ended.value.reason) == (1013, True)

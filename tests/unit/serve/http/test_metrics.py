@@ -64,12 +64,19 @@ def test_calls_are_counted_by_operation_tool_outcome_and_way() -> None:
 
 def test_names_that_callers_make_up_are_no_labels() -> None:
     made_up = [entry(f"made up {number}", outcome) for number in range(50) for outcome in (Outcome.REFUSED,)]
-    crowded = [entry(f"made up {number}", Outcome.OVERLOADED) for number in range(50)]
+    crowded = [
+        entry(f"made up {number}", outcome) for number in range(50) for outcome in (Outcome.OVERLOADED, Outcome.LIMITED)
+    ]
     read = [entry(f"notes://{number}", operation="resources/read") for number in range(50)]
-    found = samples(Metrics(), [*made_up, *crowded, *read, entry(), entry(outcome=Outcome.OVERLOADED)])
+    found = samples(
+        Metrics(),
+        [*made_up, *crowded, *read, entry(), entry(outcome=Outcome.OVERLOADED), entry(outcome=Outcome.LIMITED)],
+    )
     assert tools_counted(found) == {"", "unknown", "search"}
     assert found["pinakes_calls_total", "tools/call", "overloaded", "search", "rest"] == 1
     assert found["pinakes_calls_total", "tools/call", "overloaded", "unknown", "rest"] == 50
+    assert found["pinakes_calls_total", "tools/call", "limited", "search", "rest"] == 1
+    assert found["pinakes_calls_total", "tools/call", "limited", "unknown", "rest"] == 50
 
 
 def test_what_is_true_at_the_moment_is_told_beside() -> None:

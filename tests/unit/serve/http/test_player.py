@@ -13,7 +13,8 @@ import pytest
 from pinakes.app import App
 from pinakes.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.control.event_reports import EventReports, Popular, Span
-from pinakes.gate.gate import Gate
+from pinakes.control.player import Player
+from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.serve.http import player
 from pinakes.serve.http.player import MediaResponse
@@ -43,6 +44,7 @@ TRACKS = [
     track("empty", "media/empty.mp3"),
     track("linked", "media/linked.wav"),
     track("silent", None),
+    track("timed", None, seconds=180.4),
     track("cd 1/09 più", "media/song.wav", album_id="album"),
 ]
 OUTSIDE = {
@@ -104,7 +106,8 @@ def music(make_site: Callable[..., Any], app: App) -> Any:
     """A server of that library, with two listeners."""
 
     def toolbox(names: tuple[str, ...]) -> Toolbox:
-        return Toolbox([], media=media([app.open_catalogue(name) for name in names]))
+        opened = [app.open_catalogue(name) for name in names]
+        return Toolbox([], catalogues=opened, media=media(opened))
 
     site = make_site(toolboxes=SightedToolboxes(["music"], toolbox))
     site.add_user("ada")
@@ -225,6 +228,7 @@ CACHED = [
     ({"If-Modified-Since": "{changed}"}, 304),
     ({"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"}, 200),
     ({"If-Modified-Since": "yesterday"}, 200),
+    ({"If-Modified-Since": "Thu, 01 Jan 99999999999999999999 00:00:00 GMT"}, 200),
     ({"If-Match": "{etag}"}, 200),
     ({"If-Match": "*"}, 200),
     ({"If-Match": "W/{etag}"}, 412),
@@ -313,18 +317,25 @@ def test_a_file_that_becomes_shorter_ends_the_connection_and_is_no_bug(
 def test_a_file_that_goes_before_it_is_opened_is_as_unknown_as_none(
     music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, find = song_of(app), Gate.open_media
+    path, open_file = song_of(app), player._open
 
-    def found_and_gone(*args: Any, **more: Any) -> MediaFile:
-        found = find(*args, **more)
+    def opened_when_gone(found: MediaFile, record_id: str) -> player.OpenedFile:
         path.unlink()
-        return found
+        return open_file(found, record_id)
 
-    monkeypatch.setattr(Gate, "open_media", found_and_gone)
+    monkeypatch.setattr(player, "_open", opened_when_gone)
     try:
         assert error_of(play(music, ada)) == (404, "unknown_resource")
     finally:
         path.write_bytes(SOUND)
+    assert (music.last_note().outcome, music.last_note().result_bytes) == (Outcome.REFUSED, 0)
+
+
+def test_what_there_is_no_room_for_is_noted(music: Any, ada: dict[str, str]) -> None:
+    music.service.workers.in_flight = 10**6
+    assert error_of(play(music, ada)) == (503, "overloaded")
+    note = music.last_note()
+    assert (note.operation, note.target, note.outcome) == ("media/audio", "song", Outcome.OVERLOADED)
 
 
 def test_an_empty_file_is_played_whole_and_has_no_parts(music: Any, ada: dict[str, str]) -> None:
@@ -376,6 +387,23 @@ def test_a_hidden_catalogue_has_nothing_to_play_like_or_list(
         assert music.client.post("/v1/plays", json={"track_id": name, "seconds": 1}, headers=bob).status_code == 400
 
 
+def test_a_token_is_for_catalogues_that_its_maker_sees(music: Any) -> None:
+    def make(name: str, *catalogues: str) -> Any:
+        wanted = {"name": "x", "catalogues": catalogues}
+        return music.client.post("/v1/tokens", json=wanted, headers=music.session(name))
+
+    music.control.access.restrict(LOCAL_USER, "music", users=["ada"], roles=[])
+    for name, wrong, says in (
+        ("ada", "muisc", "no catalogue 'muisc' (did you mean 'music'?); you see: music"),
+        ("bob", "music", "no catalogue 'music'; you see: none"),
+    ):
+        reply = make(name, wrong)
+        assert error_of(reply) == (400, "invalid_input")
+        assert reply.json()["error"]["message"] == f"'catalogues': {says}"
+        assert [one.kind for one in music.control.credentials.list_of(name)] == ["session"]
+    assert make("ada", "music").status_code == 201
+
+
 PATHS = [
     ("GET", f"{ROOT}/song/audio"),
     ("GET", "/v1/records/album/cover"),
@@ -413,7 +441,7 @@ def test_likes_are_kept_for_each(music: Any, ada: dict[str, str], bob: dict[str,
     listed = client.get("/v1/likes", headers=ada).json()
     assert {(one["id"], one["kind"]) for one in listed["likes"]} == {("song", "track"), ("album", "album")}
     assert listed["total"] == 2
-    assert client.get("/v1/likes", headers=bob).json() == {"likes": [], "total": 0}
+    assert client.get("/v1/likes", headers=bob).json() == {"likes": [], "total": 0, "has_more": False, "missing": []}
     assert client.delete("/v1/likes/song", headers=bob).status_code == 204
     assert client.delete("/v1/likes/album", headers=ada).status_code == 204
     assert [one["id"] for one in client.get("/v1/likes", headers=ada).json()["likes"]] == ["song"]
@@ -436,8 +464,9 @@ def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, st
         assert error_of(reply) == (404, "not_found")
     changed = client.put(place, json={"name": "Night", "tracks": []}, headers=ada)
     assert (changed.status_code, changed.json()["name"], changed.json()["tracks"]) == (200, "Night", [])
-    assert client.get("/v1/playlists", headers=ada).json() == {"playlists": [changed.json()], "total": 1}
-    assert client.get("/v1/playlists", headers=bob).json() == {"playlists": [], "total": 0}
+    whole = {"playlists": [changed.json()], "total": 1, "has_more": False}
+    assert client.get("/v1/playlists", headers=ada).json() == whole
+    assert client.get("/v1/playlists", headers=bob).json() == {"playlists": [], "total": 0, "has_more": False}
     assert client.delete(place, headers=ada).status_code == 204
     assert client.get(place, headers=ada).status_code == 404
 
@@ -479,6 +508,8 @@ def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
         ({"track_id": "song"}, "'seconds' is missing"),
         ({"track_id": "song", "seconds": 0}, "'seconds'"),
         ({"track_id": "song", "seconds": 86_401}, "'seconds'"),
+        ({"track_id": "timed", "seconds": 86_400}, "'seconds': the track lasts 180.4 s"),
+        ({"track_id": "timed", "seconds": 182}, "'seconds': the track lasts 180.4 s"),
         ({"track_id": "album", "seconds": 3}, "'track_id'"),
         ({"track_id": "no-such", "seconds": 3}, "'track_id'"),
     ],
@@ -489,6 +520,63 @@ def test_what_is_wrong_with_a_play_is_told_by_its_field(
     reply = music.client.post("/v1/plays", json=body, headers=ada)
     assert error_of(reply) == (400, "invalid_input")
     assert field in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [{"track_id": "timed", "seconds": 181}, {"track_id": "song", "seconds": 86_400}])
+def test_a_play_may_be_as_long_as_its_track_or_of_any_length_where_that_is_not_known(
+    music: Any, ada: dict[str, str], body: dict[str, Any]
+) -> None:
+    assert music.client.post("/v1/plays", json=body, headers=ada).status_code == 204
+
+
+def test_a_playlist_that_is_given_a_name_alone_keeps_its_tracks(music: Any, ada: dict[str, str]) -> None:
+    made = music.client.post("/v1/playlists", json={"name": "V1", "tracks": ["second", "song"]}, headers=ada).json()
+    place = f"/v1/playlists/{made['id']}"
+    renamed = music.client.put(place, json={"name": "V2"}, headers=ada).json()
+    assert (renamed["name"], renamed["tracks"]) == ("V2", ["second", "song"])
+    assert music.client.get(place, headers=ada).json() == renamed
+
+
+def test_a_track_that_is_gone_is_named_and_may_stay_where_it_was(
+    music: Any, ada: dict[str, str], bob: dict[str, str]
+) -> None:
+    client, tracks = music.client, ["song", "gone", "second", "gone"]
+    player = Player(music.control.database)
+    made, other = player.create_playlist("ada", "a", tracks), player.create_playlist("ada", "b", ["song"])
+    player.like("ada", "gone", "track")
+    player.like("ada", "song", "track")
+    place = f"/v1/playlists/{made.id}"
+    assert (client.get(place, headers=ada).json()["tracks"], client.get(place, headers=ada).json()["missing"]) == (
+        tracks,
+        ["gone"],
+    )
+    listed = client.get("/v1/playlists", headers=ada).json()["playlists"]
+    assert [one["missing"] for one in listed] == [["gone"], []]
+    assert client.get("/v1/likes", headers=ada).json()["missing"] == ["gone"]
+    kept = client.put(place, json={"name": "a", "tracks": ["gone", "song"]}, headers=ada)
+    assert (kept.status_code, kept.json()["tracks"], kept.json()["missing"]) == (200, ["gone", "song"], ["gone"])
+    for wrong in (
+        client.put(f"/v1/playlists/{other.id}", json={"name": "b", "tracks": ["gone"]}, headers=ada),
+        client.post("/v1/playlists", json={"name": "c", "tracks": ["gone"]}, headers=bob),
+    ):
+        assert error_of(wrong) == (400, "invalid_input")
+
+
+def test_likes_and_playlists_come_in_pages(music: Any, ada: dict[str, str]) -> None:
+    client = music.client
+    for name in ("song", "second", "album"):
+        client.put(f"/v1/likes/{name}", headers=ada)
+        client.post("/v1/playlists", json={"name": name}, headers=ada)
+    for path, key in (("/v1/likes", "likes"), ("/v1/playlists", "playlists")):
+        whole = client.get(path, headers=ada).json()
+        first = client.get(f"{path}?limit=2", headers=ada).json()
+        last = client.get(f"{path}?limit=2&offset=2", headers=ada).json()
+        assert (first[key] + last[key], len(first[key])) == (whole[key], 2)
+        assert [(one["total"], one["has_more"]) for one in (whole, first, last)] == [(3, False), (3, True), (3, False)]
+        for wrong in ("limit=0", "limit=x", "limit=-1", "offset=-1", f"offset={10**30}", "limit=1&limit=2", "limit=²"):
+            reply = client.get(f"{path}?{wrong}", headers=ada)
+            assert error_of(reply) == (400, "invalid_input")
+            assert f"'{wrong.partition('=')[0]}'" in reply.json()["error"]["message"]
 
 
 def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, ada: dict[str, str]) -> None:

@@ -10,11 +10,14 @@ from typing import Any
 import apsw
 import pytest
 
+from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.gate.redact import redacted
 from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Sight
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put
 from pinakes.tools.admin.inspect import Inspector, inspect_tools
 from pinakes.tools.admin.logs import LogRing
@@ -26,7 +29,7 @@ CONFINED = replace(LOCAL_USER, name="confined", sight=Sight(only=frozenset({"oth
 
 @pytest.fixture
 def ring() -> Iterator[LogRing]:
-    ring = LogRing()
+    ring = LogRing(redact=redacted)
     yield ring
     ring.close()
 
@@ -90,6 +93,23 @@ def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callabl
     assert {"counts agree", "file is whole", "records can be read", "index is up to date"} == {
         row["check"] for row in found
     }
+
+
+def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
+    songs: Any, behind_gate: Callable[..., Any]
+) -> None:
+    spec = get_builtin("music").spec
+    shelf = MemoryShelf(spec, model=None)
+    track = Record(id=RecordId("air"), kind="track", fields={"name": "Air", "album_id": "gone"})
+    shelf.apply([Put(record=track)])
+    found = rows(replace(songs.opened, spec=spec, shelf=shelf), behind_gate, query_type="integrity")
+    assert found[0] == {
+        "catalogue": "songs",
+        "check": "what records name is there",
+        "ok": False,
+        "detail": "'album_id' of track records names what is not there: 'gone'",
+    }
+    assert [row["ok"] for row in found[1:]] == [True, True]
 
 
 def test_a_damaged_file_is_noticed(on_disk: Any, behind_gate: Callable[..., Any]) -> None:

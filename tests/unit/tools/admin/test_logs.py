@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pinakes.errors import UnknownResourceError
-from pinakes.gate.redact import REDACTED, redacted
+from pinakes.gate.redact import LONGEST_TEXT, REDACTED, redacted
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.tools.admin import logs
 from pinakes.tools.admin.logs import LogRing, log_resources
@@ -66,7 +66,7 @@ def test_no_more_lines_are_kept_than_there_is_room_for(log: logging.Logger, ring
         log.error("x" * 2000 + " %d", number)
     assert len(ring.recent(10_000)) == logs.KEPT_LINES
     assert len(ring.errors(10_000)) == logs.KEPT_ERRORS
-    assert max(len(line.message) for line in ring.recent(10_000)) <= logs.LONGEST_MESSAGE + 60
+    assert max(len(line.message) for line in ring.recent(10_000)) <= LONGEST_TEXT + 60
 
 
 def test_secrets_are_taken_out(log: logging.Logger, read: Callable[[str], list[dict[str, Any]]]) -> None:

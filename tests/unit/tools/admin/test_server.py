@@ -21,6 +21,7 @@ from pinakes.settings import (
     Settings,
     load_settings,
 )
+from pinakes.shelf.embedded.shelf import INDEX_FOLDER
 from pinakes.tools.admin.config import REDACTED, config_resources, plain_settings
 from pinakes.tools.admin.server import ServerState, server_tools
 
@@ -48,14 +49,13 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any]) -> Any:
+def served(songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_path: Path) -> Any:
     state = ServerState(
         settings=settings,
         started_at=STARTED,
-        catalogues=lambda: [songs.opened],
+        catalogues=lambda: [replace(songs.opened, folder=tmp_path)],
         identities=lambda: [ANN, BOB, ANN],
         problems=lambda: {"embedding": "away"},
-        memory_parts=lambda: {"answers": 70, "nothing": 0},
         counters=lambda: {"calls_in_flight": 3},
         now=lambda: STARTED + timedelta(minutes=2),
     )
@@ -79,10 +79,13 @@ def test_a_catalogue_that_somebody_does_not_see_is_not_told(served: Any) -> None
 
 
 @pytest.mark.row("Z9")
-def test_the_memory_is_told_with_its_parts(served: Any) -> None:
+def test_the_memory_is_told_with_the_indexes_in_it(served: Any, tmp_path: Path) -> None:
+    assert served.ask("server.query", query_type="memory")["rows"] == []
+    (tmp_path / INDEX_FOLDER / "1").mkdir(parents=True)
+    (tmp_path / INDEX_FOLDER / "1" / "vectors").write_bytes(bytes(70))
     answer = served.ask("server.query", query_type="memory")
     assert answer["values"]["resident_bytes"] > 10_000_000
-    assert answer["rows"] == [{"part": "answers", "bytes": 70}]
+    assert answer["rows"] == [{"part": "index of songs", "bytes": 70}]
 
 
 @pytest.mark.row("Z9")

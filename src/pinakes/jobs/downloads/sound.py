@@ -1,0 +1,17 @@
+"""Whether a file that came is music: a server may give a page of HTML, or nothing, by the name of a track."""
+
+from pathlib import Path
+
+from pinakes.errors import InputError
+from pinakes.sources.audio_rows import load_tags
+
+
+def find_problem(file: Path) -> str | None:
+    """Return why a file cannot be read as music; None where it can."""
+    if file.stat().st_size == 0:
+        return "it is empty"
+    try:
+        load_tags(file)
+    except InputError as error:
+        return error.message
+    return None

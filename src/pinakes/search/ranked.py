@@ -1,0 +1,65 @@
+"""What a search found, before its records are read: to be looked at, cut and put in another order at little cost."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
+from pinakes.model.record import Key
+from pinakes.model.scope import Scope
+from pinakes.search.candidates import Candidates, Floats
+from pinakes.shelf.port import ShelfReader
+
+
+class Place(NamedTuple):
+    """A hit whose record is not read yet."""
+
+    key: Key
+    score: float
+    match_type: MatchType
+    reasons: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """The places of a search, best first, and what there is to say of it."""
+
+    places: tuple[Place, ...]
+    total_matches: int
+    mode: SearchMode
+    degraded: str | None
+    reader: ShelfReader
+    scope: Scope
+
+    def read(self, places: Sequence[Place]) -> list[Hit]:
+        """Return these places with their records."""
+        records = self.reader.fetch([place.key for place in places], scope=self.scope)
+        return [Hit(record=records[place.key], **place._asdict()) for place in places if place.key in records]
+
+    def page(self, limit: int) -> SearchPage:
+        """Return the first hits."""
+        return SearchPage(
+            hits=tuple(self.read(self.places[:limit])),
+            total_matches=self.total_matches,
+            mode=self.mode,
+            degraded=self.degraded,
+        )
+
+
+def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[Place, ...]:
+    """Return these rows of the candidates as places."""
+    parts = {"bm25": candidates.bm25, "title": candidates.title}
+    if candidates.has_cosines:
+        parts["cosine"] = candidates.cosine
+    parts["fused"] = scores
+    each_reasons = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
+    return tuple(
+        Place(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
+        for key, score, match_type, reasons in zip(
+            candidates.keys[rows].tolist(),
+            scores[rows].clip(0.0, 1.0).tolist(),
+            candidates.match_types(rows),
+            each_reasons,
+            strict=True,
+        )
+    )

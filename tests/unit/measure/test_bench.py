@@ -1,0 +1,48 @@
+"""Timing a catalogue and a server's start: what has nothing to be timed is refused, and no wait is without end."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from pinakes.build import builtin_recipe
+from pinakes.errors import InputError, UnavailableError
+from pinakes.measure.bench import bench, time_start
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.tools.catalogue import OpenCatalogue
+
+ANSWERING = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"id": asked["id"], "result": {}}), flush=True)
+"""
+SILENT = "import sys; sys.stdin.read()"
+
+
+def test_an_empty_catalogue_is_refused(embedder: Any) -> None:
+    spec = builtin_recipe("papers").loaded.spec
+    shelf = MemoryShelf(spec)
+    catalogue = OpenCatalogue(
+        name="empty",
+        spec=spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=embedder),
+        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+    )
+    with pytest.raises(InputError, match="'empty' is empty"):
+        bench(catalogue, questions=20)
+
+
+def test_a_server_is_timed_to_its_answer() -> None:
+    seconds, _memory_mb = time_start([sys.executable, "-c", ANSWERING], "search", {"query": "x"})
+    assert 0 < seconds < 60
+
+
+@pytest.mark.parametrize("program", [SILENT, "import sys; sys.stdin.readline()"])
+def test_a_server_that_does_not_answer_is_given_up(program: str) -> None:
+    with pytest.raises(UnavailableError, match="did not answer initialize"):
+        time_start([sys.executable, "-c", program], "search", {}, timeout_s=0.5)

@@ -1,0 +1,57 @@
+"""The store: connections, and the vectors of models."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.record import Record, RecordId
+from pinakes.model.vectors import ModelId
+from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.port import LOCAL, Embedding, Put
+
+OPEN_FILES = Path("/proc/self/fd")
+
+
+def test_vectors_of_another_length_by_a_model_of_the_same_name_are_not_taken_for_its_own(
+    tmp_path: Path, anime_spec: CatalogueSpec
+) -> None:
+    store = Store(tmp_path / "records.sqlite", anime_spec)
+    store.create(ModelId(name="small", dimension=8))
+    put = Put(
+        record=Record(id=RecordId("a"), fields={"title": "A"}),
+        embedding=Embedding(digest=b"text", vector=np.ones(8, np.float32)),
+    )
+    store.apply([put], LOCAL)
+    assert store.is_unchanged(put)
+    assert store.create(ModelId(name="small", dimension=4))
+    assert not store.is_unchanged(put)
+    assert [row.vector for row in store.iter_rows()] == [None]
+    store.close()
+
+
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="needs Linux's /proc")
+def test_a_thread_that_ends_leaves_no_connection_open(tmp_path: Path, anime_spec: CatalogueSpec) -> None:
+    store = Store(tmp_path / "records.sqlite", anime_spec)
+    store.create(None)
+    ask_in_a_thread(store)
+    before = open_files(tmp_path)  # SQLite keeps a file of the first for the next, while there are other connections
+    for _ in range(5):
+        ask_in_a_thread(store)
+    assert open_files(tmp_path) == before
+    store.close()
+    assert open_files(tmp_path) == []
+
+
+def ask_in_a_thread(store: Store) -> None:
+    asking = threading.Thread(target=store.count)
+    asking.start()
+    asking.join()
+
+
+def open_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that this process has open."""
+    links = [one for one in OPEN_FILES.iterdir() if one.is_symlink()]
+    return sorted(target for one in links if (target := one.readlink()).is_relative_to(folder))

@@ -1,0 +1,41 @@
+"""Arguments as tools take them."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pinakes.tools.spec import ToolParams
+
+
+class Params(ToolParams):
+    """Arguments of every kind that could be taken for another."""
+
+    limit: int = 10
+    weight: float | None = None
+    years: list[int] | None = None
+    is_new: bool = False
+    either: int | bool = 0
+    fields: dict[str, Any] | None = None
+
+
+def taken(**arguments: Any) -> dict[str, Any]:
+    return Params.model_validate(arguments).model_dump(exclude_unset=True)
+
+
+@pytest.mark.parametrize("arguments", [{"limit": True}, {"weight": False}, {"years": [2015, True]}])
+def test_true_and_false_are_no_numbers(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        taken(**arguments)
+    (problem,) = refused.value.errors()
+    assert problem["loc"] == tuple(arguments)
+    assert problem["msg"] == "a number is wanted, not true or false"
+
+
+def test_true_and_false_are_taken_where_they_are_wanted_and_numbers_as_before() -> None:
+    assert taken(isNew=True, either=True, fields={"seen": True}) == {
+        "is_new": True,
+        "either": True,
+        "fields": {"seen": True},
+    }
+    assert taken(limit="5", weight=1, years=[2015]) == {"limit": 5, "weight": 1.0, "years": [2015]}
