@@ -1,5 +1,7 @@
 """`python -m pinakes`."""
 
+import sys
+
 from pinakes.cli.main import main
 
-main()
+sys.exit(main())

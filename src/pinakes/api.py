@@ -32,7 +32,7 @@ from pinakes.text.wishes import Wishes, understand
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import QueryText, ToolParams, ToolResult, ToolSpec
 
 __all__ = [
     "KIND_FIELD",
@@ -63,6 +63,7 @@ __all__ = [
     "Passage",
     "Place",
     "Principal",
+    "QueryText",
     "Range",
     "Ranked",
     "Readings",

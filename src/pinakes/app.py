@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol, cast
 
-from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, load_spec
+from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, list_builtin_names, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
 from pinakes.embed.port import Embedder
@@ -20,7 +20,7 @@ from pinakes.embed.watched import WatchedEmbedder
 from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
-from pinakes.library import Installed, Library
+from pinakes.library import DECLARATION_FILE, Installed, Library
 from pinakes.model.scope import SEES_ALL
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 RERANK_MODULE = "pinakes.search.remote_reranker"
 LEDGER_FILE = "ledger.sqlite"
 CALIBRATION_FILE = "calibration.json"
+PACK_FOLDER = "pack"
 
 
 class ToolChoice(StrEnum):
@@ -95,6 +96,11 @@ class App:
     def spec_of(self, installed: Installed) -> LoadedSpec:
         """Return the spec that a catalogue follows: its own, or a built-in one."""
         own = installed.own_declaration
+        if own is None and installed.spec_name not in list_builtin_names():
+            raise StorageError(
+                f"{installed.folder / DECLARATION_FILE} is missing; copy it from {installed.folder / PACK_FOLDER}, or "
+                f"give it again: pinakes add FILE --spec {DECLARATION_FILE} --name {installed.name}"
+            )
         return load_spec(own) if own else get_builtin(installed.spec_name)
 
     def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
@@ -124,7 +130,7 @@ class App:
         A limiter bounds the calls; observers are told of each. The house's tools run the server itself: they are in
         everybody's toolbox, whatever catalogues they see.
         """
-        wanted = self._openable([self.library.get_installed(name) for name in names] or self.library.list_installed())
+        wanted = self._openable(names)
         by_name = {one.name: one for one in wanted}
         toolboxes = SightedToolboxes(
             list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools, house)
@@ -186,11 +192,13 @@ class App:
             if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
         }
 
-    def _openable(self, installed: Sequence[Installed]) -> list[Installed]:
-        """Return the catalogues that can be opened; one that cannot must not keep the others from being served."""
-        if not installed:
+    def _openable(self, names: Sequence[str]) -> list[Installed]:
+        """Return those of these catalogues, or of all, that can be opened; the others must not keep them from it."""
+        installed = [self.library.get_installed(name) for name in names] or self.library.list_installed()
+        problems: dict[str, str | None] = {} if names else {**self.library.check()}
+        if not installed and not problems:
             raise NotFoundError("the library is empty; run: pinakes init")
-        problems = {one.name: self.find_problem(one.name) for one in installed}
+        problems |= {one.name: self.find_problem(one.name) for one in installed}
         self._unserved = {name: problem for name, problem in problems.items() if problem is not None}
         for name, problem in self._unserved.items():
             logger.warning("catalogue '%s' is not served: %s", name, problem)

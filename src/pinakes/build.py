@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App, find_catalogue_part
+from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App, find_catalogue_part
 from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
-from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
+from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin, list_builtin_names
 from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
@@ -21,6 +21,7 @@ from pinakes.ingest.paths import flattened
 from pinakes.ingest.pipeline import NO_ERRAND, Errand, IngestReport, Progress, Target, ingest
 from pinakes.library import Installed
 from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, check_pack, load_manifest
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.settings import Settings
@@ -29,7 +30,6 @@ from pinakes.sources.opener import ASKING_FREELY, Access, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
-PACK_FOLDER = "pack"
 SAMPLE_HEAD = 2000
 SAMPLE_SPREAD = 500
 SAMPLE_READ = 200_000
@@ -112,6 +112,7 @@ def add_catalogue(
         shelf=shelf_kind,
         usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
+        is_builtin_name=recipe.spec_name in list_builtin_names(),
     )
     shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
@@ -124,7 +125,10 @@ def add_catalogue(
                 embedder=embedder,
                 errand=errand,
             )
+            is_forgotten = source.is_whole and source.name in place.sources and not ledger.origins(source.name)
             report = ingest(source, target, progress=progress)
+            if is_forgotten:
+                report.unplaced = max(shelf.reader().count(WHOLE) - ledger.count_held(), 0)
             if loaded.spec.editable and embedder:
                 embed_missing(shelf, embedder)  # of edits that were made while the embedder was away
             if shelf.is_empty():
@@ -174,15 +178,16 @@ def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder:
 
 def find_own_recipe(app: App, name: str) -> Recipe | None:
     """Return the recipe of an installed catalogue that has a spec of its own, None where there is no such catalogue."""
-    installed = next((one for one in app.library.list_installed() if one.name == name), None)
+    installed = app.library.find_installed(name)
     if installed is None:
         return None
+    loaded = app.spec_of(installed)
     if installed.own_declaration is None:
         raise InputError(
             f"'{name}' is a catalogue of the built-in '{installed.spec_name}'; choose another --name, or give "
             f"--as {installed.spec_name} where the rows have its layout"
         )
-    return own_recipe(app.spec_of(installed))
+    return own_recipe(loaded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

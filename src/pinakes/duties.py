@@ -15,18 +15,19 @@ import apsw
 import numpy as np
 
 from pinakes import __version__
-from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, App
-from pinakes.build import PACK_FOLDER, Recipe, access_of, add_catalogue, builtin_recipe, open_rows, own_recipe
+from pinakes.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
+from pinakes.build import Recipe, access_of, add_catalogue, builtin_recipe, open_rows, own_recipe
 from pinakes.catalogue.loader import BUILTIN_PACKAGE
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
+from pinakes.control.database import ControlDatabase
 from pinakes.control.events import EventLog
 from pinakes.control.moments import utc_now
 from pinakes.control.upkeep import check_database, copy_database, find_file
 from pinakes.errors import ModelError, StorageError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import NO_ERRAND, Errand, IngestReport
-from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, store_item
+from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, settle_copy, store_item
 from pinakes.jobs.bodies import Duties, Retention, RowsRead, Source
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.library import Installed
@@ -68,13 +69,13 @@ def build_duties(
     return Duties(
         list_sources=partial(list_sources, app),
         refresh=lambda source, rows_read: _summary(bring_up(app, source, rows_read)),
-        list_catalogues=lambda: [one.name for one in app.library.list_installed()],
+        list_catalogues=lambda: sorted({*(one.name for one in app.library.list_installed()), *app.library.check()}),
         verify_index=partial(verify_index, app),
         rebuild_index=partial(rebuild_index, app),
         check_catalogue=partial(check_catalogue, app),
         check_control=partial(check_database, control.database),
         verify_audit=control.audit.verify,
-        plan_backup=partial(plan_backup, app, control),
+        plan_backup=partial(plan_backup, app, control, now=now),
         backups=app.settings.home / BACKUPS_FOLDER,
         prune_audit=control.audit.prune,
         recalibrate=partial(recalibrate, app),
@@ -201,10 +202,10 @@ def recalibrate(app: App, name: str) -> str:
     return f"relevant from a cosine of {calibration.relevant:.3f}, similar from {calibration.similar:.3f}"
 
 
-def plan_backup(app: App, control: Control) -> BackupPlan:
+def plan_backup(app: App, control: Control, *, now: Callable[[], datetime] = utc_now) -> BackupPlan:
     """Return what of a library is backed up: what cannot be made again."""
     items = [item for installed in app.library.list_installed() for item in _catalogue_items(app, installed)]
-    notes = []
+    notes = [f"'{name}' is not in it: {problem}" for name, problem in app.library.check().items()]
     database = find_file(control.database)
     if database is None:
         notes.append(
@@ -212,12 +213,18 @@ def plan_backup(app: App, control: Control) -> BackupPlan:
             "pg_dump"
         )
     else:
-        copy = partial(copy_database, database)
+        copy = partial(_copy_control, database, now=now)
         items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
     config = app.settings.home / CONFIG_FILE
     if config.is_file():
         items.append(file_item(config.name, config))
     return BackupPlan(items=tuple(items), notes=tuple(notes))
+
+
+def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]) -> None:
+    copy_database(source, target, checkpoint)
+    with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
+        settle_copy(copied, at=now())
 
 
 class _WatchedRows:

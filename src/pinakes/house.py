@@ -15,7 +15,7 @@ from pinakes.control.event_reports import EventReports
 from pinakes.control.events import EventLog, EventRecorder
 from pinakes.control.moments import utc_now
 from pinakes.duties import bring_up, build_duties
-from pinakes.errors import InputError
+from pinakes.errors import InputError, NotFoundError
 from pinakes.gate.redact import redacted
 from pinakes.ingest.pipeline import Errand, IngestReport
 from pinakes.jobs.board import JobBoard
@@ -27,7 +27,7 @@ from pinakes.jobs.downloads.settings import DownloadSettings
 from pinakes.jobs.downloads.sound import find_problem
 from pinakes.jobs.downloads.worker import Landing
 from pinakes.jobs.scheduler import Scheduler
-from pinakes.model.principal import Identity
+from pinakes.model.principal import LOCAL_USER, Action, Identity
 from pinakes.net.addresses import AddressRules
 from pinakes.settings import DownloadsSettings, Settings
 from pinakes.shelf.port import Author
@@ -62,6 +62,7 @@ class House:
     def __init__(self, app: App, control: Control, surroundings: Surroundings) -> None:
         settings = app.settings
         self._app = app
+        self._control = control
         self._events = EventLog(control.database)
         self.recorder = EventRecorder(self._events)
         """Notes searches, plays and downloads; one of the gate's observers."""
@@ -74,7 +75,12 @@ class House:
         self._desk = DownloadDesk(
             downloads,
             control.database,
-            Landing(on_album=self._take_in, on_finished=self._note_download, find_problem=find_problem),
+            Landing(
+                on_album=self._take_in,
+                on_finished=self._note_download,
+                find_problem=find_problem,
+                find_refusal=self._find_refusal,
+            ),
         )
         duties = build_duties(app, control)
         board = JobBoard(control.database, house_jobs(lambda: duties))
@@ -126,6 +132,23 @@ class House:
         self._events.close()
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()
+
+    def _find_refusal(self, download: Download) -> str | None:
+        """Return why a user may not have downloads any more; None where they could ask for the same today."""
+        if download.user == LOCAL_USER.name:
+            return None
+        try:
+            user = self._control.accounts.get_user(download.user)
+        except NotFoundError:
+            return f"user '{download.user}', who asked for it, is there no more"
+        if user.disabled:
+            return f"user '{user.name}', who asked for it, is disabled"
+        principal = self._control.directory.principal_of(user)
+        if Action.REQUEST_CONTENT not in principal.actions:
+            return f"user '{user.name}', who asked for it, has the permission {Action.REQUEST_CONTENT} no more"
+        if not principal.sight.sees_catalogue(self._albums_catalogue()):
+            return f"user '{user.name}', who asked for it, may not see the catalogue any more that albums come to"
+        return None
 
     def _take_in(self, album: Path, download: Download) -> str | None:
         """Bring the catalogue of the music folder up to it, with an album that came; tell what is left out of it.

@@ -19,6 +19,7 @@ INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
 HALF_WRITTEN = ".new"
+UNFINISHED = "unfinished: being built, or stopped before its end; to go on, run the same pinakes add again"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -46,17 +47,54 @@ class Library:
         self.folder = folder
 
     def list_installed(self) -> list[Installed]:
-        """Return the catalogues that are whole, by name."""
-        found = sorted(self.folder.glob(f"*/{INSTALLED_FILE}")) if self.folder.is_dir() else []
-        return [_read(marker) for marker in found]
+        """Return the catalogues that are whole, by name; `check` tells of those that would be, but for their marker."""
+        found = (_find(marker) for marker in self._markers(INSTALLED_FILE).values())
+        return [one for one in found if one is not None]
+
+    def list_unfinished(self) -> list[str]:
+        """Return the names of the catalogues whose first build has not come to its end."""
+        return [name for name in self._markers(BUILDING_FILE) if name not in self._markers(INSTALLED_FILE)]
+
+    def check(self) -> dict[str, str]:
+        """Return what is wrong, and what to do, by the names of catalogues whose marker is damaged or lost."""
+        if not self.folder.is_dir():
+            return {}
+        names = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
+        problems = {name: self._find_problem(name) for name in names}
+        return {name: problem for name, problem in problems.items() if problem is not None}
+
+    def find_installed(self, name: str) -> Installed | None:
+        """Return a catalogue, None where there is none of this name; refuse one whose marker is damaged."""
+        marker = self._markers(INSTALLED_FILE).get(name)
+        return _read(marker) if marker else None
 
     def get_installed(self, name: str) -> Installed:
-        """Return a catalogue, or refuse with the names there are."""
-        installed = {one.name: one for one in self.list_installed()}
-        if name not in installed:
-            names = ", ".join(installed) or "none; run: pinakes init"
-            raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, list(installed))}; installed: {names}")
-        return installed[name]
+        """Return a catalogue, or refuse: it is unfinished, or has lost its marker, or these are the names there are."""
+        if (installed := self.find_installed(name)) is not None:
+            return installed
+        if name in self.list_unfinished():
+            raise NotFoundError(f"catalogue '{name}' is {UNFINISHED}")
+        if (problem := self.check().get(name)) is not None:
+            raise StorageError(problem)
+        known = [one.name for one in self.list_installed()]
+        names = ", ".join(known) or "none; run: pinakes init"
+        raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; installed: {names}")
+
+    def _markers(self, file: str) -> dict[str, Path]:
+        found = sorted(self.folder.glob(f"*/{file}")) if self.folder.is_dir() else []
+        return {marker.parent.name: marker for marker in found}
+
+    def _find_problem(self, name: str) -> str | None:
+        """Return what is wrong with the marker of a catalogue."""
+        folder = self.folder / name
+        try:
+            if (marker := _find_marker(folder)) is not None:
+                _read(marker)
+            else:
+                _require_only_begun(folder)
+        except StorageError as error:
+            return error.message
+        return None
 
     def reserve(
         self,
@@ -66,11 +104,13 @@ class Library:
         shelf: str | None = None,
         usual_shelf: str = "embedded",
         declaration: str | None = None,
+        is_builtin_name: bool = True,
     ) -> Installed:
         """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
 
         Without a shelf it is on the one that it has, or for a new one on the usual one. A spec of the user's own is
-        kept with the catalogue, in place of the one before.
+        kept with the catalogue, in place of the one before, or of one that was lost: a catalogue without its own spec,
+        whose spec has not the name of a built-in one, has lost it.
         """
         require_name(name)
         place = self._find_place(name) or Installed(
@@ -78,17 +118,23 @@ class Library:
         )
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
-        if not is_new and (place.spec_name != spec_name or (place.own_declaration is not None) is not is_own):
+        was_own = place.own_declaration is not None or not is_builtin_name
+        if not is_new and (place.spec_name != spec_name or was_own is not is_own):
             raise InputError(
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
             )
         if shelf is not None and place.shelf != shelf:
             raise InputError(f"'{name}' is on the {place.shelf} shelf, not on the {shelf} shelf; choose another --name")
-        place.folder.mkdir(parents=True, exist_ok=True)
-        if declaration is not None:
-            _replace(place.folder / DECLARATION_FILE, declaration.encode())
-        if is_new:
-            _write(place.folder / BUILDING_FILE, place)
+        try:
+            place.folder.mkdir(parents=True, exist_ok=True)
+            if declaration is not None:
+                _replace(place.folder / DECLARATION_FILE, declaration.encode())
+            if is_new:
+                _write(place.folder / BUILDING_FILE, place)
+        except OSError as error:
+            raise StorageError(
+                f"{place.folder}: cannot be written: {error.strerror}; PINAKES_HOME says where the library is"
+            ) from error
         return place
 
     def complete(self, catalogue: Installed, *, source: str) -> None:
@@ -101,7 +147,7 @@ class Library:
 
     def _find_place(self, name: str) -> Installed | None:
         folder = self.folder / name
-        marker = next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
+        marker = _find_marker(folder)
         if marker is None and folder.is_dir():
             _require_only_begun(folder)
             shutil.rmtree(folder)  # the remains of a build that was stopped before it began
@@ -116,6 +162,10 @@ class Library:
             if path != marker:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(catalogue.folder)
+
+
+def _find_marker(folder: Path) -> Path | None:
+    return next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
 
 
 def _require_only_begun(folder: Path) -> None:
@@ -133,6 +183,13 @@ def require_name(name: str) -> None:
     """Refuse a name that no catalogue can have."""
     if not NAME.fullmatch(name):
         raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
+
+
+def _find(marker: Path) -> Installed | None:
+    try:
+        return _read(marker)
+    except StorageError:
+        return None
 
 
 def _read(marker: Path) -> Installed:

@@ -324,7 +324,7 @@ def load_settings(
         downloads=_section(DownloadsSettings(), "downloads", values),
         download_providers=_providers(values.get(PROVIDERS, {})),
         shelves=_shelves(values.get("shelves", {})),
-        semantic_scholar_key=str(values.get("", {}).get("semantic_scholar_key", "")),
+        semantic_scholar_key=_value("semantic_scholar_key", values.get("", {}).get("semantic_scholar_key", ""), str),
         offline=_flag("offline", values.get("", {}).get("offline", False)),
         log_level=_log_level(str(values.get("", {}).get("log_level", "INFO"))),
     )
@@ -336,6 +336,8 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except NotADirectoryError as error:
+        raise InputError(f"PINAKES_HOME: {path.parent} is not a folder; the library must be one") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text") from error
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -376,6 +378,10 @@ def _value(name: str, value: Any, wanted: type) -> Any:
         if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
             raise InputError(f"setting '{name}': {value!r} is not a list of texts")
         return tuple(str(part).strip() for part in parts if str(part).strip())
+    if wanted is str:
+        if not isinstance(value, str):
+            raise InputError(f"setting '{name}': {value!r} is not a text; write one in quotes")
+        return value
     if type(value) not in (str, int, float) or not _is_readable(value, wanted):
         raise InputError(f"setting '{name}': {value!r} is not {wanted.__name__}")
     return wanted(value)
@@ -384,7 +390,7 @@ def _value(name: str, value: Any, wanted: type) -> Any:
 def _is_readable(value: str | float, wanted: type) -> bool:
     """Tell whether a value is what its setting is, without loss; nan is no number."""
     try:
-        return wanted is str or wanted(value) == float(value)
+        return bool(wanted(value) == float(value))
     except (ValueError, OverflowError):
         return False
 

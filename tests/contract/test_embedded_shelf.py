@@ -161,7 +161,7 @@ def test_an_index_that_is_ahead_of_the_store_is_built_anew(
 
 
 def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="no catalogue here"):
+    with pytest.raises(StorageError, match=r"records\.sqlite is missing; put it back from a back-up"):
         EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
 
 

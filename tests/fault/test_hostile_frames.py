@@ -334,7 +334,9 @@ UNUSUAL = [
     ),
     frame("blanks behind", PLAIN + b" \t \r", "ok"),
     frame("unknown keys beside", message(method="tools/list", params={}, extra={"a": [1]}), "ok"),
-    frame("a cursor where there are no pages", request("tools/list", cursor="nonsense"), "ok"),
+    frame(
+        "a cursor where there are no pages", request("tools/list", cursor="nonsense"), PARAMS, modern=[PARAMS, "4xx"]
+    ),
     frame(
         "a progress token that is long",
         request("tools/list", _meta={"progressToken": "x" * 100_000}),

@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -137,6 +138,11 @@ def test_a_catalogue_is_built_and_every_tool_answers_without_a_network(
     assert ways_out == []
 
 
+def pull_elsewhere() -> None:
+    with tempfile.TemporaryDirectory() as models:
+        pull_model(Path(models))
+
+
 @pytest.mark.parametrize(
     "leave",
     [
@@ -146,7 +152,7 @@ def test_a_catalogue_is_built_and_every_tool_answers_without_a_network(
         lambda: urllib.request.urlopen("http://203.0.113.7/", timeout=1),
         lambda: subprocess.run(["true"], check=False),
         ask_elsewhere,
-        lambda: pull_model(Path("/nonexistent/models")),
+        pull_elsewhere,
     ],
 )
 def test_the_guard_fires_when_something_leaves(leave: Callable[[], Any], ways_out: list[str]) -> None:

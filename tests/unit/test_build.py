@@ -76,6 +76,23 @@ def test_a_damaged_pack_is_made_again_with_the_next_build(app: App, tmp_path: Pa
     app.close()
 
 
+def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(app: App, tmp_path: Path) -> None:
+    def bring_up(*rows: str) -> IngestReport:
+        (tmp_path / "films.jsonl").write_text("\n".join(rows))
+        recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
+        source = JsonRows(tmp_path / "films.jsonl")
+        return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False)
+
+    for path in app.library.get_installed("films").folder.glob("ledger.sqlite*"):
+        path.unlink()
+    heat, brazil = '{"id": "1", "title": "Heat"}', '{"id": "3", "title": "Brazil"}'
+    report = bring_up(heat, brazil)
+    assert (report.written, report.unchanged, report.removed, report.unplaced) == (1, 1, 0, 1)
+    report = bring_up(heat)
+    assert (report.unchanged, report.removed, report.unplaced) == (1, 1, 0)
+    app.close()
+
+
 @pytest.mark.parametrize("shelf_kind", ["embedded", "lance"])
 def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     tmp_path: Path, embedding_server: Any, shelf_kind: str

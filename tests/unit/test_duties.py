@@ -16,13 +16,16 @@ from pinakes.build import add_catalogue, builtin_recipe, open_rows, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
 from pinakes.control.events import Event, EventKind, EventLog
-from pinakes.duties import build_duties
+from pinakes.duties import build_duties, plan_backup
 from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
-from pinakes.jobs.backup import check_backup
+from pinakes.jobs.backup import check_backup, list_backups
+from pinakes.jobs.board import JobBoard
 from pinakes.jobs.bodies import Duties, Source, house_jobs
 from pinakes.jobs.context import JobContext, JobStopped
-from pinakes.jobs.downloads.items import Wish
+from pinakes.jobs.downloads.items import DownloadState, Wish
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes.jobs.runs import RunState
+from pinakes.jobs.scheduler import Scheduler
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -313,6 +316,42 @@ def test_a_back_up_can_be_put_back_as_a_library(app: App, duties: Duties, contro
         assert other.audit.verify().first_problem is None
 
 
+def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewhere(
+    app: App, duties: Duties, control: Control, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = DownloadQueue(control.database, QueueRules())
+    download, _ = queue.request("ada", Wish(provider="archive", album="Water Music"))
+    assert queue.claim() is not None
+    serving = Scheduler(JobBoard(control.database, house_jobs(lambda: duties)))
+    serving.board.trigger("backup", by="ada")
+    serving.step()
+    assert serving.wait(20)
+    serving.step()
+    assert serving.board.find_runner() is not None
+    (made,) = list_backups(app.settings.home / "backups")
+    assert check_backup(made) == []
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    assert not list(restored.glob("control.sqlite-*"))
+
+    with closing(App(Settings(home=restored, offline=True))) as again, closing(Control.open(again.settings)) as other:
+        board = JobBoard(other.database, house_jobs(lambda: build_duties(again, other)))
+        assert board.find_runner() is None
+        ran = Scheduler(board).run_now("integrity_check", by="ada", show=lambda _run, _report: None)
+        assert (ran.state, ran.error) == (RunState.DONE, None)
+        runs, _ = board.list_runs()
+        assert [(run.job, run.state) for run in runs] == [
+            ("integrity_check", RunState.DONE),
+            ("backup", RunState.DONE),
+        ]
+        claim = DownloadQueue(other.database, QueueRules()).claim()
+        assert claim is not None
+        assert claim.download.id == download.id
+        assert other.audit.verify().first_problem is None
+    assert "interrupted" not in caplog.text
+    assert queue.get(download.id).state is DownloadState.RUNNING
+
+
 def test_a_control_database_of_postgresql_is_left_to_its_own_tools(
     duties: Duties, control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,3 +472,14 @@ def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, cont
     for check in (fresh.check_catalogue, lambda name: fresh.verify_index(name, lambda: None)):
         with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
             check("films")
+
+
+def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(
+    app: App, control: Control, duties: Duties
+) -> None:
+    (app.library.get_installed("films").folder / "installed.json").write_text("{")
+    assert duties.list_catalogues() == ["films", "notes"]
+    with pytest.raises(StorageError, match=r"installed.json is damaged"):
+        duties.check_catalogue("films")
+    (note,) = plan_backup(app, control).notes
+    assert note.startswith("'films' is not in it: ")

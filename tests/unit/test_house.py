@@ -18,13 +18,14 @@ from pinakes.house import House, Surroundings
 from pinakes.ingest.edit_plans import EditAction, EditRequest
 from pinakes.ingest.edits import Edits
 from pinakes.jobs.context import JobContext
-from pinakes.jobs.downloads.items import Download, Wish
+from pinakes.jobs.downloads.items import Download, DownloadState, Wish
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import DownloadsSettings, Settings
 
 pytestmark = pytest.mark.row("Z8")
 
+PASSWORD = "correct horse battery"
 SURROUNDINGS = Surroundings(identities=list, counters=dict)
 
 
@@ -139,6 +140,42 @@ def test_an_album_is_taken_in_by_a_catalogue_of_music_where_none_has_its_folder(
     take_in(house, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel"))
     (songs,) = app.library.list_installed()
     assert songs.sources == (str(elsewhere.resolve()), str(music.resolve()))
+
+
+def test_downloads_are_for_those_who_could_ask_for_them_today(app: App) -> None:
+    def user(name: str) -> None:
+        control.accounts.create_user(LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=())
+
+    def refusal(name: str) -> str | None:
+        wish = Wish(provider="url", url="https://music.example.org/a.json")
+        return house._find_refusal(house._desk.queue.request(name, wish)[0])
+
+    with closing(Control.open(app.settings)) as control:
+        house = House(app, control, SURROUNDINGS)
+        for name in ("ann", "bob", "cat", "dan", "eve"):
+            user(name)
+            assert refusal(name) is None
+        control.accounts.set_roles(LOCAL_USER, "bob", ["user"])
+        control.accounts.delete_user(LOCAL_USER, "cat")
+        control.accounts.set_disabled(LOCAL_USER, "dan", disabled=True)
+        told = {name: refusal(name) or "" for name in ("ann", "bob", "cat", "dan", "local")}
+        control.access.restrict(LOCAL_USER, "music", roles=[], users=["ann"])
+        assert (refusal("ann"), refusal("local")) == (None, None)
+        assert "may not see the catalogue" in (refusal("eve") or "")
+        house.stop()
+    assert told["ann"] == told["local"] == ""
+    assert "'bob', who asked for it, has the permission RequestContent no more" in told["bob"]
+    assert "'cat', who asked for it, is there no more" in told["cat"]
+    assert "'dan', who asked for it, is disabled" in told["dan"]
+
+
+def test_a_download_whose_user_has_no_account_fails_before_anything_is_asked_for(house: House, music: Path) -> None:
+    before = sorted(music.iterdir())
+    download = asked_for(house)
+    assert house._desk.worker.work_once()
+    failed = house._desk.queue.get(download.id)
+    assert (failed.state, failed.error_code) == (DownloadState.FAILED, "forbidden")
+    assert sorted(path for path in music.iterdir() if path.name != ".downloads") == before
 
 
 def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to(tmp_path: Path, music: Path) -> None:

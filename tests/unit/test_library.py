@@ -1,6 +1,7 @@
 """The library: which catalogues are there, what spec each follows, and on which shelf it is."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -205,8 +206,46 @@ def test_what_is_left_of_a_build_keeps_its_marker_until_the_rest_is_gone(
 def test_a_damaged_marker_is_said_to_be_with_what_to_do(library: Library, text: str) -> None:
     library.complete(library.reserve("films", "anime"), source="x")
     (library.folder / "films" / "installed.json").write_text(text)
-    with pytest.raises(StorageError, match=r"installed.json is damaged; write"):
-        library.list_installed()
+    library.complete(library.reserve("other", "anime"), source="x")
+    assert names(library) == ["other"]
+    assert list(library.check()) == ["films"]
+    for refuse in (library.get_installed, library.find_installed, partial(library.reserve, spec_name="anime")):
+        with pytest.raises(StorageError, match=r"installed.json is damaged; write"):
+            refuse("films")
+
+
+def test_a_first_build_that_has_not_ended_is_told_from_a_catalogue_that_is_not_there(library: Library) -> None:
+    place = library.reserve("films", "anime")
+    assert library.list_unfinished() == ["films"]
+    assert library.check() == {}
+    with pytest.raises(NotFoundError, match=r"catalogue 'films' is unfinished: .* run the same pinakes add again"):
+        library.get_installed("films")
+    library.complete(place, source="x")
+    assert library.list_unfinished() == []
+
+
+def test_a_catalogue_that_has_lost_its_marker_is_told_with_what_to_do(library: Library) -> None:
+    library.complete(library.reserve("films", "anime"), source="x")
+    (library.folder / "films" / "records.sqlite").touch()
+    (library.folder / "films" / "installed.json").unlink()
+    (library.folder / ".cache").mkdir()
+    assert library.check().keys() == {"films"}
+    with pytest.raises(StorageError, match=r"films has no installed.json, and records.sqlite in it, .* write"):
+        library.get_installed("films")
+
+
+def test_an_own_spec_that_was_lost_can_be_given_again(library: Library) -> None:
+    library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
+    (library.folder / "novels" / "catalogue.toml").unlink()
+    place = library.reserve("novels", "books", declaration=LONGER, is_builtin_name=False)
+    assert place.own_declaration is not None
+    assert place.own_declaration.read_text() == LONGER
+
+
+def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="films: cannot be written: Not a directory; PINAKES_HOME says where"):
+        Library(tmp_path / "file").reserve("films", "anime")
 
 
 def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:

@@ -11,6 +11,7 @@ from pinakes.cli.filters import usual_conditions
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.library import UNFINISHED
 from pinakes.model.hits import Hit
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
@@ -29,9 +30,13 @@ def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = App(load_settings())
     rows = []
+    for name, problem in app.library.check().items():
+        click.echo(f"pinakes: '{name}' cannot be opened: {problem}", err=True)
+    for name in app.library.list_unfinished():
+        click.echo(f"pinakes: '{name}' is {UNFINISHED}", err=True)
     for one in app.library.list_installed():
-        if problem := app.find_problem(one.name):
-            click.echo(f"pinakes: '{one.name}' cannot be opened: {problem}", err=True)
+        if unopened := app.find_problem(one.name):
+            click.echo(f"pinakes: '{one.name}' cannot be opened: {unopened}", err=True)
             continue
         reader = app.open_catalogue(one.name).shelf.reader()
         rows.append(

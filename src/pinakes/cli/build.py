@@ -30,8 +30,8 @@ from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.embed.weights import pull_model
-from pinakes.errors import ExpectedError, InputError
-from pinakes.ingest.ledger import Ledger
+from pinakes.errors import ExpectedError, InputError, StorageError
+from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.library import require_name
@@ -101,7 +101,7 @@ def add_command(
     source = open_rows(spec_name, location, table=table, query=query, access=access_of(app.settings))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
     recipe = recipe or find_own_recipe(app, chosen)
-    recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not (yes or as_json))
+    recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not yes)
     if recipe is None:
         click.echo(f"nothing was built; to change the spec: pinakes spec infer {location} --output catalogue.toml")
         return
@@ -150,7 +150,7 @@ def _given_recipe(spec_name: str | None, spec_file: Path | None) -> Recipe | Non
 
 def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> Recipe | None:
     """Return the recipe inferred from the rows; None where the user, shown it, does not want it."""
-    if ask and not sys.stdin.isatty():
+    if ask and not (show and sys.stdin.isatty()):
         raise InputError(
             "there is nobody to ask whether the spec told from the rows is right; give --yes to build with it, "
             "or see it first: pinakes spec infer"
@@ -191,6 +191,8 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
         print_json({"catalogue": name, **asdict(report)})
         return
     click.echo(summary(report))
+    for note in report.notes:
+        click.echo(f"note: {note}")
     if report.rejects:
         click.echo(f"what was left out: pinakes rejects {name}")
     click.echo(f'search it: pinakes search {name} "..."')
@@ -203,7 +205,11 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
 def rejects_command(catalogue: str, as_json: bool) -> None:
     """List the rows that were left out of CATALOGUE when it was built, and why."""
     app = App(load_settings())
-    with closing(Ledger(app.library.get_installed(catalogue).folder / LEDGER_FILE)) as ledger:
+    installed = app.library.get_installed(catalogue)
+    path = installed.folder / LEDGER_FILE
+    if installed.sources and not path.is_file():
+        raise StorageError("; ".join(check_ledger(path)))
+    with closing(Ledger(path)) as ledger:
         rows = ledger.rejects()
     if as_json:
         print_json([{"source": source, "place": place, "reason": reason} for source, place, reason in rows])
@@ -221,8 +227,11 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         except ExpectedError as error:
             click.echo(f"without the embedding model, search goes by words alone: {error.message}", err=True)
             with_model = False
+    problems = app.library.check()
     for sample in SAMPLES:
-        if any(one.name == sample.name for one in app.library.list_installed()):
+        if sample.name in problems:
+            click.echo(f"pinakes: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
+        if sample.name in problems or app.library.find_installed(sample.name):
             continue
         with progress_bar(f"sample catalogue '{sample.name}'", hidden=False) as report_progress:
             report = add_sample(app, sample.name, progress=report_progress, embed=with_model)
@@ -249,6 +258,8 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.metadata} metadata"] if report.metadata else []
     parts += [f"{report.removed} removed"] if report.removed else []
     parts += [f"{report.edited} left as edited by hand"] if report.edited else []
+    if report.unplaced:
+        parts.append(f"{report.unplaced} stay that no known row names (the ledger was lost: removals are not known)")
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 

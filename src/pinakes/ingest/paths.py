@@ -18,6 +18,15 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
     return _walk(row, path.split("."))
 
 
+def has_path(row: Mapping[str, Any], path: str) -> bool:
+    """Tell whether a row has what a path names, be it empty: a part of a path is not missed in what is empty."""
+    if path in row:
+        return True
+    if " " in path:
+        return any(has_path(row, name) for name in path.split())
+    return _has_steps(row, path.split("."))
+
+
 def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with the values of objects in it as columns of their own, named by their paths."""
     flat: dict[str, Any] = {}
@@ -27,6 +36,15 @@ def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
+
+
+def _has_steps(value: Any, steps: list[str]) -> bool:
+    if not steps or value is None or value == []:
+        return True
+    if isinstance(value, list | tuple):
+        return any(_has_steps(item, steps) for item in value)
+    name = steps[0].removesuffix("[]")
+    return isinstance(value, Mapping) and name in value and _has_steps(value[name], steps[1:])
 
 
 def _walk(value: Any, steps: list[str]) -> Any:

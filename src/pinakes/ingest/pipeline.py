@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
+from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.hand_edits import HandEdits
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
@@ -41,7 +42,11 @@ class IngestReport:
     embedded: int = 0
     edited: int = 0
     """How many of the records stay, wholly or in part, as they were edited by hand."""
+    unplaced: int = 0
+    """How many records stay that no known row names: the ledger was lost, so what they came from is not known."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What is odd about the rows as a whole, in sentences for people."""
 
     def reject(self, place: str, reason: str) -> None:
         """Note a row that is left out."""
@@ -109,6 +114,7 @@ class _Run:
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
         self._reading = _digest_of_reading(target)
+        self._column_check = ColumnCheck(target.spec) if target.mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
         ledger, name = self._target.ledger, self._source.name
@@ -130,6 +136,8 @@ class _Run:
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
+        if self._column_check and (note := self._column_check.find_note()):
+            self._report.notes.append(note)
         self._progress(self._report)
         return self._report
 
@@ -162,7 +170,10 @@ class _Run:
             return
         name, ledger = self._source.name, self._target.ledger
         if not self._report.written and not self._report.unchanged:
-            raise InputError(f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed")
+            reason = f"; {': '.join(self._report.rejects[0])}" if self._report.rejects else ""
+            raise InputError(
+                f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed{reason}"
+            )
         gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]
@@ -234,6 +245,8 @@ class _Run:
     def _checked_records(self, row: SourceRow) -> list[Record]:
         if row.problem:
             raise InputError(row.problem)
+        if self._column_check and not row.digest:  # rows with a digest are passed over: those read are not all
+            self._column_check.look_at(row.values)
         records = list(self._target.mapping.records_of(row.values))
         for record in records:
             require_valid(record, self._target.spec)

@@ -7,6 +7,9 @@
 Indexes and packs are not in it: they follow from the records. To restore, copy the files into an empty folder and make
 that the library; indexes are then made anew. A back-up is written under another name and moved into place, so there is
 a whole one or none.
+
+What only holds for the processes of the moment is not in the copy of the control database: who runs jobs, who has which
+download, and that the back-up is being made.
 """
 
 import os
@@ -22,12 +25,20 @@ from typing import Any
 
 import apsw
 import orjson
+from sqlalchemy import update
 
+from pinakes.control.database import ControlDatabase
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
+from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes.jobs.lease import NOBODY
+from pinakes.jobs.runs import RunState
+from pinakes.jobs.tables import job_lease, job_runs
 from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import sync_file, sync_folder
 
+BACKUP_JOB = "backup"
+"""What the job is called that makes back-ups."""
 MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"
@@ -71,6 +82,18 @@ def store_item(name: str, path: Path) -> BackupItem:
     return BackupItem(
         name=name, copy=lambda target, checkpoint: _copy_store(path, target, checkpoint), size_bytes=_size(path)
     )
+
+
+def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
+    """Take out of the copy of a control database what holds only for the processes that have the original open.
+
+    The run that makes the copy is done in it: there is a back-up to restore only where it was.
+    """
+    is_this_run = (job_runs.c.job == BACKUP_JOB, job_runs.c.state == RunState.RUNNING)
+    with database.begin() as connection:
+        connection.execute(update(job_lease).values(NOBODY))
+        connection.execute(update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at))
+    DownloadQueue(database, QueueRules()).release_all()
 
 
 def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:

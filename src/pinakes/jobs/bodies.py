@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pinakes.control.audit_chain import AuditReport
 from pinakes.errors import ExpectedError, StorageError
-from pinakes.jobs.backup import BackupPlan, Checkpoint, make_backup
+from pinakes.jobs.backup import BACKUP_JOB, BackupPlan, Checkpoint, make_backup
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.schedule import MANUAL
 from pinakes.jobs.spec import JobSpec
@@ -86,7 +86,7 @@ def house_jobs(duties: Callable[[], Duties]) -> list[JobSpec]:
     """
     return [
         JobSpec(
-            name="backup",
+            name=BACKUP_JOB,
             description="Copy records, accounts and audit into the library's backups folder, with checksums.",
             schedule="0 3 * * *",
             body=lambda context: back_up(duties(), context),

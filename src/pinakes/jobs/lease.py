@@ -42,6 +42,8 @@ class LeaseTimes:
 
 
 USUAL_TIMES = LeaseTimes()
+NOBODY = {"holder": None, "place": None, "process": None, "expires_at": None}
+"""What the row has where nobody holds the lease."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +115,8 @@ class Lease:
         """Give it back, where it is ours."""
         self._renewed_at = None
         with self._database.begin() as connection:
-            nobody = {"holder": None, "place": None, "process": None, "expires_at": None}
             connection.execute(
-                update(job_lease).where(job_lease.c.holder == self.id).values(beat=job_lease.c.beat + 1, **nobody)
+                update(job_lease).where(job_lease.c.holder == self.id).values(beat=job_lease.c.beat + 1, **NOBODY)
             )
 
     def _look(self) -> tuple[int, Holder | None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pinakes.errors import ExpectedError
 from pinakes.jobs.context import JobContext, JobStopped
+from pinakes.jobs.output import shortened
 from pinakes.jobs.runs import CANCELLED, JobRun, RunEnd, RunState
 from pinakes.jobs.spec import JobSpec
 
@@ -17,13 +18,15 @@ REASONS = {RunState.CANCELLED: CANCELLED, RunState.INTERRUPTED: "it was told to 
 class RunningJob:
     """One run of a body, in a thread of its own. Everything but the body itself is for one thread."""
 
-    def __init__(self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None]) -> None:
+    def __init__(self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None], is_watched: bool = False) -> None:
+        """`is_watched`: somebody waits for the end and is told of it, so that a failure need not be logged."""
         self.spec = spec
         self.run = run
         self.context = JobContext()
         self.noted_version = 0
         """Up to where what the body said has been noted."""
         self._on_over = on_over
+        self._is_watched = is_watched
         self._is_over = threading.Event()
         self._wanted_end = RunState.INTERRUPTED
         self._end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
@@ -59,6 +62,8 @@ class RunningJob:
         except JobStopped:
             self._end = self._stopped()
         except ExpectedError as error:
+            if not self._is_watched:
+                logger.error("job '%s' (run %d) failed: %s", self.spec.name, self.run.id, shortened(error.message))
             self._end = RunEnd(state=RunState.FAILED, error=error.message)
         except Exception as error:
             logger.exception("job '%s' failed, which is a bug", self.spec.name)

@@ -81,7 +81,7 @@ class Scheduler:
         self._require_lease(name)
         try:
             queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
-            running = self._begin(queued)
+            running = self._begin(queued, is_watched=True)
             if running is None:
                 raise ConflictError(f"job '{spec.name}' was taken from the queue by somebody else")
             while self._running is not None:
@@ -175,11 +175,13 @@ class Scheduler:
         if queued is not None:
             self._begin(queued)
 
-    def _begin(self, queued: JobRun) -> RunningJob | None:
+    def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
         """Start a run that was queued; None where it no longer is."""
         if not self.board.runs.start(queued.id, holder=self._lease.id):
             return None
-        running = RunningJob(self.board.specs[queued.job], queued, on_over=self.board.changed.set)
+        running = RunningJob(
+            self.board.specs[queued.job], queued, on_over=self.board.changed.set, is_watched=is_watched
+        )
         self._running = running
         running.start()
         return running

@@ -79,7 +79,8 @@ class Recommender:
         reader = self.shelf.reader()
         if reader.model is None:
             raise ModelError(
-                f"catalogue '{self.shelf.spec.name}' has no vectors, so it cannot recommend; build it again"
+                f"catalogue '{self.shelf.spec.name}' has no vectors, so it cannot recommend; build it "
+                "again without --no-embed"
             )
         wishes = self._understand(reader, request.preferences, scope)
         references = [self._resolve(reader, title, scope) for title in wishes.like]

@@ -74,8 +74,9 @@ class Handlers:
             server.middleware.clear()  # the SDK's spans of each message, which nobody collects
         return server
 
-    async def list_tools(self, context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Answer with the tools that the caller may use."""
+        _require_no_cursor(params)
         tools = await self._list(context, lambda gate, principal: gate.list_tools(principal))
         return types.ListToolsResult(tools=[_tool(tool) for tool in tools], cache_scope="private")
 
@@ -95,9 +96,10 @@ class Handlers:
         )
 
     async def list_templates(
-        self, context: Context, _params: types.PaginatedRequestParams | None
+        self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """Answer with the templates of addresses that the caller may read."""
+        _require_no_cursor(params)
         templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
         return types.ListResourceTemplatesResult(
             resource_templates=[_template(resource) for resource in templates], cache_scope="private"
@@ -128,6 +130,12 @@ class Handlers:
         with _protocol_errors():
             principal = self._callers(context).principal
             return await self._gate.run(principal, lambda gate: work(gate, principal))
+
+
+def _require_no_cursor(params: types.PaginatedRequestParams | None) -> None:
+    """Refuse a cursor for a list that comes as a whole: it cannot be one of ours."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(code=types.INVALID_PARAMS, message="'cursor' is none that a list gave: this list has no pages")
 
 
 def _no_schema(_name: str) -> None:

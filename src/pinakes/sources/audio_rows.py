@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from pinakes.errors import InputError, UnavailableError
-from pinakes.sources.folder_rows import day_of, iter_files
+from pinakes.sources.folder_rows import LEADS_OUT, day_of, is_inside, iter_files
 from pinakes.sources.port import Reading, Readings, SourceRow
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
@@ -159,8 +159,8 @@ class AudioRows:
 
     def _problem(self, path: Path, place: str) -> str | None:
         """Return why a file is not to be opened at all."""
-        if not _is_inside(path, self.folder):
-            return "it is a link that leads out of the folder"
+        if not is_inside(path, self.folder):
+            return LEADS_OUT
         if not path.is_file():
             return "it is not a plain file"
         if path.stat().st_size == 0:
@@ -174,7 +174,7 @@ class AudioRows:
         found = _find_picture_in(folder)
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)
-        return self._place(found) if found and _is_inside(found, self.folder) else None
+        return self._place(found) if found and is_inside(found, self.folder) else None
 
 
 def _folders_of(place: str) -> list[str]:
@@ -195,19 +195,6 @@ def _refused(place: str, problem: str) -> SourceRow:
 
 def _is_audio(path: Path) -> bool:
     return path.suffix.lower() in AUDIO_ENDINGS and path.is_file()
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a file that was found below a folder is there indeed, and not a link that leads out, or in circles.
-
-    Links to folders are not followed when files are looked for.
-    """
-    if not path.is_symlink():
-        return True
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):
-        return False
 
 
 def _find_picture_in(folder: Path) -> Path | None:

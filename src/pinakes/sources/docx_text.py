@@ -34,6 +34,8 @@ def read_docx(content: bytes) -> Extracted:
             levels = _heading_levels(_part(archive, "word/styles.xml"))
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
         return Extracted(text=_text_of(document, levels), title=" ".join(title.split()))
+    except RecursionError as error:
+        raise InputError("it is not a DOCX that can be read: its parts are nested too deeply") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         raise InputError(f"it is not a DOCX that can be read, or has a password: {error}") from error
     except ElementTree.ParseError as error:

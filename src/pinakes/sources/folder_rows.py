@@ -17,6 +17,8 @@ MOST_BYTES = 50_000_000
 JUNK_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX", "site-packages", "venv"})
 JUNK_PREFIXES = (".", "~$")
 """Hidden files, and the locks that an office program leaves beside an open document."""
+LEADS_OUT = "it is a link that leads out of the folder"
+"""Why such a file is refused: what is in a folder is read, and nothing else."""
 
 
 class FolderRows:
@@ -24,7 +26,7 @@ class FolderRows:
 
     A row has `path`, `text`, `format`, `checksum`, `modified` (the day of the file's last change, if it has one), and
     `title` and `tags` where the file states them. Text is got out of a file only when a value of its row is asked for.
-    Links to folders are not followed.
+    Links to folders are not followed, and links to files that are not in the folder are refused.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,13 +58,16 @@ class FolderRows:
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the files in the order of their paths."""
         for path, place in islice(self._files(), start, None):
-            yield _row(path, place)
+            if self._path.is_dir() and not is_inside(path, self._path):
+                yield SourceRow(place=place, values={}, problem=LEADS_OUT)
+            else:
+                yield _row(path, place)
 
     def _files(self) -> Iterator[tuple[Path, str]]:
         """Yield the files of a kind that is read, each with its place."""
         root = self._path if self._path.is_dir() else self._path.parent
         for path in iter_files(self._path):
-            if find_format(path) and path.is_file():
+            if find_format(path) and _is_there(path):
                 place = os.fsencode(path.relative_to(root).as_posix())
                 yield path, place.decode("utf-8", errors="replace")
 
@@ -77,6 +82,27 @@ def iter_files(path: Path) -> Iterator[Path]:
         for name in sorted(files):
             if not _is_junk(name):
                 yield Path(folder, name)
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a file that was found below a folder is there indeed, and not a link that leads out, or in circles.
+
+    Links to folders are not followed when files are looked for.
+    """
+    if not path.is_symlink():
+        return True
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether something is a file, or may be one that cannot be looked at, whose row then says so."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True
 
 
 def _refuse(error: OSError) -> None:

@@ -1,11 +1,12 @@
 """Rows from Parquet files, plain or packed: lists and structs as Python's, dates and times as dates and times."""
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from arro3.core import Array, RecordBatch
 from arro3.io import read_parquet
@@ -17,7 +18,9 @@ from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
 BATCH_ROWS = 1024
 MAGIC = b"PAR1"
-"""What a Parquet file starts with."""
+"""What a Parquet file starts with, and ends with."""
+LENGTH_BYTES = 4
+"""How long the number is, before the magic at the end, that says how long the description of the file is."""
 PANIC = "PanicException"
 """The library's own name for a failure that it did not foresee; the class cannot be imported."""
 
@@ -69,10 +72,24 @@ class ParquetRows:
     def _content(self) -> str | bytes:
         """Return what the library reads: the file by its name, or what was packed in it."""
         with open_unpacked(self._path) as file:
-            content = file.read() if is_packed(self._path) else file.read(len(MAGIC))
-        if not content.startswith(MAGIC):
+            if is_packed(self._path):
+                content = file.read()
+                self._require_whole(io.BytesIO(content))
+                return content
+            self._require_whole(file)
+            return str(self._path)
+
+    def _require_whole(self, file: BinaryIO) -> None:
+        """Refuse what is no Parquet file, and one whose end is not there: at some of these the library panics."""
+        if file.read(len(MAGIC)) != MAGIC:
             raise InputError(f"{self._path}: not a Parquet file; one starts with {MAGIC.decode()}")
-        return content if is_packed(self._path) else str(self._path)
+        size_bytes = file.seek(0, io.SEEK_END)
+        before_end = size_bytes - len(MAGIC) - LENGTH_BYTES
+        file.seek(max(before_end, 0))
+        end = file.read()
+        described_bytes = int.from_bytes(end[:LENGTH_BYTES], "little")
+        if not end.endswith(MAGIC) or not 0 < described_bytes <= before_end - len(MAGIC):
+            raise InputError(f"{self._path}: cannot be read as Parquet: it is damaged, or cut short at its end")
 
     def _guarded(self, step: Callable[[], Result]) -> Result:
         """Take a step of the library; it raises no class of its own, and a panic is not even an `Exception`."""

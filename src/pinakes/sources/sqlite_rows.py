@@ -31,6 +31,8 @@ MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
 KINDS = ("table", "virtual", "view")
 """What can be read, in the order in which the main one is looked for."""
+OTHER_KINDS = ("table", "view")
+"""What is named beside the one that is read; a virtual table is mostly an index of another."""
 NAMING = ("name", "title")
 """What the column is called that says what a row is."""
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
@@ -119,7 +121,7 @@ class SqliteRows:
 
     @property
     def other_tables(self) -> tuple[str, ...]:
-        """The tables that are not read."""
+        """The tables and views that are not read."""
         return self._reading.others
 
     @property
@@ -144,7 +146,7 @@ class SqliteRows:
         table = self._find_main(db, tables) if wanted is None else self._get_named(tables, wanted)
         extras = _extra_columns(table)
         names = unique_names([*table.columns, *extras])
-        others = tuple(other.name for other in tables if other.kind == "table" and other.name != table.name)
+        others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
         return _Reading(
             chosen=table.name,
             statement=_select(table, list(extras.values())),

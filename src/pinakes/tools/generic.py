@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
@@ -29,7 +29,7 @@ from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.filters import filter_schema, parse_filters
 from pinakes.tools.merge import MERGED_HEAD, Merged, merge
-from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import QueryText, SearchText, ToolParams, ToolResult, ToolSpec
 
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
@@ -59,7 +59,7 @@ class GenericResult(ToolResult):
 class SearchParams(GenericParams):
     """The arguments of `search`."""
 
-    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    query: QueryText
     catalogue: str | None = None
     filters: dict[str, Any] | None = None
     limit: int = Field(default=10, ge=1, le=50)
@@ -85,7 +85,7 @@ class BrowseParams(GenericParams):
 
     catalogue: str | None = None
     field: str | None = None
-    search: str | None = None
+    search: SearchText | None = None
     limit: int = Field(default=30, ge=1, le=200)
 
 

@@ -3,14 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from pinakes.model.principal import Action, Cost
+from pinakes.text.query import MAX_CHARS
 from pinakes.tools.schema import compact_schema, shallow_schema
+
+_Cut = AfterValidator(lambda text: text[:MAX_CHARS])
+SearchText = Annotated[str, _Cut]
+"""Words to look for. Of megabytes the beginning is taken, before anything is done with them."""
+QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _Cut]
+"""The same, where there must be some."""
 
 
 class ToolParams(BaseModel):

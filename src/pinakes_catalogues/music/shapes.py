@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import Record, Tag, ToolParams, ToolResult
+from pinakes.api import QueryText, Record, Tag, ToolParams, ToolResult
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.playlist import MOST_MINUTES
 
@@ -19,7 +19,6 @@ MOST = 100
 
 QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
 Kind = Literal["artist", "album", "track"]
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
 LEAN = WithJsonSchema({"type": "object"})
 LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
@@ -45,7 +44,7 @@ def _left_out() -> Any:
 class SearchParams(MusicParams):
     """Arguments of `catalog.search`."""
 
-    query: Text
+    query: QueryText
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
     kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST)
@@ -60,7 +59,7 @@ class GetParams(MusicParams):
     )
     limit: int = Field(default=20, ge=1, le=MOST)
     offset: int = Field(default=0, ge=0)
-    about: Text | None = Field(default=None, description='For playlist, as in "calm piano before 1850"')
+    about: QueryText | None = Field(default=None, description='For playlist, as in "calm piano before 1850"')
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: list[Name] | None = Field(
         default=None, max_length=1000, description="For gaps of an artist: the albums there should be"

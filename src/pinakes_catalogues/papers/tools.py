@@ -15,6 +15,7 @@ from pinakes.api import (
     InputError,
     OpenCatalogue,
     Principal,
+    QueryText,
     Range,
     Scope,
     ToolParams,
@@ -43,7 +44,7 @@ def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-Query = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), AfterValidator(_collapse_spaces)]
+Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 

@@ -83,6 +83,18 @@ def test_the_same_open_wish_is_not_queued_twice(queue, other):
     assert len(states(queue)) == 3
 
 
+def test_what_workers_have_can_be_given_back_all_at_once(queue, other):
+    first, second, over = put(queue, "A"), put(queue, "B"), put(queue, "C")
+    queue.cancel(over.id, user="ann")
+    assert [claimed(queue).download.id for _ in range(2)] == [first.id, second.id]
+    assert other.claim() is None
+
+    other.release_all()
+
+    assert states(queue) == {first.id: "queued", second.id: "queued", over.id: "cancelled"}
+    assert claimed(other).download.id == first.id
+
+
 def test_the_same_wish_is_new_once_the_first_is_over(queue):
     first = put(queue)
     queue.cancel(first.id, user="ann")

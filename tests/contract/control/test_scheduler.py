@@ -1,5 +1,6 @@
 """The scheduler on SQLite and PostgreSQL: bodies are run one at a time, followed, cancelled, interrupted, taken up."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -170,6 +171,16 @@ def test_a_body_that_fails_is_noted_with_the_reason_and_others_go_on(
     assert (runs["breaks"].state, runs["breaks"].error) == (RunState.FAILED, "a bug: ZeroDivisionError; the log has it")
     assert runs["quick"].state is RunState.DONE
     assert "ZeroDivisionError" in caplog.text
+    told = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert f"job 'refuses' (run {runs['refuses'].id}) failed: the folder is gone" in told
+
+
+def test_a_failure_that_somebody_waits_for_is_told_to_them_and_not_logged_too(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = scheduler.run_now("refuses", by="ada", show=lambda _run, _report: None)
+    assert (run.state, run.error) == (RunState.FAILED, "the folder is gone")
+    assert "the folder is gone" not in caplog.text
 
 
 def test_a_job_runs_when_it_is_due(place: Any, scheduler: Scheduler) -> None:

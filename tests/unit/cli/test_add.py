@@ -80,6 +80,15 @@ def test_adding_again_writes_what_changed_removes_what_is_gone_and_does_not_ask(
     assert "because" not in ran.out
 
 
+def test_a_column_that_was_renamed_is_told_when_its_field_comes_out_empty(books: Path, run: Run) -> None:
+    first = run(["add", str(books), "--yes", "--no-embed"])
+    assert "note:" not in first.out
+    books.write_text(BOOKS.replace("My Rating", "Score"))
+    note = "no row has a column for these fields: 'my_rating' (from 'My Rating'); no field takes these columns: 'Score'"
+    assert f"note: {note}\n" in run(["add", str(books), "--no-embed"]).out
+    assert run(["add", str(books), "--no-embed", "--json"]).json["notes"] == [note]
+
+
 def test_somebody_at_a_terminal_is_asked(books: Path, run_typing: Run, run: Run) -> None:
     refused = run_typing(["add", str(books), "--no-embed"], "n\n")
     assert "Build it?" in refused.out
@@ -97,8 +106,16 @@ def test_nobody_is_asked_where_there_is_no_terminal(books: Path, run: Run) -> No
 
 
 def test_a_program_gets_json_and_is_not_asked(books: Path, run: Run) -> None:
-    built = run(["add", str(books), "--name", "shelf", "--no-embed", "--json"]).json
+    add = ["add", str(books), "--name", "shelf", "--no-embed", "--json"]
+    built = run([*add, "--yes"]).json
     assert (built["catalogue"], built["written"], built["rejected"]) == ("shelf", 3, 0)
+    assert run(add).json["unchanged"] == 3  # it is known by now
+
+
+def test_a_program_has_to_say_that_a_new_catalogue_is_wanted(books: Path, run_typing: Run, run: Run) -> None:
+    for ran in (run(["add", str(books), "--no-embed", "--json"]), run_typing(["add", str(books), "--json"], "y\n")):
+        assert (ran.code, ran.out) == (InputError.exit_code, "")
+        assert "--yes" in ran.err
 
 
 def test_a_spec_that_was_changed_by_hand_is_used_and_used_again(books: Path, run: Run, tmp_path: Path) -> None:
@@ -137,7 +154,7 @@ def test_a_feed_with_dirty_cells_loses_only_its_ragged_rows(tmp_path: Path, run:
                 [f"M-{number}", f"Mug {number}", f"€{number},90", old, ["yes", "N", "TRUE"][number % 3], text, ""]
             )
         writer.writerow(["M-99", "ragged"])
-    built = run(["add", str(feed), "--no-embed", "--json"]).json
+    built = run(["add", str(feed), "--yes", "--no-embed", "--json"]).json
     assert (built["rows"], built["written"], built["rejected"]) == (31, 30, 1)
     found = run(["search", "feed", "glazed mug", "--price", "10..11", "--json"]).json
     assert [hit["name"] for hit in found["results"]] == ["Mug 10"]
@@ -162,7 +179,7 @@ def test_a_wide_table_is_cut_to_its_most_useful_columns_and_it_is_said(tmp_path:
 
 def test_a_file_of_one_column_of_text_is_a_catalogue(tmp_path: Path, run: Run) -> None:
     (tmp_path / "quotes.csv").write_text("quote\nCall me Ishmael\nTo be or not to be\n")
-    assert run(["add", str(tmp_path / "quotes.csv"), "--no-embed", "--json"]).json["written"] == 2
+    assert run(["add", str(tmp_path / "quotes.csv"), "--yes", "--no-embed", "--json"]).json["written"] == 2
     assert len(run(["search", "quotes", "ishmael", "--json"]).json["results"]) == 1
 
 
@@ -175,7 +192,9 @@ def test_a_database_is_read_by_its_main_table_and_names_the_others(shared_data: 
     assert "3503 rows: 3503 written" in ran.out
     found = run(["search", "chinook", "balls to the wall", "--genre", "Rock", "--json"]).json
     assert found["results"][0]["id"] == "2"
-    assert run(["add", chinook, "--table", "Album", "--no-embed", "--json"]).json["catalogue"] == "chinook-album"
+    assert (
+        run(["add", chinook, "--table", "Album", "--yes", "--no-embed", "--json"]).json["catalogue"] == "chinook-album"
+    )
 
 
 def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.ingest.paths import value_at
+from pinakes.ingest.paths import has_path, value_at
 
 ROW: dict[str, Any] = {
     "title": "Bread",
@@ -57,6 +57,31 @@ ROW: dict[str, Any] = {
 )
 def test_a_path_leads_to_its_value(path: str, value: Any) -> None:
     assert value_at(ROW, path) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "is_there"),
+    [
+        ("title", True),
+        ("nothing", True),
+        ("absent", False),
+        ("stats.none", True),
+        ("stats.none.deeper", True),
+        ("stats.absent", False),
+        ("title.deeper", False),
+        ("authors[].name", True),
+        ("authors[].absent", False),
+        ("empty[]", True),
+        ("empty[].name", True),
+        ("absent[].name", False),
+        ("first name", True),
+        ("firstname absent", True),
+        ("absent gone", False),
+    ],
+)
+def test_a_path_is_there_also_where_it_leads_to_nothing(path: str, is_there: bool) -> None:
+    row = {**ROW, "authors": ROW["authors"][:3]}
+    assert has_path(row, path) == is_there
 
 
 @pytest.mark.parametrize("odd", [7, 1.5, True, "Ann"])

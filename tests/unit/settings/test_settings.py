@@ -99,7 +99,7 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         ('[embedding]\ndimension = "many"', "'embedding.dimension': 'many' is not int"),
         ("[embedding]\nbatch_size = 0", "'embedding.batch_size': 0 is less than 1"),
         ("[embedding]\ntimeout_s = nan", "'embedding.timeout_s': nan is not float"),
-        ('[embedding]\nmodel = ["x"]', r"'embedding.model': \['x'\] is not str"),
+        ('[embedding]\nmodel = ["x"]', r"'embedding.model': \['x'\] is not a text"),
         ("[rerank]\ndepth = -1", "'rerank.depth': -1 is less than 0"),
         ("[server]\nport = 80.5", "'server.port': 80.5 is not int"),
         ("[server]\nport = true", "'server.port': True is not int"),
@@ -164,3 +164,22 @@ def test_the_seed_s_sections_are_understood(tmp_path: Path) -> None:
     assert (limits.read_per_minute, limits.write_per_minute, limits.sql_per_minute) == (7, 3, 1)
     default = load(tmp_path).rate_limit
     assert (default.read_per_minute, default.write_per_minute, default.sql_per_minute) == (120, 30, 10)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("[rerank]\nurl = 3", "rerank.url"),
+        ("[embedding]\nmodel = 1.5", "embedding.model"),
+        ("semantic_scholar_key = 3", "semantic_scholar_key"),
+    ],
+)
+def test_a_number_is_no_text(tmp_path: Path, file: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"setting '{name}': [0-9.]+ is not a text; write one in quotes"):
+        load(tmp_path, file)
+
+
+def test_a_library_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    with pytest.raises(InputError, match=r"PINAKES_HOME: .*home is not a folder; the library must be one"):
+        load_settings({"PINAKES_HOME": str(tmp_path / "home")})

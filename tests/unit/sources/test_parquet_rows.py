@@ -152,6 +152,25 @@ def test_a_file_cut_short_is_refused_by_name(tmp_path: Path, kept: int) -> None:
         list(source(tmp_path, numbered(ROWS)[:kept]).iter_rows())
 
 
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"PAR1 nonsense PAR1",
+        b"PAR1PAR1",
+        b"PAR1\0\0\0\0PAR1",
+        b"PAR1\xff\xff\xff\xffPAR1",
+        b"PAR1abcd\x05\0\0\0PAR1",
+    ],
+)
+def test_an_end_that_does_not_fit_is_refused_before_the_library_panics(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes, suffix: str
+) -> None:
+    with pytest.raises(InputError, match=r"cannot be read as Parquet: it is damaged, or cut short at its end"):
+        list(source(tmp_path, PACKERS[suffix](content), f"a.parquet{suffix}").iter_rows())
+    assert capfd.readouterr().err == ""
+
+
 def test_a_damaged_page_is_refused_by_name(tmp_path: Path) -> None:
     content = bytearray(numbered(ROWS))
     middle = len(content) // 2

@@ -212,6 +212,11 @@ def test_a_view_is_read_when_named(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path, sql, "cheap")) == 2
 
 
+def test_a_view_that_can_be_read_is_named_among_the_others(tmp_path: Path) -> None:
+    sql = f"{BOOKS} CREATE VIEW cheap AS SELECT title FROM book WHERE price < 5; CREATE VIEW bad AS SELECT * FROM gone"
+    assert SqliteRows(made(tmp_path, sql)).other_tables == ("author", "book_author", "cheap")
+
+
 @pytest.mark.parametrize(
     "query", ["SELECT 1 AS a, 2 AS a, 3 AS b;", "-- why\nselect 1 a, 2 a, 3 b ; -- end", " VALUES (1,2,3)"]
 )

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from pinakes.text.query import MAX_CHARS
+from pinakes.tools import generic
 from pinakes.tools.spec import ToolParams
+from pinakes_catalogues.music import shapes as music
+from pinakes_catalogues.papers import tools as papers
 
 
 class Params(ToolParams):
@@ -39,3 +43,28 @@ def test_true_and_false_are_taken_where_they_are_wanted_and_numbers_as_before() 
         "fields": {"seen": True},
     }
     assert taken(limit="5", weight=1, years=[2015]) == {"limit": 5, "weight": 1.0, "years": [2015]}
+
+
+@pytest.mark.parametrize(
+    ("params", "name", "others"),
+    [
+        (generic.SearchParams, "query", {}),
+        (generic.BrowseParams, "search", {}),
+        (music.SearchParams, "query", {}),
+        (music.GetParams, "about", {"query_type": "playlist"}),
+        (papers.SearchParams, "query", {}),
+    ],
+)
+def test_of_megabytes_of_words_the_beginning_is_taken(
+    params: type[ToolParams], name: str, others: dict[str, Any]
+) -> None:
+    taken = params.model_validate({name: "winter sea " * 300_000, **others})
+    assert len(getattr(taken, name)) <= MAX_CHARS
+    assert getattr(taken, name).startswith("winter sea winter sea")
+
+
+@pytest.mark.parametrize("params", [generic.SearchParams, music.SearchParams, papers.SearchParams])
+@pytest.mark.parametrize("query", ["", "  \n "])
+def test_words_to_search_for_must_be_there(params: type[ToolParams], query: str) -> None:
+    with pytest.raises(ValidationError):
+        params.model_validate({"query": query})

@@ -290,6 +290,12 @@ class DownloadQueue:
         """Give a download back as it was, for somebody else to go on with."""
         self._step(claim, state=DownloadState.QUEUED, claim_token=None, claimed_until=None)
 
+    def release_all(self) -> None:
+        """Give every download back as it was; only for a database that no worker has open."""
+        given_back = {"state": DownloadState.QUEUED, "claim_token": None, "claimed_until": None}
+        with self._database.begin() as connection:
+            connection.execute(update(downloads).where(downloads.c.state == DownloadState.RUNNING).values(given_back))
+
     def _close(self, claim: Claim, state: DownloadState, **values: Any) -> Download:
         self._step(claim, **{"error_code": None, **_closed(state), **values})
         return self.get(claim.download.id)

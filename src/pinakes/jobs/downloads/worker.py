@@ -5,6 +5,7 @@ Every step can be the last before a kill, and is done again, or seen to be done,
     files known      the plan is in the queue
     file fetched     it lies whole in the staging folder; the queue has its checksum
     album readable   some of it can be read as music; where nothing can, it has failed and is taken away
+    still allowed    whoever asked for it still may; looked at before, too. Else it has failed and is taken away
     album in place   its files have left the staging folder for the album's
     album taken up   `on_album` has returned; to call it once more does no harm
     done             the queue says so: the commit point
@@ -58,6 +59,8 @@ class Landing:
     """Is told of a download that is done; once at the most."""
     find_problem: Callable[[Path], str | None] = lambda _file: None
     """Returns why a file cannot be read as music; None where it can."""
+    find_refusal: Callable[[Download], str | None] = lambda _download: None
+    """Returns why nothing is to come of a download any more: whoever asked for it may not; None where they may."""
 
 
 class Heartbeat:
@@ -151,6 +154,7 @@ class DownloadWorker:
         if provider is None:
             raise NotFoundError(f"there is no provider '{download.wish.provider}' any more")
         with self._staging.held(download.key) as staged:
+            self._require_allowed(download)
             folder, files = self._plan(claim, provider, staged, is_cancelled)
             fetching = _Fetching(
                 queue=self._queue,
@@ -162,6 +166,7 @@ class DownloadWorker:
             )
             fetched = fetching.run(staged, folder, files, is_cancelled)
             self._require_music(claim, staged, folder, fetched)
+            self._require_allowed(download)
             self._queue.begin_install(claim, total_bytes=sum(file.size or 0 for file in fetched))
             note = self._take_up(self._staging.install(staged, folder, fetched), download)
             done = self._queue.finish(claim, note=note)
@@ -187,6 +192,13 @@ class DownloadWorker:
         limit = self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
             raise TooLargeError(f"the album has more than {limit:,} bytes, which is more than is taken")
+
+    def _require_allowed(self, download: Download) -> None:
+        """Refuse what its user may not have any more, and take away what came of it; not what has begun to land."""
+        refusal = None if download.is_installing else self._landing.find_refusal(download)
+        if refusal is not None:
+            self._staging.remove(download.key)
+            raise ForbiddenError(refusal)
 
     def _require_music(self, claim: Claim, staged: Path, folder: str, files: Sequence[DownloadFile]) -> None:
         """Refuse an album of which no file can be read as music, and take away what came of it."""

@@ -59,7 +59,9 @@ class PlayParams(BodyParams):
     """Something that was played."""
 
     track_id: RecordName = Field(description="the track's id")
-    seconds: float = Field(gt=0, le=86_400, description="how long it was heard, at most as long as it lasts")
+    seconds: float = Field(
+        gt=0, le=86_400, strict=True, description="how long it was heard, at most as long as it lasts"
+    )
 
 
 class MediaEndpoints:

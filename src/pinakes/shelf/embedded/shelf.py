@@ -82,7 +82,10 @@ class EmbeddedShelf:
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
         """Open the shelf in this folder, or refuse where there is none."""
         if not (folder / STORE_FILE).is_file():
-            raise StorageError(f"{folder}: there is no catalogue here")
+            raise StorageError(
+                f"{folder / STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder away "
+                "and add it again"
+            )
         shelf = cls(folder, spec)
         shelf.store.require_tables()
         return shelf

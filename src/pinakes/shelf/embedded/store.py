@@ -323,7 +323,10 @@ class Store:
             db.pragma("synchronous", "full")
             version = db.pragma("user_version")
         except apsw.Error as error:
-            raise StorageError(f"{self.path}: cannot be opened: {error}") from error
+            raise StorageError(
+                f"{self.path}: cannot be opened: {error}; if it is damaged, put it back from a back-up, or move the "
+                "catalogue's folder away and add it again"
+            ) from error
         if version > SCHEMA_VERSION:
             raise StorageError(f"{self.path}: written by a newer Pinakes (layout {version}); update this one")
         with self._guard:

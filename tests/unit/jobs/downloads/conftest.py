@@ -39,6 +39,7 @@ class Place:
     finished: list[Download] = field(default_factory=list)
     on_album: Callable[[Path], str | None] = lambda _folder: None
     find_problem: Callable[[Path], str | None] = lambda _file: None
+    find_refusal: Callable[[Download], str | None] = lambda _download: None
     desks: list[DownloadDesk] = field(default_factory=list)
 
     @property
@@ -70,7 +71,12 @@ class Place:
         desk = DownloadDesk(
             settings,
             self.database,
-            Landing(on_album=self._land, on_finished=self.finished.append, find_problem=self.find_problem),
+            Landing(
+                on_album=self._land,
+                on_finished=self.finished.append,
+                find_problem=self.find_problem,
+                find_refusal=self._refuse,
+            ),
             outside=outside,
             now=self.now,
         )
@@ -102,6 +108,9 @@ class Place:
     def _land(self, folder: Path, _download: Download) -> str | None:
         self.albums.append(folder)
         return self.on_album(folder)
+
+    def _refuse(self, download: Download) -> str | None:
+        return self.find_refusal(download)
 
     def _resolve(self, host: str, _port: int) -> list[str]:
         if host not in self.names:

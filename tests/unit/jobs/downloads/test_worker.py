@@ -87,6 +87,54 @@ def test_an_album_of_which_nothing_is_music_fails_and_leaves_nothing_behind(plac
     assert place.landed() == tracks
 
 
+def test_nothing_is_fetched_for_whoever_may_not_have_downloads_any_more(place):
+    desk = place.desk()
+    download = request(desk)
+    asked = len(place.server.requests)
+    place.find_refusal = lambda one: f"'{one.user}' is gone"
+
+    assert desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error_code, failed.error) == (DownloadState.FAILED, "forbidden", "'ann' is gone")
+    assert len(place.server.requests) == asked
+    assert list(place.music.glob(".downloads/*")) == []
+    assert not desk.worker.work_once()
+
+
+def test_an_album_does_not_land_whose_user_lost_the_right_while_it_came(place):
+    answers = iter([None, "'ann' is gone"])
+    place.find_refusal = lambda _download: next(answers)
+    desk = place.desk()
+    download = request(desk)
+
+    assert desk.worker.work_once()
+
+    failed = desk.queue.get(download.id)
+    assert (failed.state, failed.error_code, failed.error) == (DownloadState.FAILED, "forbidden", "'ann' is gone")
+    assert all(file.is_fetched for file in desk.queue.list_files(download.id))
+    assert [path.name for path in place.music.rglob("*")] == [".downloads"]
+    assert (place.albums, place.finished) == ([], [])
+
+
+def test_an_album_that_has_begun_to_land_is_taken_up_though_its_user_is_gone(place, tracks):
+    def is_full(_folder: Path) -> str | None:
+        raise StorageError("the disk is full")
+
+    place.on_album = is_full
+    desk = place.desk()
+    download = request(desk)
+    assert desk.worker.work_once()
+    assert place.state(download) is DownloadState.QUEUED
+    place.on_album, place.find_refusal = (lambda _folder: None), (lambda _download: "they are gone")
+    place.passed_s += 3600
+
+    assert desk.worker.work_once()
+
+    assert place.state(download) is DownloadState.DONE
+    assert place.landed() == tracks
+
+
 def test_an_album_of_which_something_is_music_lands(place, tracks):
     place.find_problem = lambda file: None if file.name == "02.flac" else "it is a page"
     desk = place.desk()

@@ -507,6 +507,8 @@ def test_what_is_wrong_with_a_playlist_is_told_by_its_field(
         ({"seconds": 3}, "'track_id' is missing"),
         ({"track_id": "song"}, "'seconds' is missing"),
         ({"track_id": "song", "seconds": 0}, "'seconds'"),
+        ({"track_id": "song", "seconds": True}, "'seconds'"),
+        ({"track_id": "song", "seconds": "5"}, "'seconds'"),
         ({"track_id": "song", "seconds": 86_401}, "'seconds'"),
         ({"track_id": "timed", "seconds": 86_400}, "'seconds': the track lasts 180.4 s"),
         ({"track_id": "timed", "seconds": 182}, "'seconds': the track lasts 180.4 s"),

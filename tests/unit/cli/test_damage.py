@@ -1,0 +1,152 @@
+"""A library of which something is damaged, lost or unfinished: the rest works, and doctor says what to do."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.app import App
+from pinakes.errors import NotFoundError, StorageError
+from pinakes.settings import load_settings
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
+    """The folder of a library with the catalogues books and films."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    for name in ("books", "films"):
+        (tmp_path / f"{name}.csv").write_text("id,title\n1,Heat and dust\n2,Alien worlds\n")
+        assert run(["add", str(tmp_path / f"{name}.csv"), "--yes", "--no-embed"]).code == 0
+    return tmp_path / "home" / "catalogues"
+
+
+def bad_lines(run: Run) -> list[str]:
+    """Return what doctor says is wrong, but for the model, which is not here."""
+    ran = run(["doctor"])
+    assert ran.code == 1
+    return [line for line in ran.out.splitlines() if line.startswith("BAD") and "embedder" not in line]
+
+
+def test_nothing_is_wrong_with_a_library_that_is_whole(run: Run) -> None:
+    assert bad_lines(run) == []
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_catalogue_without_a_good_marker_does_not_stop_the_others(catalogues: Path, run: Run, is_lost: bool) -> None:
+    marker = catalogues / "books" / "installed.json"
+    marker.unlink() if is_lost else marker.write_text("{")
+    listed = run(["list", "--json"])
+    assert [one["name"] for one in listed.json] == ["films"]
+    assert "'books' cannot be opened" in listed.err
+    assert run(["search", "films", "heat", "--json"]).json["totalMatches"] == 1
+    refused = run(["search", "books", "heat"])
+    assert refused.code == StorageError.exit_code
+    (line,) = bad_lines(run)
+    assert line.startswith("BAD books: ")
+    assert 'write {"spec": "anime"}' in line
+    app = App(load_settings())
+    gate = app.build_gate()
+    assert app.problems().keys() == {"catalogue books"}
+    del gate
+    app.close()
+
+
+def test_a_damaged_sample_does_not_stop_the_others_from_being_set_up(catalogues: Path, run: Run) -> None:
+    (catalogues / "anime").mkdir()
+    (catalogues / "anime" / "installed.json").write_text("{")
+    ran = run(["init", "--no-model"])
+    assert ran.code == 0
+    assert "'anime' is left as it is" in ran.err
+    assert {"papers", "music"} <= {one["name"] for one in run(["list", "--json"]).json}
+
+
+def test_an_unfinished_build_is_named_with_what_to_do(catalogues: Path, run: Run) -> None:
+    (catalogues / "books" / "installed.json").rename(catalogues / "books" / "building.json")
+    for ran in (run(["search", "books", "heat"]), run(["get", "books", "1"])):
+        assert ran.code == NotFoundError.exit_code
+        assert "catalogue 'books' is unfinished" in ran.err
+    assert "'books' is unfinished" in run(["list"]).err
+    (line,) = bad_lines(run)
+    assert line.startswith("BAD books: unfinished")
+    assert "run the same pinakes add again" in line
+
+
+def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(catalogues: Path, run: Run) -> None:
+    ledger, source = catalogues / "books" / "ledger.sqlite", str(catalogues.parents[1] / "books.csv")
+    ledger.write_bytes(b"no database" * 1000)
+    (line,) = bad_lines(run)
+    assert line.startswith("BAD books: ledger: ")
+    for told in (line, run(["rejects", "books"]).err, run(["add", source, "--no-embed"]).err):
+        assert "move it away and run the same pinakes add again" in told
+    ledger.unlink()
+    (line,) = bad_lines(run)
+    for told in (line, run(["rejects", "books"]).err):
+        assert "ledger.sqlite is missing" in told
+        assert "run the same pinakes add again" in told
+    Path(source).write_text("id,title\n1,Heat and dust\n")
+    assert "1 stay that no known row names" in run(["add", source, "--no-embed"]).out
+    assert bad_lines(run) == []
+
+
+def test_a_ledger_that_is_damaged_inside_is_told_with_what_to_do(catalogues: Path, run: Run) -> None:
+    ledger, source = catalogues / "books" / "ledger.sqlite", str(catalogues.parents[1] / "books.csv")
+    content = ledger.read_bytes()
+    ledger.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    (line,) = bad_lines(run)
+    for told in (line, run(["rejects", "books"]).err, run(["add", source, "--no-embed"]).err):
+        assert "move it away and run the same pinakes add again" in told
+
+
+def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run: Run) -> None:
+    folder, source = catalogues / "books", str(catalogues.parents[1] / "books.csv")
+    (folder / "catalogue.toml").unlink()
+    (line,) = bad_lines(run)
+    for told in (line, run(["add", source, "--no-embed"]).err):
+        assert f"copy it from {folder / 'pack'}" in told
+        assert "--spec catalogue.toml --name books" in told
+    given = run(["add", source, "--spec", str(folder / "pack" / "catalogue.toml"), "--name", "books", "--no-embed"])
+    assert given.code == 0, given.err
+    assert bad_lines(run) == []
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_records_that_are_damaged_or_lost_are_told_with_what_to_do(catalogues: Path, run: Run, is_lost: bool) -> None:
+    store = catalogues / "books" / "records.sqlite"
+    store.unlink() if is_lost else store.write_bytes(b"no database" * 1000)
+    (line,) = bad_lines(run)
+    for told in (line, run(["search", "books", "heat"]).err):
+        assert "from a back-up, or move the catalogue's folder away and add it again" in told
+
+
+@pytest.mark.parametrize("arguments", [["init", "--no-model"], ["add", "books.csv", "--yes", "--no-embed"]])
+def test_a_home_that_cannot_be_written_is_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PINAKES_HOME", "/proc/nope")
+    ran = run(arguments)
+    assert ran.code == StorageError.exit_code
+    assert "cannot be written" in ran.err
+
+
+def test_a_model_that_cannot_be_kept_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setattr("pinakes.embed.weights._require_published", lambda _folder: None)
+    monkeypatch.setenv("PINAKES_HOME", "/proc/nope")
+    for name in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / name).touch()
+    ran = run(["model", "pull", "--from", str(tmp_path)])
+    assert ran.code == StorageError.exit_code
+    assert "cannot be written" in ran.err
+
+
+def test_as_a_module_it_ends_with_the_same_code(tmp_path: Path) -> None:
+    env = {**os.environ, "PINAKES_HOME": str(tmp_path / "nothing")}
+    ran = subprocess.run([sys.executable, "-m", "pinakes", "doctor"], env=env, capture_output=True, check=False)
+    assert b"BAD" in ran.stdout
+    assert ran.returncode == 1

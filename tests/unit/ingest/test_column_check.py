@@ -1,0 +1,107 @@
+"""Fields that get nothing because no row has their column are named, with the columns that no field takes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import get_builtin
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.mapping import RowMapping, build_mapping
+from pinakes.ingest.pipeline import IngestReport, Target, ingest
+from pinakes.model.record import Record, RecordId
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.sources.port import SourceRow
+
+pytestmark = pytest.mark.row("A10")
+
+PATHS = {"title": "name", "episodes": "parts.count", "synopsis": "story"}
+
+
+class Rows:
+    """Implements `RowSource` over a list."""
+
+    name = "rows.jsonl"
+    is_whole = True
+
+    def __init__(self, rows: list[Mapping[str, Any]], *, digest: str = "", problem: str | None = None) -> None:
+        self._rows = rows
+        self._digest = digest
+        self._problem = problem
+
+    def count_rows(self) -> int | None:
+        return len(self._rows)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        if self._problem:
+            yield SourceRow(place="line 0", values={}, problem=self._problem)
+        for number, values in enumerate(self._rows[start:], start=start + 1):
+            yield SourceRow(place=f"line {number}", values=values, digest=self._digest)
+
+
+@pytest.fixture
+def spec() -> CatalogueSpec:
+    """Three fields, each from a column of another name; rows are known by their `key`."""
+    anime = get_builtin("anime").spec
+    fields = {name: replace(anime.fields[name], source_path=path, required=False) for name, path in PATHS.items()}
+    return replace(anime, fields=fields, id_path="key", embed=None)
+
+
+def build(spec: CatalogueSpec, source: Rows, mapping: RowMapping | None = None) -> IngestReport:
+    target = Target(
+        spec=spec, mapping=mapping or build_mapping(spec), writer=MemoryShelf(spec).writer(), ledger=Ledger()
+    )
+    return ingest(source, target, progress=lambda _report: None)
+
+
+def row(number: int, **values: Any) -> dict[str, Any]:
+    return {"key": number, "name": f"Title {number}", **values}
+
+
+def test_a_column_that_no_row_has_is_named_with_the_columns_that_no_field_takes(spec: CatalogueSpec) -> None:
+    report = build(spec, Rows([row(number, parts={"count": 3}, plot="x") for number in range(3)]))
+    assert report.written == 3
+    assert report.notes == [
+        "no row has a column for these fields: 'synopsis' (from 'story'); no field takes these columns: 'plot'"
+    ]
+
+
+def test_several_fields_are_in_one_note_and_of_many_columns_the_first_are_named(spec: CatalogueSpec) -> None:
+    many = {f"column{number}": number for number in range(12)}
+    (note,) = build(spec, Rows([row(1, **many)])).notes
+    assert "fields: 'episodes' (from 'parts.count'), 'synopsis' (from 'story');" in note
+    assert note.endswith("'column8', 'column9' and 2 more")
+
+
+def test_a_note_without_a_column_to_spare_names_none(spec: CatalogueSpec) -> None:
+    (note,) = build(spec, Rows([row(1, parts={"number": 3}, story="x")])).notes
+    assert note == "no row has a column for these fields: 'episodes' (from 'parts.count')"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [row(1, parts={"count": 3}, story="x", more="y")],
+        [row(1, parts=None, story="")],
+        [row(1, parts={"count": 3}), row(2), row(3, story="x")],
+    ],
+)
+def test_columns_that_are_empty_or_only_in_some_rows_are_no_matter(
+    spec: CatalogueSpec, rows: list[Mapping[str, Any]]
+) -> None:
+    assert build(spec, Rows(rows)).notes == []
+
+
+def test_rows_that_cannot_be_read_say_nothing_of_columns(spec: CatalogueSpec) -> None:
+    assert build(spec, Rows([], problem="not valid JSON")).notes == []
+
+
+def test_nothing_is_said_where_rows_may_be_passed_over_or_the_fields_have_no_paths(spec: CatalogueSpec) -> None:
+    def records_of(values: Mapping[str, Any]) -> tuple[Record, ...]:
+        return (Record(id=RecordId(str(values["key"])), fields={"title": "x"}, kind=spec.kinds[0]),)
+
+    assert build(spec, Rows([row(1)], digest="d")).notes == []
+    assert build(spec, Rows([row(1)]), RowMapping(records_of=records_of)).notes == []
