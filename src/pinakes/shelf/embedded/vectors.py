@@ -20,6 +20,9 @@ Rows = NDArray[np.int64]
 SPARE = 100
 """How many more rows than asked for are scored exactly, to make up for what 8 bits blur."""
 
+FEW = 2
+"""Up to so many times as many rows as would be scored exactly all are, which takes no longer than to choose them."""
+
 GATHER_BELOW = 0.25
 """A filter that keeps a smaller share than this has its rows gathered; above, everything is scanned and masked."""
 
@@ -48,6 +51,9 @@ class VectorTable:
         """Return for each of several queries the rows nearest to it."""
         rows = self._in_scope(mask)
         in_scope = len(self.codes) if rows is None else len(rows)
+        if in_scope <= FEW * (limit + SPARE):
+            every = np.arange(in_scope) if rows is None else rows
+            return [self._nearest_of(every, query, limit) for query in queries]
         if self.sketches is None or in_scope <= SKETCHES_ABOVE:
             return [
                 self._best(query, rows, one, limit)
@@ -84,11 +90,12 @@ class VectorTable:
     def _best(self, query: Vector, rows: Rows | None, blurred: Scores, limit: int) -> tuple[Rows, Scores]:
         """Score the best of what the codes see exactly."""
         best = _top(blurred, limit + SPARE)
-        if rows is not None:
-            best = rows[best]
-        cosines = row_dots(self.exact[best], query)
-        order = np.lexsort((best, -cosines))[:limit]
-        return best[order], cosines[order]
+        return self._nearest_of(best if rows is None else rows[best], query, limit)
+
+    def _nearest_of(self, rows: Rows, query: Vector, limit: int) -> tuple[Rows, Scores]:
+        cosines = row_dots(self.exact[rows], query)
+        order = np.lexsort((rows, -cosines))[:limit]
+        return rows[order], cosines[order]
 
 
 def build_vector_table(exact: Vector) -> VectorTable:
