@@ -191,6 +191,17 @@ def test_records_without_vectors_are_found_by_words_only(stock: Any) -> None:
     assert rows[1] == pytest.approx(stock.vector("with"))
 
 
+def test_the_vector_of_a_record_is_that_of_its_last_change(stock: Any) -> None:
+    stock.put(stock.record("moved"), stock.record("emptied"), stock.record("kept"))
+    stock.apply(stock.embedded(stock.record("moved"), like="elsewhere"), Put(record=stock.record("emptied")))
+    rows = stock.shelf.reader().vectors(stock.keys("moved", "emptied", "kept"))
+    assert rows[0] == pytest.approx(stock.vector("elsewhere"))
+    assert not rows[1].any()
+    assert rows[2] == pytest.approx(stock.vector("kept"))
+    (alone,) = stock.shelf.reader().vectors(stock.keys("moved"))
+    assert alone == pytest.approx(stock.vector("elsewhere"))
+
+
 def test_the_vectors_of_no_keys_are_no_rows_of_the_right_width(stock: Any) -> None:
     assert stock.shelf.reader().vectors([]).shape == (0, 16)
 
