@@ -25,7 +25,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, check_pack, load_manifest
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.settings import Settings
-from pinakes.shelf.port import ShelfReader
+from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import ASKING_FREELY, Access, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
@@ -125,15 +125,7 @@ def add_catalogue(
                 embedder=embedder,
                 errand=errand,
             )
-            is_forgotten = source.is_whole and source.name in place.sources and not ledger.origins(source.name)
-            report = ingest(source, target, progress=progress)
-            if is_forgotten:
-                report.unplaced = max(shelf.reader().count(WHOLE) - ledger.count_held(), 0)
-            if loaded.spec.editable and embedder:
-                embed_missing(shelf, embedder)  # of edits that were made while the embedder was away
-            if shelf.is_empty():
-                reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
-                raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")
+            report = _ingested(source, target, shelf, is_known=source.name in place.sources, progress=progress)
             reader = shelf.reader()
             if report.written or report.removed or not _is_derived(reader, place, embedder):
                 _derive(reader, loaded, place, embedder)
@@ -145,6 +137,22 @@ def add_catalogue(
         raise
     finally:
         shelf.close()
+    return report
+
+
+def _ingested(
+    source: RowSource, target: Target, shelf: BuildableShelf, *, is_known: bool, progress: Progress
+) -> IngestReport:
+    """Bring the records up to a source; where the ledger has lost what it knew of it, count those it cannot place."""
+    is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
+    report = ingest(source, target, progress=progress)
+    if is_forgotten:
+        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_held(), 0)
+    if target.spec.editable and target.embedder:
+        embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
+    if shelf.is_empty():
+        reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
+        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")
     return report
 
 

@@ -31,7 +31,7 @@ def permission(text: str) -> Action:
     known = {action.lower(): action for action in Action}
     folded = text.lower()
     if folded not in known:
-        hint = did_you_mean(folded[:80], list(known))
+        hint = did_you_mean(folded, list(known))
         for one, action in known.items():
             hint = hint.replace(one, action)
         raise InputError(f"no permission {text[:80]!r}{hint}; permissions: {', '.join(Action)}")

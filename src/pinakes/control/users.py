@@ -59,7 +59,7 @@ def get_user(connection: Connection, name: str) -> User:
     user = find_user(connection, name)
     if user is None:
         known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
-        raise NotFoundError(f"no user {name[:80]!r}{did_you_mean(fold_name(name)[:80], known)}")
+        raise NotFoundError(f"no user {name[:80]!r}{did_you_mean(fold_name(name), known)}")
     return user
 
 
@@ -108,7 +108,7 @@ def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
     for name in wanted:
         if name not in known:
             there = ", ".join(known)
-            raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name[:80], list(known))}; roles: {there}")
+            raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}")
     return [known[name] for name in wanted]
 
 

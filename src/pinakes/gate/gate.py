@@ -314,7 +314,7 @@ class Gate:
         known = [catalogue.name for catalogue in self._toolboxes.of(principal.sight).catalogues]
         for name in names:
             if name not in known:
-                hint, there = did_you_mean(name[:80], known), ", ".join(known) or "none"
+                hint, there = did_you_mean(name, known), ", ".join(known) or "none"
                 raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
 
     def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:

@@ -127,5 +127,5 @@ def get_named(jobs: Mapping[str, JobT], name: str) -> JobT:
     """Return what is known of the job of this name, or refuse with the names there are."""
     if name not in jobs:
         known = sorted(jobs)
-        raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name[:80], known)}; jobs: {', '.join(known)}")
+        raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}")
     return jobs[name]

@@ -74,21 +74,12 @@ class Searcher:
         """How the arms are run and merged."""
         return self.override or self.spec.search
 
-    def search(
-        self,
-        text: str,
-        *,
-        scope: Scope,
-        limit: int,
-        meaning: QueryVector | None = None,
-        reader: ShelfReader | None = None,
-    ) -> SearchPage:
+    def search(self, text: str, *, scope: Scope, limit: int, meaning: QueryVector | None = None) -> SearchPage:
         """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
 
-        `meaning` is what `embed` gave for this text, where it is known already; `reader` is for several searches that
-        are to see the same.
+        `meaning` is what `embed` gave for this text, where it is known already.
         """
-        return self.rank(text, scope=scope, limit=limit, meaning=meaning, reader=reader).page(limit)
+        return self.rank(text, scope=scope, limit=limit, meaning=meaning).page(limit)
 
     def rank(
         self,
@@ -99,7 +90,10 @@ class Searcher:
         meaning: QueryVector | None = None,
         reader: ShelfReader | None = None,
     ) -> Ranked:
-        """Search without reading the records, for whoever looks at more hits than are shown."""
+        """Search without reading the records, for whoever looks at more hits than are shown.
+
+        `reader` is for several searches that are to see the same.
+        """
         reader = self.shelf.reader() if reader is None else reader
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)

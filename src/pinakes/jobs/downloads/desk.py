@@ -134,7 +134,7 @@ class DownloadDesk:
             raise InputError(f"'provider' is missing ({told}); or give a 'url'")
         if name not in self._providers:
             there = ", ".join(known) or "none"
-            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name[:80], known)}; there are {there}")
+            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name, known)}; there are {there}")
         return name
 
     def _tell(self) -> None:
