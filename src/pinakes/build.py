@@ -151,8 +151,7 @@ def _ingested(
     if target.spec.editable and target.embedder:
         embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
     if shelf.is_empty():
-        reason = f"; {report.rejects[0][0]}: {report.rejects[0][1]}" if report.rejects else ""
-        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{reason}")
+        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
     return report
 
 

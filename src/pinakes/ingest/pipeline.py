@@ -48,6 +48,11 @@ class IngestReport:
     notes: list[str] = field(default_factory=list)
     """What is odd about the rows as a whole, in sentences for people."""
 
+    @property
+    def first_reason(self) -> str:
+        """Why the first row was left out that was, as the end of a message; nothing where none was."""
+        return f"; {': '.join(self.rejects[0])}" if self.rejects else ""
+
     def reject(self, place: str, reason: str) -> None:
         """Note a row that is left out."""
         self.rejects.append((place, reason))
@@ -170,10 +175,8 @@ class _Run:
             return
         name, ledger = self._source.name, self._target.ledger
         if not self._report.written and not self._report.unchanged:
-            reason = f"; {': '.join(self._report.rejects[0])}" if self._report.rejects else ""
-            raise InputError(
-                f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed{reason}"
-            )
+            said = f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed"
+            raise InputError(f"{said}{self._report.first_reason}")
         gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]

@@ -152,7 +152,7 @@ class AddressGuard:
 
     def follow(self, place: Place, location: str) -> Place:
         """Return where a redirect leads; refuse one to an address that is not allowed, or out of TLS."""
-        url = _joined(place.url, location) if _is_plain(location) else location
+        url = join_url(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):
             raise InvalidUrlError(f"{place.host} redirects from https to something less")
         return self.require(url)
@@ -246,11 +246,12 @@ def _is_plain(text: str) -> bool:
     return all("!" <= character <= "~" and character != "\\" for character in text)
 
 
-def _joined(base: str, location: str) -> str:
+def join_url(base: str, location: str) -> str:
+    """Return the address that one which a server gave, whole or in part, stands for."""
     try:
         return urljoin(base, location)
-    except ValueError:
-        raise InvalidUrlError("the server redirects to something that is no address") from None
+    except ValueError as error:
+        raise InvalidUrlError(f"the server names '{location[:80]}', which is no address: {error}") from None
 
 
 def _find_address(host: str) -> Address | None:

@@ -7,7 +7,6 @@ Addresses may be relative to the manifest's own. Everything but `files` and each
 
 from collections.abc import Sequence
 from typing import Annotated
-from urllib.parse import urljoin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,6 +22,7 @@ from pinakes.jobs.downloads.names import (
     require_words,
     suffix_of,
 )
+from pinakes.net.addresses import join_url
 from pinakes.net.fetch import TransferError
 
 MOST_FILES = 500
@@ -87,7 +87,7 @@ def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
 
 
 def _file(file: ManifestFile, base: str) -> AlbumFile:
-    url = _joined(base, file.url)
+    url = join_url(base, file.url)
     called = file.name or last_component(url)
     suffix = suffix_of(called) or suffix_of(last_component(url))
     if suffix is None:
@@ -98,13 +98,6 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
         stem = _numbered(file)
     sha256 = file.sha256.lower() if file.sha256 else None
     return AlbumFile(name=file_component(stem, suffix), url=url, size=file.size, sha256=sha256)
-
-
-def _joined(base: str, url: str) -> str:
-    try:
-        return urljoin(base, url)
-    except ValueError as error:
-        raise InputError(f"'{url[:80]}' is no address: {error}") from None
 
 
 def _numbered(file: ManifestFile) -> str:
