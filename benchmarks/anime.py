@@ -17,7 +17,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.measure.bench import bench, serve_command, time_start
 from pinakes.model.scope import WHOLE
 from pinakes.settings import load_settings

@@ -16,8 +16,8 @@ import numpy as np
 import zstandard
 from real_anime import DEFAULT_WORK
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.embed.weights import pull_model
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.model.principal import LOCAL_USER

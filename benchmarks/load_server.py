@@ -19,8 +19,8 @@ from typing import Any
 
 from load_client import StdioCaller
 
-from pinakes.app import App
-from pinakes.build import SAMPLES, add_sample
+from pinakes.assembly.app import App
+from pinakes.assembly.build import SAMPLES, add_sample
 from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER, Action, Quotas
 from pinakes.model.scope import WHOLE

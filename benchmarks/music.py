@@ -19,8 +19,8 @@ import soundfile
 from mutagen import id3
 from real_anime import DEFAULT_WORK
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.embed.weights import pull_model
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.catalogue.loader import get_builtin
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping

@@ -25,21 +25,21 @@ from pinakes import errors, settings
 from pinakes.catalogue import declaration
 from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin, list_builtin_names
 from pinakes.cli.main import cli
-from pinakes.control.moments import utc_now
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ExpectedError
-from pinakes.jobs.bodies import house_jobs
+from pinakes.jobs.builtin_jobs import list_builtin_jobs
 from pinakes.model.principal import Cost
 from pinakes.tools.admin.analytics import analytics_tools
 from pinakes.tools.admin.downloads import downloads_tools
 from pinakes.tools.admin.inspect import Inspector, inspect_tools
 from pinakes.tools.admin.jobs import jobs_tools
 from pinakes.tools.admin.server import ServerState, server_tools
-from pinakes.tools.admin.sql import SqlTool, sql_tools
 from pinakes.tools.admin.users import users_tools
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.spec import ToolSpec
+from pinakes.tools.sql.tool import SqlTool, sql_tools
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by scripts/build_reference.py from the code; do not edit. -->"
@@ -212,7 +212,7 @@ def list_edit_tools() -> list[ToolSpec]:
 def list_house_tools() -> list[ToolSpec]:
     """Return the tools that run a shared server; nothing is opened."""
     nothing = cast(Any, None)
-    board = cast(Any, SimpleNamespace(specs={job.name: job for job in house_jobs(nothing)}))
+    board = cast(Any, SimpleNamespace(specs={job.name: job for job in list_builtin_jobs(nothing)}))
     state = ServerState(settings=settings.Settings(home=Path()), started_at=utc_now(), catalogues=list)
     return [
         *users_tools(nothing),

@@ -31,8 +31,8 @@ import pytest
 from mutagen import id3
 from mutagen.wave import WAVE
 
-from pinakes.app import App
-from pinakes.build import SAMPLES, add_sample
+from pinakes.assembly.app import App
+from pinakes.assembly.build import SAMPLES, add_sample
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.weights import pull_model

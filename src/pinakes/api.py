@@ -11,8 +11,8 @@ from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
-from pinakes.recommend.vocabulary import wish_vocabulary
-from pinakes.search.ranked import Place, Ranked
+from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.audio_rows import AudioRows, extract_picture
@@ -27,8 +27,8 @@ from pinakes.text.analyser import query_tokens
 from pinakes.text.chunks import Passage, first_heading, split_passages
 from pinakes.text.likeness import like_words
 from pinakes.text.normalise import clean, fold_name
+from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.text.wishes import Wishes, understand
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
@@ -61,11 +61,12 @@ __all__ = [
     "NotFoundError",
     "OpenCatalogue",
     "Passage",
-    "Place",
+    "Preferences",
     "Principal",
     "QueryText",
     "Range",
     "Ranked",
+    "RankedKey",
     "Readings",
     "RecallingSource",
     "Recommendation",
@@ -92,7 +93,6 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "WholeRows",
-    "Wishes",
     "analyse_query",
     "clean",
     "embed_query",
@@ -106,10 +106,10 @@ __all__ = [
     "ingest_from_provider",
     "like_words",
     "open_unpacked",
+    "preference_vocabulary",
     "query_tokens",
     "resolve_title",
     "split_passages",
     "understand",
-    "wish_vocabulary",
     "without_packing",
 ]

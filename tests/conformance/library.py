@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.processes import find_free_port, serving
-from pinakes.app import App
-from pinakes.build import add_sample
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
 from pinakes.settings import Settings
 
 PINAKES = str(Path(sys.executable).with_name("pinakes"))

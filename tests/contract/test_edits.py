@@ -14,8 +14,8 @@ import pytest
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import ConflictError, NotFoundError
-from pinakes.ingest.edit_plans import EditAction, EditRequest
-from pinakes.ingest.edits import Applied, Edits, embed_missing
+from pinakes.ingest.edits.apply import Applied, Edits, embed_missing
+from pinakes.ingest.edits.plan import EditAction, EditRequest
 from pinakes.ingest.pipeline import digest_of
 from pinakes.model.record import RecordId
 from pinakes.model.scope import KIND_FIELD, WHOLE
@@ -34,8 +34,8 @@ OTHER_PROCESS = """
 import importlib, json, pathlib, sys
 from pinakes.catalogue.loader import get_builtin
 from pinakes.errors import ExpectedError
-from pinakes.ingest.edit_plans import EditAction, EditRequest
-from pinakes.ingest.edits import Edits
+from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.port import Author
 from pinakes.text.query import analyse_query

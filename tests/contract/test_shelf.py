@@ -11,13 +11,13 @@ import pytest
 from pinakes.errors import ConflictError, InputError
 from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, RecordId
-from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, NoneOf, Range, Scope, Sight
+from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, NoneOf, Range, Scope, Visibility
 from pinakes.shelf.port import Author, Delete, Embedding, Op, Put
 from pinakes.text.analyser import index_tokens
 from pinakes.text.query import analyse_query
 
-STAFF = Scope(sight=Sight(frozenset({"Staff"})))
-GUEST = Scope(sight=Sight(frozenset()))
+STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))
+GUEST = Scope(visibility=Visibility(frozenset()))
 
 
 def where(*conditions: Any) -> Scope:
@@ -377,7 +377,7 @@ def guarded(stock: Any) -> Any:
         (WHOLE, ["open", "marked-open", "staff", "board"]),
         (STAFF, ["open", "marked-open", "staff"]),
         (GUEST, ["open", "marked-open"]),
-        (Scope(sight=Sight(frozenset({"staff"}))), ["open", "marked-open"]),
+        (Scope(visibility=Visibility(frozenset({"staff"}))), ["open", "marked-open"]),
     ],
 )
 def test_what_may_not_be_seen_is_hidden_from_every_read_and_every_total(
@@ -579,7 +579,11 @@ def test_past_changes_can_be_had_of_one_call_and_of_one_record(changed: Any) -> 
 
 def test_an_empty_shelf_has_no_past(stock: Any) -> None:
     assert stock.shelf.history().list_changes(limit=10) == []
-    assert stock.shelf.history().versions([RecordId("one")]) == stock.shelf.writer().standing([RecordId("one")]) == {}
+    assert (
+        stock.shelf.history().versions([RecordId("one")])
+        == stock.shelf.writer().current_or_deleted([RecordId("one")])
+        == {}
+    )
 
 
 def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earlier_one(changed: Any) -> None:
@@ -593,7 +597,7 @@ def test_the_version_of_a_record_is_its_last_change_and_can_be_had_as_of_an_earl
 
 def test_what_stands_under_an_id_tells_removed_records_from_those_that_never_were(changed: Any) -> None:
     ids = [RecordId(name) for name in ("one", "two", "three")]
-    assert changed.shelf.writer().standing(ids) == {"one": changed.record("one", body="third"), "two": None}
+    assert changed.shelf.writer().current_or_deleted(ids) == {"one": changed.record("one", body="third"), "two": None}
 
 
 @pytest.mark.row("N5")

@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database import ControlDatabase
-from pinakes.jobs.downloads.items import DownloadState, Wish
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.jobs.downloads.items import DownloadRequest, DownloadState
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 
 pytestmark = [pytest.mark.row("Z8"), pytest.mark.timeout(280)]
@@ -36,12 +36,12 @@ import ipaddress, os, signal, sys
 from datetime import datetime
 from pathlib import Path
 from sqlalchemy import Engine, event
-from pinakes.control.database import ControlDatabase
-from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.jobs.downloads.desk import Downloads
 from pinakes.jobs.downloads.providers import HttpProviderSpec
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import Landing
+from pinakes.jobs.downloads.worker import DownloadHooks
 from pinakes.net.addresses import AddressRules
 from pinakes.net.fetch import FetchLimits
 
@@ -73,7 +73,7 @@ settings = DownloadSettings(
     folder=music, providers={"archive": spec}, limits=FetchLimits(max_bytes=1 << 20), queue=QueueRules(most_lost=1000)
 )
 database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-desk = DownloadDesk(settings, database, Landing(on_album=take_up), now=lambda: datetime.fromisoformat(now))
+desk = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
 if naive == "naive":
     finish = DownloadQueue.finish
     DownloadQueue.begin_install = lambda self, claim, **_: finish(self, claim)
@@ -109,7 +109,7 @@ class Workers:
             self.server.files[f"/{album}.json"] = json.dumps(manifest).encode()
         with self.opened() as queue:
             for album in self.albums:
-                queue.request("ann", Wish(provider="archive", album=album))
+                queue.request("ann", DownloadRequest(provider="archive", album=album))
 
     @property
     def albums(self) -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import texts_of
-from pinakes.ingest.edit_plans import ids_in
+from pinakes.ingest.edits.plan import ids_in
 from pinakes.model.record import Record
 from pinakes.model.scope import KIND_FIELD, WHOLE
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -33,8 +33,8 @@ import hashlib, os, pathlib, random, sys
 import numpy as np
 from pinakes.catalogue.loader import get_builtin
 from pinakes.errors import ConflictError
-from pinakes.ingest.edit_plans import EditAction, EditRequest
-from pinakes.ingest.edits import Edits
+from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded import shelf as shelf_module

@@ -17,9 +17,9 @@ import pytest
 
 from pinakes.errors import ExpectedError
 from pinakes.model.principal import LOCAL_USER
-from pinakes.tools.admin.sql import SqlParams, SqlTool
-from pinakes.tools.admin.sql_children import SqlChildren
-from pinakes.tools.admin.sql_guard import MOST_ROWS, Question, Reply, Verdict
+from pinakes.tools.sql.children import SqlChildren
+from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
+from pinakes.tools.sql.tool import SqlParams, SqlTool
 
 pytestmark = [pytest.mark.row("Z10"), pytest.mark.alone]
 
@@ -165,8 +165,8 @@ def children() -> Iterator[SqlChildren]:
     children.close()
 
 
-def question(path: Path, sql: str, **more: Any) -> Question:
-    return Question(path=str(path), sql=sql, tables=("items", "items_fts"), **more)
+def question(path: Path, sql: str, **more: Any) -> SqlQuery:
+    return SqlQuery(path=str(path), sql=sql, tables=("items", "items_fts"), **more)
 
 
 def digest(path: Path) -> str:
@@ -278,8 +278,8 @@ def test_a_process_that_does_not_answer_is_killed_and_the_next_statement_has_a_n
 
 def test_without_the_authorizer_it_is_the_other_guards_that_end_a_bomb_in_one_opcode(database: Path) -> None:
     loosened = (
-        "import pinakes.tools.admin.sql_guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob', 'randomblob'}; "
-        "from pinakes.tools.admin.sql_child import main; main()"
+        "import pinakes.tools.sql.guard as guard; guard.FUNCTIONS |= {'printf', 'zeroblob', 'randomblob'}; "
+        "from pinakes.tools.sql.child import main; main()"
     )
     children = SqlChildren(command=(sys.executable, "-P", "-c", loosened))
     try:

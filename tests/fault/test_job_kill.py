@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_sample
-from pinakes.control.audit import AuditLog
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.assembly.maintenance import build_maintenance
+from pinakes.control.audit.log import AuditLog
 from pinakes.control.control import Control
-from pinakes.duties import build_duties
 from pinakes.jobs.backup import check_backup, list_backups, make_backup
 from pinakes.jobs.board import JobBoard
-from pinakes.jobs.bodies import Retention, house_jobs
+from pinakes.jobs.builtin_jobs import Retention, list_builtin_jobs
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.runs import RunState
 from pinakes.jobs.scheduler import Scheduler
@@ -35,19 +35,19 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 RUNS = """
 import sys
 from pathlib import Path
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.control.control import Control
-from pinakes.control import audit
-from pinakes.duties import build_duties
+from pinakes.control.audit import log as audit
+from pinakes.assembly.maintenance import build_maintenance
 from pinakes.jobs.board import JobBoard
-from pinakes.jobs.bodies import Retention, house_jobs
+from pinakes.jobs.builtin_jobs import Retention, list_builtin_jobs
 from pinakes.jobs.scheduler import Scheduler, SchedulerTimes
 from pinakes.settings import Settings
 audit.PRUNED_AT_ONCE = 10
 settings = Settings(home=Path(sys.argv[1]), offline=True)
 control = Control.open(settings)
-duties = build_duties(App(settings), control, retention=Retention(backups=2))
-board = JobBoard(control.database, house_jobs(lambda: duties))
+duties = build_maintenance(App(settings), control, retention=Retention(backups=2))
+board = JobBoard(control.database, list_builtin_jobs(lambda: duties))
 print("ready", flush=True)
 for name in ["backup", "prune_audit", "rebuild_indexes"] * 1000:
     run = Scheduler(board, times=SchedulerTimes(look_every_s=0.01)).run_now(name, by="local", show=lambda *_: None)
@@ -108,8 +108,8 @@ def test_jobs_that_are_killed_at_any_point_leave_everything_whole(settings: Sett
     assert set(told.values()) <= {"done"}
     app = App(settings)
     with closing(Control.open(settings)) as control:
-        duties = build_duties(app, control, retention=Retention(backups=2))
-        board = JobBoard(control.database, house_jobs(lambda: duties))
+        maintenance = build_maintenance(app, control, retention=Retention(backups=2))
+        board = JobBoard(control.database, list_builtin_jobs(lambda: maintenance))
         for name in ("backup", "prune_audit", "rebuild_indexes", "verify_indexes", "integrity_check"):
             run = Scheduler(board).run_now(name, by="local", show=lambda *_: None)
             assert (run.state, run.error) == (RunState.DONE, None)
@@ -130,7 +130,7 @@ def test_a_back_up_that_is_not_moved_into_place_at_once_would_be_found_half(
     app = App(settings)
     add_sample(app, "anime", progress=lambda _report: None, embed=False)
     with closing(Control.open(settings)) as control:
-        plan = build_duties(app, control).plan_backup()
+        plan = build_maintenance(app, control).plan_backup()
         target = tmp_path / "backups" / "20261115T030000Z"
 
         def straight(folder: Path) -> Path:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.remote import RemoteEmbedder

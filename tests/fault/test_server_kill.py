@@ -16,8 +16,8 @@ import pytest
 from sqlalchemy import update
 
 from pinakes.control.control import Control
-from pinakes.control.tables import audit
-from pinakes.gate.gate import Ask, Gate
+from pinakes.control.database.tables import audit
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost
 from pinakes.settings import Settings
@@ -120,7 +120,7 @@ def test_the_check_sees_a_lost_token_a_lost_row_and_a_broken_chain(control: Cont
     assert find_losses(control, {"unnoted": secret}) == ["unnoted"]
     control.credentials.revoke(LOCAL_USER, credential.id)
     assert find_losses(control, {"unnoted": secret}) == ["unnoted", "unnoted"]
-    ask = Ask(principal=LOCAL_USER, via="cli", operation=OPERATION, target="a", parameters={}, cost=Cost.WRITE)
+    ask = CallContext(principal=LOCAL_USER, via="cli", operation=OPERATION, target="a", parameters={}, cost=Cost.WRITE)
     Gate(Toolbox([]), observers=[control.audit]).perform(ask, lambda: None)
     assert control.audit.verify().first_problem is None
     with control.database.begin() as connection:

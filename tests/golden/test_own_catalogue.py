@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import Recipe, add_catalogue, builtin_recipe, own_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import Recipe, add_catalogue, builtin_recipe, own_recipe
 from pinakes.catalogue import loader
 from pinakes.catalogue.loader import load_spec
 from pinakes.model.principal import LOCAL_USER
@@ -42,7 +42,7 @@ def built_in(games: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (package / "catalogue.toml").write_text(fenced("toml"), encoding="utf-8")
     monkeypatch.syspath_prepend(str(games))
     monkeypatch.setattr(loader, "BUILTIN_PACKAGE", "more_catalogues")
-    monkeypatch.setattr("pinakes.app.BUILTIN_PACKAGE", "more_catalogues")
+    monkeypatch.setattr("pinakes.assembly.app.BUILTIN_PACKAGE", "more_catalogues")
     loader.get_builtin.cache_clear()
     yield
     loader.get_builtin.cache_clear()

@@ -9,12 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from pinakes.app import App
+from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
+from pinakes.assembly.app import App
 from pinakes.catalogue.loader import load_spec
 from pinakes.cli.main import COMMANDS
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError
-from pinakes.house import House, Surroundings
 from pinakes.settings import DownloadsSettings, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ def test_the_page_of_errors_has_every_code():
 def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
     app = App(Settings(home=tmp_path, offline=True, downloads=DownloadsSettings(folder=str(tmp_path))))
     with closing(Control.open(app.settings)) as control:
-        house = House(app, control, Surroundings(identities=list, counters=dict))
+        house = AdminServer(app, control, RuntimeStatus(identities=list, counters=dict))
         tools = {tool.name: tool for tool in house.tools.tools}
         house.stop()
     described = {tool.name: tool for tool in SCRIPT.list_house_tools()}

@@ -36,8 +36,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import connect as open_websocket
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.catalogue.loader import get_builtin
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_sample
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
 from pinakes.settings import Settings
 
 pytestmark = pytest.mark.row("Z8")

@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from pinakes.app import App, ToolChoice
+from pinakes.assembly.app import App, ToolChoice
 from pinakes.errors import UnknownResourceError, UnknownToolError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.settings import ServerSettings, Settings
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
-from pinakes.tools.toolbox import NO_HOUSE, Toolbox
+from pinakes.tools.toolbox import NO_SERVER_TOOLS, Toolbox
 
 SUBSETS = [frozenset(some) for size in range(len(Action) + 1) for some in combinations(Action, size)]
 HANDFUL = [
@@ -75,7 +75,7 @@ def fixture_resource(action: Action) -> ResourceSpec:
 def toolbox(whole: Any) -> Iterator[Toolbox]:
     """Every tool and resource of the whole library, and one for each permission and cost."""
     app = App(Settings(home=whole.home))
-    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL, NO_HOUSE)
+    served = app._toolbox(app.library.list_installed(), ToolChoice.ALL, NO_SERVER_TOOLS)
     tools = [fixture_tool(action, cost) for action in Action for cost in Cost]
     resources = [fixture_resource(action) for action in Action]
     yield Toolbox([*served.tools.values(), *tools], [*served.resources, *resources], catalogues=served.catalogues)
@@ -317,8 +317,8 @@ def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
     operation, target, arguments = asked
     request = request_of(operation, target, **arguments)
     expected = asker_of(never_had).ask(request)
-    outsider = replace(somebody(frozenset(Action)), sight=Sight(hidden=frozenset(HIDDEN)))
-    confined = replace(somebody(frozenset(Action)), sight=Sight(only=frozenset(VISIBLE)))
+    outsider = replace(somebody(frozenset(Action)), visibility=Visibility(hidden=frozenset(HIDDEN)))
+    confined = replace(somebody(frozenset(Action)), visibility=Visibility(only=frozenset(VISIBLE)))
     for principal in (outsider, confined):
         assert asker_of(whole.gate, principal).ask(request) == expected
         seen = asker_of(whole.gate).ask(request)  # now the answer of somebody who sees all is in the cache
@@ -338,7 +338,7 @@ def test_any_part_of_the_library_is_as_a_library_of_its_own(
     names = sorted([*VISIBLE, *HIDDEN])
     for some in list(combinations(names, size))[::3]:
         app, gate = apart(whole.home, *some) if some else (None, Gate(Toolbox([])))
-        principal = replace(somebody(frozenset(Action)), sight=Sight(only=frozenset(some)))
+        principal = replace(somebody(frozenset(Action)), visibility=Visibility(only=frozenset(some)))
         for operation, target, arguments in ABOUT_THE_HIDDEN:
             request = request_of(operation, target, **arguments)
             assert asker_of(whole.gate, principal).ask(request) == asker_of(gate).ask(request), (some, request)

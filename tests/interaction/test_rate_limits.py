@@ -15,11 +15,11 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect as open_websocket
 
-from pinakes.control.limits import RateLimiter
+from pinakes.control.accounts.limits import RateLimiter
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from pinakes.serve.brake import PAUSE_S
+from pinakes.serve.refusal_throttle import PAUSE_S
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 
@@ -32,7 +32,7 @@ ARGUMENTS = {"id": "judoka/1"}
 
 Verdict = tuple[str | None, int | None]
 """Why a call was refused, and when to come back."""
-Ask = Callable[[int], Awaitable[Verdict]]
+CallContext = Callable[[int], Awaitable[Verdict]]
 
 
 def message(method: str, params: Any = None, number: int | None = None) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def verdict(answer: dict[str, Any]) -> Verdict:
     return code, result.get("_meta", {}).get("io.pinakes/retryAfterS")
 
 
-async def open_socket(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
+async def open_socket(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
     headers = {"Authorization": f"Bearer {secret}"}
     connection = await stack.enter_async_context(open_websocket(hosted.websocket_url, additional_headers=headers))
     await connection.send(json.dumps(message("initialize", ABOUT, 0)))
@@ -62,7 +62,7 @@ async def open_socket(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
     return await listening(stack, connection, lambda body: connection.send(json.dumps(body)))
 
 
-async def open_sse(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
+async def open_sse(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
     headers = {"Authorization": f"Bearer {secret}"}
     limits = httpx.Limits(max_connections=2)
     client = await stack.enter_async_context(
@@ -81,7 +81,7 @@ async def open_sse(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
     return await listening(stack, data, post)
 
 
-async def listening(stack: AsyncExitStack, answers: Any, send: Callable[[Any], Awaitable[Any]]) -> Ask:
+async def listening(stack: AsyncExitStack, answers: Any, send: Callable[[Any], Awaitable[Any]]) -> CallContext:
     """Return a way to ask on a line whose answers come in any order."""
     waiting: dict[int, asyncio.Future[Verdict]] = {}
 
@@ -107,7 +107,7 @@ async def listening(stack: AsyncExitStack, answers: Any, send: Callable[[Any], A
     return ask
 
 
-async def open_session(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
+async def open_session(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
     headers = {"Authorization": f"Bearer {secret}", **ACCEPTED}
     limits = httpx.Limits(max_connections=1)
     client = await stack.enter_async_context(
@@ -126,7 +126,7 @@ async def open_session(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
     return ask
 
 
-async def open_rest(stack: AsyncExitStack, hosted: Any, secret: str) -> Ask:
+async def open_rest(stack: AsyncExitStack, hosted: Any, secret: str) -> CallContext:
     headers = {"Authorization": f"Bearer {secret}"}
     limits = httpx.Limits(max_connections=1)
     client = await stack.enter_async_context(

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.serve.caller import always

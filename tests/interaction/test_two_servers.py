@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_sample
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
 from pinakes.control.control import Control
 from pinakes.jobs.board import JobBoard
-from pinakes.jobs.bodies import house_jobs
+from pinakes.jobs.builtin_jobs import list_builtin_jobs
 from pinakes.settings import Settings
 
 ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "PINAKES_READ_PER_MINUTE": "100000"}
@@ -76,7 +76,7 @@ def board(home: Path) -> Iterator[JobBoard]:
         raise AssertionError("nothing is run here")
 
     with closing(Control.open(Settings(home=home))) as control:
-        yield JobBoard(control.database, house_jobs(none))
+        yield JobBoard(control.database, list_builtin_jobs(none))
 
 
 def runner_pid(board: JobBoard) -> int | None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import embedding_text, texts_of
 from pinakes.errors import ConflictError, InputError
-from pinakes.ingest.edit_plans import EditAction, EditRequest, ids_in
-from pinakes.ingest.edits import Edits
+from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.plan import EditAction, EditRequest, ids_in
 from pinakes.ingest.pipeline import digest_of
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pinakes.catalogue.loader import compile_text
 from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Sight
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -104,7 +104,7 @@ def conditions(draw: st.DrawFn) -> Condition:
 @st.composite
 def scopes(draw: st.DrawFn) -> Scope:
     audiences = draw(st.none() | st.frozensets(st.sampled_from(AUDIENCES)))
-    return Scope(conditions=tuple(draw(st.lists(conditions(), max_size=3))), sight=Sight(audiences))
+    return Scope(conditions=tuple(draw(st.lists(conditions(), max_size=3))), visibility=Visibility(audiences))
 
 
 @st.composite

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, own_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
 from pinakes.errors import ExpectedError, InputError, NotFoundError, StorageError
 from pinakes.library import Installed, Library

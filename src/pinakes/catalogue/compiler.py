@@ -5,7 +5,13 @@ import re
 import string
 from collections.abc import Iterable
 
-from pinakes.catalogue.declaration import Declaration, DeclaredField, DeclaredRecommend, DeclaredSearch, DeclaredWishes
+from pinakes.catalogue.declaration import (
+    Declaration,
+    DeclaredField,
+    DeclaredPreferences,
+    DeclaredRecommend,
+    DeclaredSearch,
+)
 from pinakes.catalogue.spec import (
     NUMERIC_TYPES,
     TERM_TYPES,
@@ -14,12 +20,12 @@ from pinakes.catalogue.spec import (
     FieldSpec,
     FieldType,
     FilterKind,
+    PreferencesSpec,
     RecommendSpec,
     RelationSpec,
     Role,
     SearchSpec,
     TemplatePart,
-    WishSpec,
 )
 from pinakes.errors import SpecError, did_you_mean
 from pinakes.model.record import DEFAULT_KIND
@@ -70,7 +76,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         summary=declaration.summary,
         fields=fields,
         kinds=kinds,
-        unfound_kinds=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
+        kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
         relations=tuple(
             RelationSpec(name=name, **declared.model_dump()) for name, declared in declaration.relations.items()
         ),
@@ -279,9 +285,9 @@ def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]
     return {word: tuple(others) for word, others in table.items()}
 
 
-def _wishes(declared: DeclaredWishes) -> WishSpec:
+def _wishes(declared: DeclaredPreferences) -> PreferencesSpec:
     length = declared.length
-    return WishSpec(
+    return PreferencesSpec(
         units={word: field for field, words in declared.units.items() for word in words},
         choices={
             word: (field, value)

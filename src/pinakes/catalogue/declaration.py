@@ -179,7 +179,7 @@ class DeclaredLength(Declared):
     """What is long has at least this."""
 
 
-class DeclaredWishes(Declared):
+class DeclaredPreferences(Declared):
     """`[wishes]`: the domain's words for numbers, choices and tags."""
 
     units: dict[str, tuple[str, ...]] = {}
@@ -217,7 +217,7 @@ class Declaration(Declared):
     """How search merges words and meaning."""
     recommend: DeclaredRecommend | None = None
     """How it recommends; without it, it does not."""
-    wishes: DeclaredWishes = DeclaredWishes()
+    wishes: DeclaredPreferences = DeclaredPreferences()
     """The domain's words in preferences."""
     synonyms: dict[str, tuple[str, ...]] = {}
     """Word or phrase → others that are searched with it, both ways."""

@@ -171,7 +171,7 @@ class RecommendSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WishSpec:
+class PreferencesSpec:
     """Words of this catalogue's domain that a preference sentence may use."""
 
     units: Mapping[str, str]
@@ -191,7 +191,7 @@ class CatalogueSpec:
     summary: str
     fields: Mapping[str, FieldSpec]
     kinds: tuple[str, ...] = (DEFAULT_KIND,)
-    unfound_kinds: tuple[str, ...] = ()
+    kinds_hidden_from_search: tuple[str, ...] = ()
     """The kinds that a search finds only when it is asked for them."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
@@ -200,7 +200,7 @@ class CatalogueSpec:
     search: SearchSpec = SearchSpec()
     recommend: RecommendSpec | None = None
     synonyms: Mapping[str, tuple[str, ...]]
-    wishes: WishSpec
+    wishes: PreferencesSpec
     digest: str
 
     def field_with_role(self, role: Role) -> FieldSpec | None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.control import find_control, listed, make_control, open_control, perform, print_rows
 from pinakes.cli.json_output import json_option, print_json
-from pinakes.control.access import Restriction
+from pinakes.control.accounts.catalogue_access import Restriction
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
 from pinakes.cli.filters import usual_conditions

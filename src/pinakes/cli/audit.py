@@ -13,8 +13,8 @@ import orjson
 from pinakes.cli.control import find_control, moment, open_control, print_rows, printable
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
-from pinakes.control.audit import MOST_LISTED, AuditLog, AuditReport, AuditRow
-from pinakes.control.names import fold_name
+from pinakes.control.accounts.names import fold_name
+from pinakes.control.audit.log import MOST_LISTED, AuditLog, AuditReport, AuditRow
 from pinakes.errors import StorageError
 from pinakes.model.audit import Outcome
 

@@ -10,8 +10,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from pinakes.app import LEDGER_FILE, SHELVES, App
-from pinakes.build import (
+from pinakes.assembly.app import LEDGER_FILE, SHELVES, App
+from pinakes.assembly.build import (
     SAMPLES,
     Proposal,
     Recipe,

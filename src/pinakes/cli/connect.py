@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App, ToolChoice
+from pinakes.assembly.app import App, ToolChoice
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.json_output import print_json
-from pinakes.control.place import exists
+from pinakes.control.database.url import exists
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.settings import Settings, load_settings
-from pinakes.tools.toolbox import NO_HOUSE, HouseTools
+from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
 STDIO_MODULE = "pinakes.serve.stdio"
 HTTP_MODULE = "pinakes.cli.host"
@@ -85,7 +85,7 @@ def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> Non
     observers = [control.audit] if control else []
     close = control.close if control else lambda: None
     with ThreadPoolExecutor(max_workers=1) as loader:
-        gate = loader.submit(load, None, observers, NO_HOUSE)
+        gate = loader.submit(load, None, observers, NO_SERVER_TOOLS)
         stdio = importlib.import_module(STDIO_MODULE)
         stdio.serve_stdio(gate.result, log_level=settings.log_level, at_end=close)
     close()
@@ -126,10 +126,10 @@ def _load(
     tools: ToolChoice,
     limiter: Limiter | None,
     observers: Sequence[Observer],
-    house: HouseTools,
+    server_tools: ServerTools,
 ) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
-    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, house=house)
+    gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
     for spec_name, shared in app.sharing_tools(names).items():
         others = ", ".join(shared[1:])
         click.echo(f"pinakes: the {spec_name} tools ask '{shared[0]}' only; ask {others} by search and fetch", err=True)

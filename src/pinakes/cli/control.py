@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from pinakes.cli.tables import print_table
-from pinakes.control.audit import AuditLog
+from pinakes.control.audit.log import AuditLog
 from pinakes.control.control import Control
-from pinakes.control.place import exists
+from pinakes.control.database.url import exists
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost
 from pinakes.settings import AuthSettings, load_settings
@@ -78,7 +78,7 @@ def perform(
 
     `parameters` are read when it is over, so `work` may add what was not known before, such as an id.
     """
-    ask = Ask(
+    ask = CallContext(
         principal=LOCAL_USER,
         via="cli",
         operation=f"{area}/{operation}",

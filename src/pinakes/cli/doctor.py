@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import click
 
-from pinakes.app import LEDGER_FILE, PACK_FOLDER, App
-from pinakes.build import check_own_pack
+from pinakes.assembly.app import LEDGER_FILE, PACK_FOLDER, App
+from pinakes.assembly.build import check_own_pack
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
 from pinakes.errors import ExpectedError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.packs.paper_table import export_paper_table
 from pinakes.settings import load_settings

@@ -27,8 +27,8 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
 def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a search: those of its options, and not the kinds that must be asked for."""
     conditions = list(parse_conditions(arguments, spec))
-    if spec.unfound_kinds and not any(condition.field == KIND_FIELD for condition in conditions):
-        conditions.append(NoneOf(KIND_FIELD, spec.unfound_kinds))
+    if spec.kinds_hidden_from_search and not any(condition.field == KIND_FIELD for condition in conditions):
+        conditions.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
     return conditions
 
 

@@ -6,19 +6,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
+from pinakes.assembly.app import App
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate, Limiter, Observer
-from pinakes.house import House, Surroundings
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.serve import require_may_listen, serve_http
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.logs import CallLog, set_up_logging
 from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
-from pinakes.tools.toolbox import NO_HOUSE, HouseTools
+from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 
-Load = Callable[[Limiter | None, list[Observer], HouseTools], Gate]
+Load = Callable[[Limiter | None, list[Observer], ServerTools], Gate]
 
 
 def host(app: App, settings: Settings, load: Load) -> None:
@@ -30,16 +30,16 @@ def host(app: App, settings: Settings, load: Load) -> None:
     metrics = Metrics()
     observers: list[Observer] = [metrics, CallLog()]
     control = Control.open(settings) if settings.server.accounts else None
-    house = None
+    admin = None
     if control:
         _tell_first_admin(control)
-        house = House(app, control, _surroundings(workers, streams))
-        observers = [control.audit, house.recorder, *observers]
-    limiter, tools = control.limiter if control else None, house.tools if house else NO_HOUSE
+        admin = AdminServer(app, control, _surroundings(workers, streams))
+        observers = [control.audit, admin.recorder, *observers]
+    limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
     try:
         gate = loader.submit(load, limiter, observers, tools)
-        gate.add_done_callback(lambda _gate: house.start() if house else None)
+        gate.add_done_callback(lambda _gate: admin.start() if admin else None)
         serve_http(
             gate,
             settings=settings,
@@ -47,21 +47,21 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            events=house.recorder if house else None,
+            events=admin.recorder if admin else None,
             find_problems=lambda: _problems(app, gate),
             on_listening=lambda address: _tell_address(address, settings),
         )
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
-        if house:
-            house.stop()
+        if admin:
+            admin.stop()
         if control:
             control.close()
         app.close()
 
 
-def _surroundings(workers: Workers, streams: Streams) -> Surroundings:
-    return Surroundings(
+def _surroundings(workers: Workers, streams: Streams) -> RuntimeStatus:
+    return RuntimeStatus(
         identities=streams.identities, counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)}
     )
 

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from pinakes.app import App
+from pinakes.assembly.app import App
+from pinakes.assembly.maintenance import build_maintenance
 from pinakes.cli.control import find_control, make_control, moment, perform, print_rows, printable
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
 from pinakes.control.control import Control
-from pinakes.duties import build_duties
 from pinakes.errors import ConflictError, NotFoundError
 from pinakes.jobs.board import MOST_LISTED, JobBoard, JobStatus, get_named
-from pinakes.jobs.bodies import Duties, house_jobs
+from pinakes.jobs.builtin_jobs import MaintenanceOperations, list_builtin_jobs
 from pinakes.jobs.runs import JobRun, RunReport, RunState
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.jobs.timetable import usual_timing
@@ -238,15 +238,15 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
 
 
 def _board(control: Control) -> JobBoard:
-    return JobBoard(control.database, house_jobs(lambda: build_duties(App(load_settings()), control)))
+    return JobBoard(control.database, list_builtin_jobs(lambda: build_maintenance(App(load_settings()), control)))
 
 
 def _require_job(name: str) -> None:
     """Refuse a name that no job has."""
-    get_named({spec.name: spec for spec in house_jobs(_no_duties)}, name)
+    get_named({spec.name: spec for spec in list_builtin_jobs(_no_duties)}, name)
 
 
-def _no_duties() -> Duties:
+def _no_duties() -> MaintenanceOperations:
     raise NotImplementedError("nothing is run of a list")
 
 
@@ -254,7 +254,7 @@ def _list_jobs() -> list[JobStatus]:
     with find_control() as control:
         if control is not None:
             return _board(control).list_jobs()
-    return [JobStatus(spec=spec, timing=usual_timing(spec), last_run=None) for spec in house_jobs(_no_duties)]
+    return [JobStatus(spec=spec, timing=usual_timing(spec), last_run=None) for spec in list_builtin_jobs(_no_duties)]
 
 
 def _perform(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.build import progress_bar, require_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.findings import Finding, print_findings, report_findings
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened

@@ -16,7 +16,7 @@ from pinakes.cli.control import (
     print_rows,
 )
 from pinakes.cli.json_output import json_option, print_json
-from pinakes.control.accounts import MOST_A_MINUTE, Role
+from pinakes.control.accounts.accounts import MOST_A_MINUTE, Role
 from pinakes.model.principal import LOCAL_USER, Action, Quotas
 from pinakes.settings import RateLimitSettings, load_settings
 

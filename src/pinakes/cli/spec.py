@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
-from pinakes.build import access_of, open_rows, propose
+from pinakes.assembly.app import App
+from pinakes.assembly.build import access_of, open_rows, propose
 from pinakes.catalogue.loader import LoadedSpec, get_builtin, list_builtin_names, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of

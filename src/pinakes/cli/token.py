@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.control import (
     NO_ACCOUNTS,
     find_control,
@@ -22,10 +22,10 @@ from pinakes.cli.control import (
 )
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.user import iter_users
+from pinakes.control.accounts.credentials import Credential, is_of_ours
+from pinakes.control.accounts.names import fold_name
 from pinakes.control.control import Control
-from pinakes.control.credentials import Credential, is_of_ours
-from pinakes.control.moments import utc_now
-from pinakes.control.names import fold_name
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import InputError, NotFoundError
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.settings import load_settings

@@ -4,7 +4,7 @@ import shlex
 
 import click
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.ask import print_recommendations
 from pinakes.cli.build import set_up
 from pinakes.cli.clients import build_entry

@@ -19,9 +19,9 @@ from pinakes.cli.control import (
     print_rows,
 )
 from pinakes.cli.json_output import json_option, print_json
-from pinakes.control.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.accounts.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.accounts.names import fold_name
 from pinakes.control.control import Control
-from pinakes.control.names import fold_name
 from pinakes.errors import InputError, InterruptedByUser
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.cli.build import require_model, summary
 from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.pipeline import IngestReport

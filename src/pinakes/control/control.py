@@ -4,14 +4,14 @@ import importlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from pinakes.control.access import CatalogueAccess
-from pinakes.control.accounts import Accounts
-from pinakes.control.audit import AuditLog
-from pinakes.control.credentials import Credentials
-from pinakes.control.database import ControlDatabase
-from pinakes.control.directory import Directory, Issuer
-from pinakes.control.limits import LoginLimiter, RateLimiter
-from pinakes.control.place import database_url
+from pinakes.control.accounts.accounts import Accounts
+from pinakes.control.accounts.catalogue_access import CatalogueAccess
+from pinakes.control.accounts.credentials import Credentials
+from pinakes.control.accounts.identity_cache import IdentityCache, Issuer
+from pinakes.control.accounts.limits import LoginLimiter, RateLimiter
+from pinakes.control.audit.log import AuditLog
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.url import database_url
 from pinakes.errors import InputError
 from pinakes.model.principal import Quotas
 from pinakes.settings import RateLimitSettings, Settings
@@ -33,7 +33,7 @@ class Control:
     accounts: Accounts
     credentials: Credentials
     access: CatalogueAccess
-    directory: Directory
+    directory: IdentityCache
     limiter: RateLimiter
     login_limiter: LoginLimiter
     audit: AuditLog
@@ -46,7 +46,7 @@ class Control:
         database = ControlDatabase.open(database_url(settings))
         try:
             issuer = _open_issuer(settings, database)
-            directory = Directory(database, default_quotas=_quotas(settings.rate_limit), external=issuer)
+            directory = IdentityCache(database, default_quotas=_quotas(settings.rate_limit), external=issuer)
         except BaseException:
             database.close()
             raise
@@ -84,5 +84,7 @@ def _open_issuer(settings: Settings, database: ControlDatabase) -> OpenIssuer | 
         return None
     if settings.offline and settings.auth.jwks_url:
         raise InputError("'auth.jwks_url' needs the network, and 'offline' is set: use 'auth.public_key_file'")
-    issuer: OpenIssuer = importlib.import_module("pinakes.control.external").ExternalIssuer(settings.auth, database)
+    issuer: OpenIssuer = importlib.import_module("pinakes.control.accounts.external_issuer").ExternalIssuer(
+        settings.auth, database
+    )
     return issuer

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import users
+from pinakes.control.database.time_columns import utc_now
 from pinakes.control.player_tables import likes as _likes
 from pinakes.control.player_tables import playlist_tracks as _tracks
 from pinakes.control.player_tables import playlists as _playlists
-from pinakes.control.tables import users
 from pinakes.errors import ConflictError, InputError, NotFoundError
 
 MOST_LIKES = 10_000

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Column, ForeignKey, Integer, Table, Text
 
-from pinakes.control.moments import Moment
-from pinakes.control.tables import METADATA
+from pinakes.control.database.tables import METADATA
+from pinakes.control.database.time_columns import Moment
 
 likes = Table(
     "likes",

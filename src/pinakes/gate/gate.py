@@ -31,7 +31,7 @@ from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
-from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordPlace
+from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordLocation
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
@@ -46,13 +46,13 @@ TOTALS = ("total", "totalMatches", "total_matches")
 RESULTS = "results"
 """What answers call how many records there are, and the list of them."""
 
-_DICE = random.Random()
+_call_ids = random.Random()
 """Names calls apart; seeded by the system, and asked without letting another thread in, as the system is not."""
 
 ResultT = TypeVar("ResultT")
 
 
-class Trace(NamedTuple):
+class ResultSummary(NamedTuple):
     """What is noted of a result: its size, its digest, and how many records it tells of."""
 
     size_bytes: int
@@ -60,7 +60,7 @@ class Trace(NamedTuple):
     records: int | None = None
 
 
-NO_TRACE = Trace(0, "")
+NO_SUMMARY = ResultSummary(0, "")
 
 
 class Limiter(Protocol):
@@ -78,7 +78,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class CallContext:
     """What somebody asks for, as it is noted."""
 
     principal: Principal
@@ -87,7 +87,7 @@ class Ask:
     target: str
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
-    call_id: str = field(default_factory=lambda: f"{_DICE.getrandbits(64):016x}")
+    call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
     """What it is noted under."""
 
 
@@ -108,10 +108,10 @@ class Completions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun(Generic[ResultT]):
+class PendingCall(Generic[ResultT]):
     """What somebody asked for and may have: there already, or the rest of its work."""
 
-    ask: Ask
+    ask: CallContext
     finish: Callable[[], ResultT]
     """Does the work, which may take a while, and answers."""
     answer: ResultT | None = None
@@ -123,7 +123,7 @@ class Begun(Generic[ResultT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
+class _CacheKey:
     """What an answer is kept under, and what must be the same when it is there: then nothing changed meanwhile."""
 
     key: Hashable
@@ -151,11 +151,11 @@ class Gate:
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that the principal may call, in the order of their names."""
-        return _callable(self._toolboxes.of(principal.sight), principal)
+        return _callable(self._toolboxes.of(principal.visibility), principal)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is as unknown as one that does not exist."""
-        return _get_tool(self._toolboxes.of(principal.sight), principal, name)
+        return _get_tool(self._toolboxes.of(principal.visibility), principal, name)
 
     def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
         """Run a tool for a principal."""
@@ -163,15 +163,17 @@ class Gate:
 
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
-    ) -> Begun[Answer]:
+    ) -> PendingCall[Answer]:
         """Begin a call: permission, limit, validation and a look into the cache, which take no time.
 
         What is refused, or was asked before, is answered already.
         """
-        toolbox = self._toolboxes.of(principal.sight)
+        toolbox = self._toolboxes.of(principal.visibility)
         tool = _find_tool(toolbox, principal, name)
         cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
-        ask = Ask(principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost)
+        ask = CallContext(
+            principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost
+        )
         started = time.perf_counter()
         try:
             self._require_within_limit(ask)
@@ -182,21 +184,21 @@ class Gate:
             if isinstance(error, UnknownToolError):
                 raise
             return _given(ask, Answer.of_error(error))
-        question = self._find_question(toolbox, tool, ask, params)
-        kept = self.cache.find(question.key) if self.cache and question else None
+        cache_key = self._find_cache_key(toolbox, tool, ask, params)
+        kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
         if kept is not None:
-            self._note(ask, started, None, trace=lambda: _answer_trace(kept))
+            self._note(ask, started, None, summary=lambda: _answer_summary(kept))
             return _given(ask, kept)
-        return Begun(
+        return PendingCall(
             ask=ask,
-            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, ask, params, question)),
+            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, ask, params, cache_key)),
             is_instant=tool.is_instant,
             waits=tool.cost is Cost.SQL,
         )
 
-    def _finish(self, ask: Ask, work: Callable[[], Answer]) -> Answer:
+    def _finish(self, ask: CallContext, work: Callable[[], Answer]) -> Answer:
         try:
-            return self._noted(ask, work, _answer_trace)
+            return self._noted(ask, work, _answer_summary)
         except ExpectedError as error:
             return Answer.of_error(error)
 
@@ -215,15 +217,15 @@ class Gate:
         """Return what stands at an address; what may not be seen is as unknown as what does not exist."""
         return self.begin_read(principal, uri, via=via).finish()
 
-    def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> Begun[ResourceContent]:
+    def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> PendingCall[ResourceContent]:
         """Begin to read: count it, or refuse it where it is one too many."""
-        ask = Ask(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+        ask = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
         self._admit(ask)
 
         def work() -> ResourceContent:
             return _again_when_storage_fails(lambda: self._read(principal, uri))
 
-        return Begun(ask=ask, finish=lambda: self._noted(ask, work, _content_trace))
+        return PendingCall(ask=ask, finish=lambda: self._noted(ask, work, _content_summary))
 
     def complete(
         self,
@@ -247,10 +249,10 @@ class Gate:
         others: Mapping[str, str],
         *,
         via: str = "",
-    ) -> Begun[Completions]:
+    ) -> PendingCall[Completions]:
         """Begin a completion: count it, or refuse it where it is one too many."""
         parameters = {**others, "variable": variable, "typed": typed}
-        ask = Ask(
+        ask = CallContext(
             principal=principal,
             via=via,
             operation="completion/complete",
@@ -263,11 +265,11 @@ class Gate:
         def work() -> Completions:
             return self._complete(principal, template, variable, typed, others)
 
-        return Begun(ask=ask, finish=lambda: self._noted(ask, work, _no_trace))
+        return PendingCall(ask=ask, finish=lambda: self._noted(ask, work, _no_summary))
 
     def open_media(
         self,
-        ask: Ask,
+        ask: CallContext,
         record_id: str,
         kind: MediaKind,
         opened: Callable[[MediaFile], ResultT],
@@ -285,13 +287,13 @@ class Gate:
                     return opened(found)
             raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
 
-        return self._noted(ask, work, lambda file: Trace(served(file), ""))
+        return self._noted(ask, work, lambda file: ResultSummary(served(file), ""))
 
-    def get_place(self, principal: Principal, record_id: str) -> RecordPlace:
+    def get_place(self, principal: Principal, record_id: str) -> RecordLocation:
         """Return where a record is that has files, or whose like has: the first such catalogue, and its kind there."""
         for spec in self._playable(principal):
             if (kind := spec.kind_of(principal, record_id)) is not None:
-                return RecordPlace(catalogue=spec.catalogue, kind=kind)
+                return RecordLocation(catalogue=spec.catalogue, kind=kind)
         raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
 
     def missing_among(self, principal: Principal, ids: Sequence[str]) -> list[str]:
@@ -311,51 +313,57 @@ class Gate:
 
     def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
         """Refuse a catalogue that the principal does not see, with those that they do."""
-        known = [catalogue.name for catalogue in self._toolboxes.of(principal.sight).catalogues]
+        known = [catalogue.name for catalogue in self._toolboxes.of(principal.visibility).catalogues]
         for name in names:
             if name not in known:
                 hint, there = did_you_mean(name, known), ", ".join(known) or "none"
                 raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
 
-    def perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
+    def perform(self, ask: CallContext, work: Callable[[], ResultT]) -> ResultT:
         """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
 
         def limited() -> ResultT:
             self._require_within_limit(ask)
             return work()
 
-        return self._noted(ask, limited, _no_trace)
+        return self._noted(ask, limited, _no_summary)
 
-    def refuse(self, ask: Ask, error: ExpectedError) -> None:
+    def refuse(self, ask: CallContext, error: ExpectedError) -> None:
         """Note what had to be refused before it came here."""
         self._note(ask, time.perf_counter(), error)
 
-    def _run(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel, question: _Question | None) -> Answer:
+    def _run(
+        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel, cache_key: _CacheKey | None
+    ) -> Answer:
         """Run a tool. `question` is one that the cache was asked in vain, where it could be asked already."""
         if self.cache is None or not tool.cacheable:
             return _answered(tool, ask, params)
-        if question is None:
-            question = self._question(toolbox, tool, ask, params, toolbox.versions())
-            kept = self.cache.find(question.key)
+        if cache_key is None:
+            cache_key = self._cache_key_at(toolbox, tool, ask, params, toolbox.versions())
+            kept = self.cache.find(cache_key.key)
             if kept is not None:
                 return kept
         answer = _answered(tool, ask, params)
-        if (toolbox.versions(), self._failures()) == question.seen:
-            self.cache.keep(question.key, answer)
+        if (toolbox.versions(), self._failures()) == cache_key.seen:
+            self.cache.keep(cache_key.key, answer)
         return answer
 
-    def _find_question(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel) -> _Question | None:
+    def _find_cache_key(
+        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel
+    ) -> _CacheKey | None:
         """Return what to ask the cache, where that is known at once, and an answer from it is noted at once."""
         if self.cache is None or not tool.cacheable or ask.cost is not Cost.READ:
             return None
         versions = toolbox.find_versions()
-        return None if versions is None else self._question(toolbox, tool, ask, params, versions)
+        return None if versions is None else self._cache_key_at(toolbox, tool, ask, params, versions)
 
-    def _question(self, toolbox: Toolbox, tool: ToolSpec, ask: Ask, params: BaseModel, versions: Versions) -> _Question:
-        sight = ask.principal.sight
-        audiences = toolbox.audiences_that_matter(sight, versions)
-        key = (tool.name, params.model_dump_json(), versions, audiences, sight.only, sight.hidden)
-        return _Question(key=key, seen=(versions, self._failures()))
+    def _cache_key_at(
+        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel, versions: Versions
+    ) -> _CacheKey:
+        visibility = ask.principal.visibility
+        audiences = toolbox.audiences_that_matter(visibility, versions)
+        key = (tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden)
+        return _CacheKey(key=key, seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
         for resource in self._readable(principal):
@@ -375,17 +383,17 @@ class Gate:
         raise UnknownResourceError(f"there is no resource template '{template[:200]}'", uri=template[:200])
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
-        resources = self._toolboxes.of(principal.sight).resources
+        resources = self._toolboxes.of(principal.visibility).resources
         return [resource for resource in resources if resource.action in principal.actions]
 
     def _playable(self, principal: Principal) -> list[MediaSpec]:
-        return [spec for spec in self._toolboxes.of(principal.sight).media if spec.action in principal.actions]
+        return [spec for spec in self._toolboxes.of(principal.visibility).media if spec.action in principal.actions]
 
-    def _require_within_limit(self, ask: Ask) -> None:
+    def _require_within_limit(self, ask: CallContext) -> None:
         if self._limiter:
             self._limiter.require(ask.principal, ask.cost)
 
-    def _admit(self, ask: Ask) -> None:
+    def _admit(self, ask: CallContext) -> None:
         """Count what is asked for; note that it was refused where it is one too many."""
         started = time.perf_counter()
         try:
@@ -394,7 +402,9 @@ class Gate:
             self._note(ask, started, error)
             raise
 
-    def _noted(self, ask: Ask, work: Callable[[], ResultT], trace: Callable[[ResultT], Trace]) -> ResultT:
+    def _noted(
+        self, ask: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
+    ) -> ResultT:
         """Do the work, and note what became of it before anybody hears of it."""
         started = time.perf_counter()
         try:
@@ -402,20 +412,20 @@ class Gate:
         except Exception as error:
             self._note(ask, started, error)
             raise
-        self._note(ask, started, None, trace=lambda: trace(result))
+        self._note(ask, started, None, summary=lambda: summary(result))
         return result
 
     def _note(
         self,
-        ask: Ask,
+        ask: CallContext,
         started: float,
         error: Exception | None,
         *,
-        trace: Callable[[], Trace] = lambda: NO_TRACE,
+        summary: Callable[[], ResultSummary] = lambda: NO_SUMMARY,
     ) -> None:
         if not self._observers:
             return
-        left = trace()
+        left = summary()
         entry = AuditEntry(
             at=datetime.now(UTC),
             call_id=ask.call_id,
@@ -435,8 +445,8 @@ class Gate:
             observer.write(entry, durable=ask.cost is not Cost.READ)
 
 
-def _given(ask: Ask, answer: Answer) -> Begun[Answer]:
-    return Begun(ask=ask, answer=answer, finish=lambda: answer)
+def _given(ask: CallContext, answer: Answer) -> PendingCall[Answer]:
+    return PendingCall(ask=ask, answer=answer, finish=lambda: answer)
 
 
 def _callable(toolbox: Toolbox, principal: Principal) -> list[ToolSpec]:
@@ -456,7 +466,7 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
-def _answered(tool: ToolSpec, ask: Ask, params: BaseModel) -> Answer:
+def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:
     arguments = (ask.principal, params, ask.call_id) if tool.wants_call_id else (ask.principal, params)
 
     def run() -> ToolResult:
@@ -488,8 +498,8 @@ def _outcome(error: Exception | None) -> Outcome:
     return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
 
 
-def _answer_trace(answer: Answer) -> Trace:
-    return Trace(len(answer.encoded), answer.digest, _count(answer.structured or {}))
+def _answer_summary(answer: Answer) -> ResultSummary:
+    return ResultSummary(len(answer.encoded), answer.digest, _count(answer.structured or {}))
 
 
 def _count(structured: Mapping[str, Any]) -> int | None:
@@ -505,12 +515,12 @@ def _count(structured: Mapping[str, Any]) -> int | None:
     return sum(counted) if counted else None
 
 
-def _content_trace(content: ResourceContent) -> Trace:
-    return Trace(content.size_bytes, content.digest)
+def _content_summary(content: ResourceContent) -> ResultSummary:
+    return ResultSummary(content.size_bytes, content.digest)
 
 
-def _no_trace(_result: object) -> Trace:
-    return NO_TRACE
+def _no_summary(_result: object) -> ResultSummary:
+    return NO_SUMMARY
 
 
 def _position(cursor: str | None) -> int:

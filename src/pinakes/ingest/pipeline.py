@@ -13,7 +13,7 @@ from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
 from pinakes.ingest.column_check import ColumnCheck
-from pinakes.ingest.hand_edits import HandEdits
+from pinakes.ingest.edits.hand_edits import HandEdits
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
@@ -67,7 +67,7 @@ def _none(_place: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class IngestRequest:
     """On whose behalf a source is read, and what of it they ask for."""
 
     author: Author = LOCAL
@@ -76,7 +76,7 @@ class Errand:
     """Tells of the place of a row whether it is asked for: what was deleted by hand of it comes back."""
 
 
-NO_ERRAND = Errand()
+UNREQUESTED = IngestRequest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Target:
     writer: ShelfWriter
     ledger: Ledger
     embedder: Embedder | None = None
-    errand: Errand = NO_ERRAND
+    request: IngestRequest = UNREQUESTED
 
 
 def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
@@ -149,7 +149,7 @@ class _Run:
     def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
         """Return what is to be written of the source's records, and count what was edited by hand and stays so."""
         records = [record for record, _ in batch]
-        asked = {record.id for record, origin in batch if self._target.errand.asks_for(origin.row)}
+        asked = {record.id for record, origin in batch if self._target.request.asks_for(origin.row)}
         kept = self._hand_edits.reconciled(records, asked=asked)
         self._report.edited += sum(one is not record for one, record in zip(kept, records, strict=True))
         self._report.unchanged += kept.count(None)
@@ -180,7 +180,7 @@ class _Run:
         gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]
-            self._target.writer.apply([Delete(one) for one in some], author=self._target.errand.author)
+            self._target.writer.apply([Delete(one) for one in some], author=self._target.request.author)
             ledger.forget_identities(some)
         ledger.forget_origins(name, self._unseen)
         self._report.removed = len(gone)
@@ -205,7 +205,7 @@ class _Run:
         for row in self._source.iter_rows(start=start):
             self._report.rows += 1
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
-            if origin in ids_by_row and not self._target.errand.asks_for(row.place):
+            if origin in ids_by_row and not self._target.request.asks_for(row.place):
                 self._pass_over(row, ids_by_row[origin])
             elif self._target.mapping.is_metadata(row.values):
                 self._report.metadata += 1
@@ -278,7 +278,7 @@ class _Batches:
         vectors = self._embed({put.embedding.digest: texts[put.record.id] for put in fresh if put.embedding})
         changes = [_with_vector(put, vectors) for put in fresh]
         if changes:
-            self._target.writer.apply(changes, author=self._target.errand.author)  # commit point of a batch
+            self._target.writer.apply(changes, author=self._target.request.author)  # commit point of a batch
         report.written += len(changes)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)

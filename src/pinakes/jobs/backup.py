@@ -27,7 +27,7 @@ import apsw
 import orjson
 from sqlalchemy import update
 
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.jobs.lease import Holder, Lease
 from pinakes.jobs.runs import JobRun, Runs

@@ -18,8 +18,8 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.jobs.process import (
     identity_of_this_process,
     is_certainly_gone,

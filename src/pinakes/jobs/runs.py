@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError
 from pinakes.jobs.output import shortened
 from pinakes.jobs.tables import job_runs

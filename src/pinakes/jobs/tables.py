@@ -6,7 +6,7 @@ row: which process runs jobs.
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table, Text, text
 
-from pinakes.control.moments import Moment
+from pinakes.control.database.time_columns import Moment
 
 METADATA = MetaData()
 

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError, InputError
 from pinakes.jobs.runs import Cause, find_live, insert_run
 from pinakes.jobs.schedule import Schedule, parse_schedule

@@ -40,7 +40,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class BenchQuery:
     """A query with everything that can be worked out beforehand; the title it was made from, misspelt; its place."""
 
     text: str
@@ -55,19 +55,19 @@ def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[st
     searcher, spec = catalogue.searcher, catalogue.spec
     by_words = QueryVector(vector=None)
 
-    def search(question: Question, meaning: QueryVector) -> object:
+    def search(question: BenchQuery, meaning: QueryVector) -> object:
         reader = catalogue.shelf.reader()
         terms = analyse_query(question.text, synonyms=spec.synonyms)
         return searcher.search_with(reader, question.text, terms, meaning, scope=WHOLE, limit=10)
 
-    def vector(question: Question) -> object:
+    def vector(question: BenchQuery) -> object:
         reader = catalogue.shelf.reader()
         if question.meaning.vector is None:
             return None
         found = reader.nearest(question.meaning.vector[None, :], scope=WHOLE, limit=10)[0]
         return reader.fetch(found.keys.tolist(), scope=WHOLE)
 
-    kinds: dict[str, Callable[[Question], object]] = {
+    kinds: dict[str, Callable[[BenchQuery], object]] = {
         "text": lambda question: search(question, by_words),
         "vector": vector,
         "hybrid": lambda question: search(question, question.meaning),
@@ -79,7 +79,7 @@ def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[st
     return {name: time_calls(ask, asked) for name, ask in kinds.items()}
 
 
-def time_calls(call: Callable[[Question], object], questions: Sequence[Question]) -> Timing:
+def time_calls(call: Callable[[BenchQuery], object], questions: Sequence[BenchQuery]) -> Timing:
     """Time a call on every question, after a few to warm up."""
     for question in questions[:WARM_UP]:
         call(question)
@@ -143,17 +143,17 @@ def _memory_mb(process: int) -> float:
         return float("nan")
 
 
-def _recommendations(catalogue: OpenCatalogue, asked: Sequence[Question]) -> Callable[[Question], object]:
+def _recommendations(catalogue: OpenCatalogue, asked: Sequence[BenchQuery]) -> Callable[[BenchQuery], object]:
     titles = [question.title for question in asked] * 2
 
-    def recommend(question: Question) -> object:
+    def recommend(question: BenchQuery) -> object:
         liked = tuple(titles[question.place : question.place + LIKED])
         return catalogue.recommender.recommend(Request(titles=liked, limit=8), scope=WHOLE)
 
     return recommend
 
 
-def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[Question]:
+def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[BenchQuery]:
     generator = random.Random(seed)
     reader = catalogue.shelf.reader()
     keys: list[Key] = reader.scan(scope=WHOLE, limit=1_000_000)
@@ -166,7 +166,7 @@ def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[Question
         title = catalogue.spec.title_of(records[key])
         text = title if place % 2 else _some_words(records[key], catalogue, generator) or title
         meaning = embed_query(catalogue.searcher.embedder, reader, text)
-        questions.append(Question(text=text, meaning=meaning, title=_misspelt(title, generator), place=place))
+        questions.append(BenchQuery(text=text, meaning=meaning, title=_misspelt(title, generator), place=place))
     return questions
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pinakes.model.scope import SEES_ALL, Sight
+from pinakes.model.scope import SEES_EVERYTHING, Visibility
 
 
 class Action(StrEnum):
@@ -45,7 +45,7 @@ class Principal:
 
     name: str
     actions: frozenset[Action]
-    sight: Sight = SEES_ALL
+    visibility: Visibility = SEES_EVERYTHING
     quotas: Quotas | None = None
     """None: as many calls as they like."""
 

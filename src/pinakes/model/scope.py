@@ -52,7 +52,7 @@ Condition = AnyOf | AllOf | NoneOf | Range
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Visibility:
     """What a caller may see: records open to everybody, and those for these audiences. None sees everything."""
 
     audiences: frozenset[str] | None = None
@@ -77,7 +77,7 @@ class Sight:
         return self.audiences is None or not wanted or not wanted.isdisjoint({PUBLIC, *self.audiences})
 
 
-SEES_ALL = Sight(None)
+SEES_EVERYTHING = Visibility(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +85,16 @@ class Scope:
     """The part of a catalogue that a read is about. There is no read without one."""
 
     conditions: tuple[Condition, ...] = ()
-    sight: Sight = field(default=SEES_ALL)
+    visibility: Visibility = field(default=SEES_EVERYTHING)
 
     def all_conditions(self) -> tuple[Condition, ...]:
         """Return the conditions, with what the caller may see as one of them."""
-        hidden = self.sight.condition()
+        hidden = self.visibility.condition()
         return self.conditions if hidden is None else (*self.conditions, hidden)
 
     def narrowed(self, *conditions: Condition) -> "Scope":
         """Return this scope with further conditions."""
-        return Scope(conditions=(*self.conditions, *conditions), sight=self.sight)
+        return Scope(conditions=(*self.conditions, *conditions), visibility=self.visibility)
 
 
 WHOLE = Scope()

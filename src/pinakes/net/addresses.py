@@ -107,7 +107,7 @@ class AddressRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ResolvedUrl:
     """An address that was checked, and the IP addresses to connect to."""
 
     scheme: str
@@ -143,14 +143,14 @@ class AddressGuard:
         if address is not None:
             self._require_allowed(host, [address])
 
-    def require(self, url: str) -> Place:
+    def require(self, url: str) -> ResolvedUrl:
         """Return where an address leads; refuse one that is not allowed. UnavailableError: its name has no answer."""
         scheme, host, port, target = self._parsed(url)
         addresses = self._addresses(host, port)
         self._require_allowed(host, addresses)
-        return Place(scheme=scheme, host=host, port=port, target=target, addresses=addresses)
+        return ResolvedUrl(scheme=scheme, host=host, port=port, target=target, addresses=addresses)
 
-    def follow(self, place: Place, location: str) -> Place:
+    def follow(self, place: ResolvedUrl, location: str) -> ResolvedUrl:
         """Return where a redirect leads; refuse one to an address that is not allowed, or out of TLS."""
         url = join_url(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):

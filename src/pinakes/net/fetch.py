@@ -18,7 +18,7 @@ import httpx
 
 from pinakes import __version__
 from pinakes.errors import StorageError, TooLargeError, UnavailableError
-from pinakes.net.addresses import AddressGuard, Place
+from pinakes.net.addresses import AddressGuard, ResolvedUrl
 from pinakes.net.certificates import load_certificates
 from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import PartFile, PartNotes
@@ -157,7 +157,7 @@ class Fetcher:
         )
 
     @asynccontextmanager
-    async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, Place]]:
+    async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
         """Ask for an address, follow its redirects, and give the answer; every server on the way gets these headers."""
         place = self._guard.require(url)
         for _ in range(MOST_REDIRECTS + 1):
@@ -173,7 +173,7 @@ class Fetcher:
         raise TransferError(f"the server redirects more than {MOST_REDIRECTS} times", is_final=True)
 
     @asynccontextmanager
-    async def _answered(self, place: Place, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def _answered(self, place: ResolvedUrl, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """Connect to the first of the checked addresses that takes the connection, and give its answer."""
         response, transport = await self._first_answer(place, headers)
         try:
@@ -183,7 +183,7 @@ class Fetcher:
             await transport.aclose()
 
     async def _first_answer(
-        self, place: Place, headers: Mapping[str, str]
+        self, place: ResolvedUrl, headers: Mapping[str, str]
     ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
@@ -199,7 +199,7 @@ class Fetcher:
                 raise
         raise failure or httpx.ConnectError("no address")
 
-    def _request(self, place: Place, address: str, headers: Mapping[str, str]) -> httpx.Request:
+    def _request(self, place: ResolvedUrl, address: str, headers: Mapping[str, str]) -> httpx.Request:
         limits = self._limits
         wait = {"connect": limits.connect_s, "pool": limits.connect_s, "read": limits.stall_s, "write": limits.stall_s}
         return httpx.Request(

@@ -16,9 +16,9 @@ from pinakes.model.vectors import Vector
 from pinakes.recommend.franchise import Work, pick_diverse, work_of
 from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
-from pinakes.recommend.vocabulary import wish_vocabulary
+from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.text.wishes import Wishes, understand
+from pinakes.text.preferences import Preferences, understand
 
 NUDGE = 0.5
 """How far a taste moves towards what a preference asks for, or away from it."""
@@ -45,7 +45,7 @@ class Recommendations:
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
     titles: tuple[TitleChoice, ...]
-    wishes: Wishes
+    wishes: Preferences
     notes: tuple[str, ...] = ()
 
 
@@ -110,13 +110,13 @@ class Recommender:
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> TitleChoice:
         return resolve_title(reader, self.shelf.spec, title, scope=scope)
 
-    def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Wishes:
+    def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Preferences:
         if not preferences.strip():
-            return Wishes()
-        words = wish_vocabulary(reader, self.shelf.spec, scope=scope, this_year=self.this_year())
+            return Preferences()
+        words = preference_vocabulary(reader, self.shelf.spec, scope=scope, this_year=self.this_year())
         return understand(preferences, words)
 
-    def _nudged(self, liked: Vector, wishes: Wishes, reader: ShelfReader) -> tuple[Vector, list[str]]:
+    def _nudged(self, liked: Vector, wishes: Preferences, reader: ShelfReader) -> tuple[Vector, list[str]]:
         """Return the liked vectors moved by the wishes' words, or as they are, with a note, when that cannot be."""
         if not wishes.towards and not wishes.away_from:
             return liked, []

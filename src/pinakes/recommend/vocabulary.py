@@ -6,17 +6,19 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldType, Role
 from pinakes.model.hits import FacetCount
 from pinakes.model.scope import Scope
 from pinakes.shelf.port import ShelfReader
-from pinakes.text.wishes import WishVocabulary
+from pinakes.text.preferences import PreferenceVocabulary
 
 
-def wish_vocabulary(reader: ShelfReader, spec: CatalogueSpec, *, scope: Scope, this_year: int) -> WishVocabulary:
+def preference_vocabulary(
+    reader: ShelfReader, spec: CatalogueSpec, *, scope: Scope, this_year: int
+) -> PreferenceVocabulary:
     """Return the vocabulary of a catalogue as someone with this scope sees it."""
     tag_field = next((one.name for one in spec.column_fields if one.type is FieldType.TAGS), None)
     facets: Sequence[FacetCount] = reader.facets(tag_field, scope=scope) if tag_field else ()
     known = {facet.value.lower(): facet.value for facet in facets}
     time_field = spec.field_with_role(Role.TIME)
     words = spec.wishes
-    return WishVocabulary(
+    return PreferenceVocabulary(
         time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
         units=words.units,
         choices=words.choices,

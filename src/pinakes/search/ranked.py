@@ -11,7 +11,7 @@ from pinakes.search.candidates import Candidates, Floats
 from pinakes.shelf.port import ShelfReader
 
 
-class Place(NamedTuple):
+class RankedKey(NamedTuple):
     """A hit whose record is not read yet."""
 
     key: Key
@@ -24,14 +24,14 @@ class Place(NamedTuple):
 class Ranked:
     """The places of a search, best first, and what there is to say of it."""
 
-    places: tuple[Place, ...]
+    places: tuple[RankedKey, ...]
     total_matches: int
     mode: SearchMode
     degraded: str | None
     reader: ShelfReader
     scope: Scope
 
-    def read(self, places: Sequence[Place]) -> list[Hit]:
+    def read(self, places: Sequence[RankedKey]) -> list[Hit]:
         """Return these places with their records."""
         records = self.reader.fetch([place.key for place in places], scope=self.scope)
         return [Hit(record=records[place.key], **place._asdict()) for place in places if place.key in records]
@@ -46,7 +46,7 @@ class Ranked:
         )
 
 
-def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[Place, ...]:
+def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as places."""
     parts = {"bm25": candidates.bm25, "title": candidates.title}
     if candidates.has_cosines:
@@ -54,7 +54,7 @@ def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) ->
     parts["fused"] = scores
     each_reasons = zip(*(values[rows].tolist() for values in parts.values()), strict=True)
     return tuple(
-        Place(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
+        RankedKey(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
         for key, score, match_type, reasons in zip(
             candidates.keys[rows].tolist(),
             scores[rows].clip(0.0, 1.0).tolist(),

@@ -17,7 +17,7 @@ from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS
-from pinakes.search.ranked import Place, Ranked, build_places
+from pinakes.search.ranked import Ranked, RankedKey, build_places
 from pinakes.search.rerank import Reranker
 from pinakes.shelf.port import Shelf, ShelfReader
 from pinakes.text.normalise import clean, fold_name
@@ -70,16 +70,16 @@ class Searcher:
         return self.shelf.spec
 
     @property
-    def way(self) -> SearchSpec:
+    def search_spec(self) -> SearchSpec:
         """How the arms are run and merged."""
         return self.override or self.spec.search
 
-    def search(self, text: str, *, scope: Scope, limit: int, meaning: QueryVector | None = None) -> SearchPage:
+    def search(self, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None) -> SearchPage:
         """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
 
         `meaning` is what `embed` gave for this text, where it is known already.
         """
-        return self.rank(text, scope=scope, limit=limit, meaning=meaning).page(limit)
+        return self.rank(text, scope=scope, limit=limit, query_vector=query_vector).page(limit)
 
     def rank(
         self,
@@ -87,7 +87,7 @@ class Searcher:
         *,
         scope: Scope,
         limit: int,
-        meaning: QueryVector | None = None,
+        query_vector: QueryVector | None = None,
         reader: ShelfReader | None = None,
     ) -> Ranked:
         """Search without reading the records, for whoever looks at more hits than are shown.
@@ -97,41 +97,43 @@ class Searcher:
         reader = self.shelf.reader() if reader is None else reader
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
-        return self._rank(reader, asked, query, meaning or self.embed(text), scope=scope, limit=limit)
+        return self._rank(reader, asked, query, query_vector or self.embed(text), scope=scope, limit=limit)
 
     def embed(self, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return embed_query(self.embedder, self.shelf.reader(), clean(text[:MAX_CHARS]))
 
     def search_with(
-        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> SearchPage:
         """Search with a query that is analysed and embedded already."""
-        return self._rank(reader, text, query, meaning, scope=scope, limit=limit).page(limit)
+        return self._rank(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
 
     def _rank(
-        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, limit: int
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> Ranked:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
-        depth = wanted if meaning.vector is None else max(wanted, self.way.depth)  # one arm alone needs no spare
-        candidates, total = self._find(reader, text, query, meaning, scope=scope, depth=depth)
-        scores = FUSIONS[self.way.fusion](candidates, meaning.vector, self.way)
+        depth = (
+            wanted if query_vector.vector is None else max(wanted, self.search_spec.depth)
+        )  # one arm alone needs no spare
+        candidates, total = self._find(reader, text, query, query_vector, scope=scope, depth=depth)
+        scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
         ranked = Ranked(
             places=build_places(candidates, scores, _best_rows(candidates, scores, reader, wanted)),
             total_matches=total,
-            mode=SearchMode.FTS_ONLY if meaning.vector is None else SearchMode.HYBRID,
-            degraded=meaning.problem or reader.stale,
+            mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
+            degraded=query_vector.problem or reader.stale,
             reader=reader,
             scope=scope,
         )
         return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
 
     def _find(
-        self, reader: ShelfReader, text: str, query: TextQuery, meaning: QueryVector, *, scope: Scope, depth: int
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, depth: int
     ) -> tuple[Candidates, int]:
         """Run the arms; return the candidates and how many records match any arm."""
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
-        vector_arm = beside(_nearest, reader, meaning, scope, depth)
+        vector_arm = beside(_nearest, reader, query_vector, scope, depth)
         title_arm = beside(_alike_titles, reader, text, scope)
         lexical = reader.lexical(query, scope=scope, limit=depth)
         titles = title_arm.result() or _names_with(reader, self.spec, text, lexical, scope)
@@ -143,9 +145,9 @@ class Searcher:
             titles=titles,
             nearest=nearest,
             vectors=reader.vectors(keys.tolist())
-            if meaning.vector is not None
+            if query_vector.vector is not None
             else np.zeros((len(keys), 0), np.float32),
-            query=meaning.vector,
+            query=query_vector.vector,
         )
         return candidates, lexical.total + _count_without_terms(reader, query, lexical, candidates)
 
@@ -173,10 +175,10 @@ def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
     return future
 
 
-def _nearest(reader: ShelfReader, meaning: QueryVector, scope: Scope, depth: int) -> Ranking:
-    if meaning.vector is None:
+def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth: int) -> Ranking:
+    if query_vector.vector is None:
         return build_ranking((), (), limit=0)
-    return reader.nearest(meaning.vector[None, :], scope=scope, limit=depth)[0]
+    return reader.nearest(query_vector.vector[None, :], scope=scope, limit=depth)[0]
 
 
 def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
@@ -233,7 +235,7 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
     scores = reranker.scores(text, texts) if hits else None
     if scores is None:
         return ranked
-    first = [Place(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
+    first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
     order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
     reached = [place.score for place in first]  # the scores stay where they were, so that they fall with the rank
     again = [

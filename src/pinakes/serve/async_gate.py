@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from pinakes.errors import OverloadedError, RateLimitedError
 from pinakes.gate.answer import Answer
-from pinakes.gate.gate import Ask, Begun, Completions, Gate
+from pinakes.gate.gate import CallContext, Completions, Gate, PendingCall
 from pinakes.model.principal import Principal
-from pinakes.serve.brake import Brake
 from pinakes.serve.caller import Caller
+from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent
 
@@ -28,7 +28,7 @@ class AsyncGate:
         workers: Workers,
         *,
         is_loaded: Callable[[], bool] = lambda: False,
-        brake: Brake | None = None,
+        throttle: RefusalThrottle | None = None,
     ) -> None:
         """`gate` gives the gate, and blocks while that is loading; where it `is_loaded` it is known not to.
 
@@ -38,14 +38,16 @@ class AsyncGate:
         self._is_loaded = is_loaded
         self._loaded: Gate | None = None
         self._workers = workers
-        self._brake = brake or Brake()
+        self._brake = throttle or RefusalThrottle()
 
-    async def run(self, principal: Principal, work: Callable[[Gate], ResultT], noted: Ask | None = None) -> ResultT:
+    async def run(
+        self, principal: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None
+    ) -> ResultT:
         """Have the gate do something for somebody; `noted` is what the gate notes it as, if it does."""
         gate = await self._load()
         return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
 
-    async def perform(self, ask: Ask, work: Callable[[Gate], ResultT]) -> ResultT:
+    async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
         """Do something that is neither a tool nor a resource, such as a login."""
         return await self.run(ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask)
 
@@ -71,7 +73,7 @@ class AsyncGate:
             lambda gate: gate.begin_completion(caller.principal, template, variable, typed, others, via=caller.via),
         )
 
-    async def _ask(self, caller: Caller, begin: Callable[[Gate], Begun[ResultT]]) -> ResultT:
+    async def _ask(self, caller: Caller, begin: Callable[[Gate], PendingCall[ResultT]]) -> ResultT:
         """Begin something, and finish it."""
         gate, name = await self._load(), caller.principal.name
         try:
@@ -87,7 +89,7 @@ class AsyncGate:
         return await self._work(gate, begun.finish, of=name, noted=begun.ask, waits=begun.waits)
 
     async def _work(
-        self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: Ask | None, waits: bool = False
+        self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: CallContext | None, waits: bool = False
     ) -> ResultT:
         """Do something in a thread; where there is no room for it, note that."""
         try:

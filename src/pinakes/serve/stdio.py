@@ -15,7 +15,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.mcp_server import build_server
-from pinakes.serve.pump import pump
+from pinakes.serve.message_loop import pump
 
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 

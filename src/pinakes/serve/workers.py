@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from pinakes.errors import OverloadedError
-from pinakes.serve.lanes import Lanes
+from pinakes.serve.per_caller_limit import PerCallerLimit
 
 ResultT = TypeVar("ResultT")
 
@@ -23,7 +23,7 @@ class _Pool:
 
     def __init__(self, size: int, name: str) -> None:
         self.threads = ThreadPoolExecutor(size, name)
-        self.lanes = Lanes(size)
+        self.lanes = PerCallerLimit(size)
 
 
 class Workers:

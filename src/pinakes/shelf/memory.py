@@ -74,7 +74,7 @@ class MemoryView:
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
         found = {key: self._records[key] for key in keys if key in self._records}
-        return {key: record for key, record in found.items() if scope.sight.sees(record.audiences)}
+        return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where they exist and may be seen."""
@@ -82,7 +82,7 @@ class MemoryView:
         return {
             record.id: key
             for key, record in self._records.items()
-            if record.id in wanted and scope.sight.sees(record.audiences)
+            if record.id in wanted and scope.visibility.sees(record.audiences)
         }
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
@@ -257,7 +257,7 @@ class MemoryShelf:
         wanted = set(ids)
         return {change.id: change.change_no for change in self._changes[:as_of] if change.id in wanted}
 
-    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return what these ids are now, None where the record was removed."""
         known = self.versions(ids)
         return {one: self._records[self._keys[one]] if one in self._keys else None for one in ids if one in known}

@@ -178,7 +178,7 @@ class ShelfWriter(Protocol):
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
 
-    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return what these ids are now, None where the record was removed; ids that never were are left out."""
 
 

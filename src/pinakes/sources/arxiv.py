@@ -14,7 +14,7 @@ from xml.parsers import expat
 from pinakes.errors import InputError, UnavailableError
 from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
 from pinakes.sources.port import SourceRow
-from pinakes.sources.question import read_question
+from pinakes.sources.provider_query import read_provider_query
 
 BASE_URL = "https://export.arxiv.org/api/query"
 PAGE_ROWS = 100
@@ -101,7 +101,7 @@ class ArxivPapers:
 
 def open_arxiv(question: str, *, offline: bool = False) -> ArxivPapers:
     """Return the source of a question such as `all:attention?limit=500`."""
-    query, limit = read_question(question)
+    query, limit = read_provider_query(question)
     return ArxivPapers(query, limit=limit, offline=offline)
 
 

@@ -14,7 +14,7 @@ import orjson
 from pinakes.errors import InputError, UnavailableError
 from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
 from pinakes.sources.port import SourceRow
-from pinakes.sources.question import read_question
+from pinakes.sources.provider_query import read_provider_query
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class SemanticScholarPapers:
 
 def open_semantic_scholar(question: str, *, api_key: str = "", offline: bool = False) -> SemanticScholarPapers:
     """Return the source of a question such as `graph networks?limit=500`."""
-    query, limit = read_question(question)
+    query, limit = read_provider_query(question)
     return SemanticScholarPapers(query, limit=limit, api_key=api_key, offline=offline)
 
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError, NotFoundError, did_you_mean
-from pinakes.ingest.edit_plans import (
+from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.plan import (
     LONGEST_SOURCE_ID,
     EditAction,
     EditPlan,
@@ -19,8 +20,7 @@ from pinakes.ingest.edit_plans import (
     is_visible,
     record_change,
 )
-from pinakes.ingest.edit_values import require_id
-from pinakes.ingest.edits import Edits
+from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.shelf.port import Author, Op, PastChange
 from pinakes.tools.catalogue import OpenCatalogue
@@ -53,7 +53,7 @@ class MutateParams(GenericParams):
     cascade: bool = Field(default=False, description="delete what names it too")
 
 
-class MutateOneParams(MutateParams):
+class MutateInCatalogueParams(MutateParams):
     """The arguments of `catalog.mutate` where several catalogues may be edited."""
 
     catalogue: str | None = None
@@ -99,17 +99,17 @@ class EditTools:
         name = self._chosen(params)
         edits, request = self._edits[name], _request_of(params, name)
         if params.preview:
-            plan = edits.plan(request, sight=principal.sight)
+            plan = edits.plan(request, visibility=principal.visibility)
             return _result(principal, plan, token=plan.token if plan.changes else None)
         author = Author(principal=principal.name, call_id=call_id)
-        applied = edits.apply(request, author=author, token=params.plan, sight=principal.sight)
+        applied = edits.apply(request, author=author, token=params.plan, visibility=principal.visibility)
         made = call_id if applied.plan.changes else None
         return _result(principal, applied.plan, call_id=made, notes=applied.notes)
 
     def _chosen(self, params: MutateParams) -> str:
         """Return the catalogue that is meant: the named one, the only one, the usual one, or the one a call changed."""
         known = list(self._edits)
-        asked = params.catalogue if isinstance(params, MutateOneParams) else None
+        asked = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         if asked is not None and asked not in known:
             hint = did_you_mean(asked, known)
             raise NotFoundError(f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}")
@@ -158,7 +158,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
         ToolSpec(
             name="catalog.mutate",
             description="Create, update or delete records, or undo a change; with a preview on request.",
-            params=MutateOneParams if several else MutateParams,
+            params=MutateInCatalogueParams if several else MutateParams,
             result=MutateResult,
             action=Action.EDIT_CATALOG,
             cost=Cost.WRITE,
@@ -204,7 +204,7 @@ def _result(
     call_id: str | None = None,
     notes: Sequence[str] = (),
 ) -> MutateResult:
-    seen = [change for change in plan.changes if is_visible(change, principal.sight)]
+    seen = [change for change in plan.changes if is_visible(change, principal.visibility)]
     hidden = len(plan.changes) - len(seen)
     said = [f"{_counted(hidden)} that you may not see follow too"] if hidden else []
     if not plan.changes:
@@ -253,7 +253,9 @@ def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastCh
     before = None
     for _ in range(PAGES_LOOKED_AT):
         page = catalogue.shelf.history().list_changes(limit=CHANGES_LOGGED, before=before)
-        found += [change for change in page if change.before != change.after and is_visible(change, principal.sight)]
+        found += [
+            change for change in page if change.before != change.after and is_visible(change, principal.visibility)
+        ]
         if len(page) < CHANGES_LOGGED or len(found) >= CHANGES_LOGGED:
             break
         before = page[-1].change_no

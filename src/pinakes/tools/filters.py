@@ -55,8 +55,8 @@ def _usual(spec: CatalogueSpec) -> list[FieldSpec]:
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a catalogue that the filters ask for, or refuse with what would be right."""
     conditions = [_condition(name, asked, spec) for name, asked in filters.items() if asked not in (None, [], {})]
-    if spec.unfound_kinds and not filters.get(KIND):
-        conditions.append(NoneOf(KIND_FIELD, spec.unfound_kinds))
+    if spec.kinds_hidden_from_search and not filters.get(KIND):
+        conditions.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
     return conditions
 
 

@@ -196,7 +196,7 @@ class GenericTools:
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return a record whole."""
         catalogue, record_id = self._place(params.id)
-        record = catalogue.find_record(record_id, scope=Scope(sight=principal.sight))
+        record = catalogue.find_record(record_id, scope=Scope(visibility=principal.visibility))
         if record is None:
             raise _no_record(params.id)
         return FetchResult(
@@ -212,7 +212,7 @@ class GenericTools:
         home, record_id = self._place(params.id)
         target = self._get(params.catalogue) if params.catalogue else home
         own, reader = home.shelf.reader(), target.shelf.reader()
-        scope = Scope(sight=principal.sight)
+        scope = Scope(visibility=principal.visibility)
         own_key = own.find([record_id], scope=scope).get(record_id)
         if own_key is None:
             raise _no_record(params.id)
@@ -256,8 +256,8 @@ class GenericTools:
         filters: dict[str, Any],
         depth: int,
     ) -> _Page:
-        scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), sight=principal.sight)
-        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD), meaning=meaning)
+        scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), visibility=principal.visibility)
+        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD), query_vector=meaning)
         grades = catalogue.grade(query, page.hits)
         items = [
             Merged(catalogue=catalogue, hit=hit, strength=grade.strength, label=grade.label)
@@ -400,7 +400,7 @@ def _text_of(record: Record, spec: CatalogueSpec) -> str:
 
 def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
     spec, reader = catalogue.spec, catalogue.shelf.reader()
-    scope = Scope(sight=principal.sight)
+    scope = Scope(visibility=principal.visibility)
     fields = list(spec.fields.values())
     if params.field is not None:
         fields = [field for field in fields if field.name == params.field]

@@ -29,7 +29,7 @@ class MediaFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPlace:
+class RecordLocation:
     """Which catalogue a record is of, and of which kind it is."""
 
     catalogue: str

@@ -34,7 +34,7 @@ class RecordResources:
         place = parse_address(SCHEME + rest)
         if place is None or place[0] not in self._catalogues:
             return None
-        catalogue, scope = self._catalogues[place[0]], Scope(sight=principal.sight)
+        catalogue, scope = self._catalogues[place[0]], Scope(visibility=principal.visibility)
         record = catalogue.find_record(place[1], scope=scope) or _find_titled(catalogue, place[1], scope)
         if record is None:
             return None
@@ -47,7 +47,7 @@ class RecordResources:
         catalogue = self._catalogues.get(others.get("catalogue", ""))
         if catalogue is None or variable != "id" or not typed.strip():
             return []
-        reader, scope = catalogue.shelf.reader(), Scope(sight=principal.sight)
+        reader, scope = catalogue.shelf.reader(), Scope(visibility=principal.visibility)
         alike = reader.titles_like(typed, scope=scope, limit=COMPLETED)
         words = reader.lexical(analyse_query(typed, synonyms={}), scope=scope, limit=COMPLETED).keys.tolist()
         records = reader.fetch([*(match.key for match in alike), *words], scope=scope)
@@ -64,7 +64,7 @@ class RecordResources:
         if catalogue is None or not _is_countable(catalogue.spec, field):
             return None
         reader = catalogue.shelf.reader()
-        scope = Scope(conditions=(AnyOf(field, (value,)),), sight=principal.sight)
+        scope = Scope(conditions=(AnyOf(field, (value,)),), visibility=principal.visibility)
         records = reader.fetch(reader.scan(scope=scope, limit=LISTED_BY_VALUE), scope=scope).values()
         shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
         return ResourceContent(
@@ -83,7 +83,7 @@ class RecordResources:
         field = others.get("field", "")
         if not _is_countable(catalogue.spec, field):
             return []
-        facets = catalogue.shelf.reader().facets(field, scope=Scope(sight=principal.sight))
+        facets = catalogue.shelf.reader().facets(field, scope=Scope(visibility=principal.visibility))
         return [facet.value for facet in facets if facet.value.lower().startswith(typed.lower())]
 
 

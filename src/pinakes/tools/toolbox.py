@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pinakes.model.scope import WHOLE, Scope, Sight
+from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64
-NO_AUDIENCE = Scope(sight=Sight(frozenset()))
+NO_AUDIENCE = Scope(visibility=Visibility(frozenset()))
 """What somebody sees who is of no audience."""
 
 Versions = tuple[tuple[str, int, str | None], ...]
@@ -21,14 +21,14 @@ Versions = tuple[tuple[str, int, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HouseTools:
+class ServerTools:
     """Tools and resources that run the server itself, beside those of the catalogues."""
 
     tools: Sequence[ToolSpec] = ()
     resources: Sequence[ResourceSpec] = ()
 
 
-NO_HOUSE = HouseTools()
+NO_SERVER_TOOLS = ServerTools()
 
 
 class Toolbox:
@@ -50,7 +50,7 @@ class Toolbox:
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
 
-    def of(self, _sight: Sight) -> "Toolbox":
+    def of(self, _visibility: Visibility) -> "Toolbox":
         """Return this one, for everybody alike."""
         return self
 
@@ -66,12 +66,12 @@ class Toolbox:
         is_known = len(found) == len(readers) and self._looked_at is not None and self._looked_at[0] == found
         return found if is_known else None
 
-    def audiences_that_matter(self, sight: Sight, versions: Versions) -> frozenset[str] | None:
+    def audiences_that_matter(self, visibility: Visibility, versions: Versions) -> frozenset[str] | None:
         """Return a caller's audiences; None where every record at these versions is for everybody."""
         looked_at = self._looked_at
         if looked_at is None or looked_at[0] != versions:
             looked_at = self._looked_at = (versions, self._is_all_public())
-        return None if looked_at[1] else sight.audiences
+        return None if looked_at[1] else visibility.audiences
 
     def _is_all_public(self) -> bool:
         readers = [catalogue.shelf.reader() for catalogue in self.catalogues]
@@ -81,11 +81,11 @@ class Toolbox:
 class Toolboxes(Protocol):
     """The toolbox of each caller."""
 
-    def of(self, sight: Sight) -> Toolbox:
+    def of(self, visibility: Visibility) -> Toolbox:
         """Return what somebody with this sight has before them."""
 
 
-class SightedToolboxes:
+class ToolboxesByVisibility:
     """Implements `Toolboxes`: one for each set of catalogues that somebody sees, made at first use.
 
     A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it, neither a ranking nor a
@@ -98,9 +98,9 @@ class SightedToolboxes:
         self._kept: OrderedDict[tuple[str, ...], Toolbox] = OrderedDict()
         self._guard = threading.Lock()
 
-    def of(self, sight: Sight) -> Toolbox:
+    def of(self, visibility: Visibility) -> Toolbox:
         """Return the toolbox over the catalogues of this sight."""
-        visible = tuple(name for name in self._names if sight.sees_catalogue(name))
+        visible = tuple(name for name in self._names if visibility.sees_catalogue(name))
         with self._guard:
             if visible not in self._kept:
                 self._kept[visible] = self._make(visible)

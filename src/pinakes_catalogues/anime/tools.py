@@ -240,7 +240,7 @@ class AnimeTools:
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find anime by a description."""
         conditions = params.filters.conditions() if params.filters else []
-        scope = Scope(conditions=tuple(conditions), sight=principal.sight)
+        scope = Scope(conditions=tuple(conditions), visibility=principal.visibility)
         page = self._catalogue.searcher.search(params.query, scope=scope, limit=params.limit)
         return SearchResult(
             results=[
@@ -266,7 +266,7 @@ class AnimeTools:
             exclude=tuple(params.exclude_titles or ()),
             limit=params.limit,
         )
-        answer = self._catalogue.recommender.recommend(request, scope=Scope(sight=principal.sight))
+        answer = self._catalogue.recommender.recommend(request, scope=Scope(visibility=principal.visibility))
         return RecommendResult(
             recommendations=[_recommended(item) for item in answer.items],
             taste_centroid=list(answer.taste_tags),
@@ -276,7 +276,7 @@ class AnimeTools:
 
     def details(self, principal: Principal, params: DetailsParams) -> DetailsResult:
         """Look one anime up."""
-        reader, scope = self._catalogue.shelf.reader(), Scope(sight=principal.sight)
+        reader, scope = self._catalogue.shelf.reader(), Scope(visibility=principal.visibility)
         if params.id is not None:
             record = self._catalogue.find_record(RecordId(params.id), scope=scope)
             return DetailsResult(anime=_details(record) if record else None, suggestions=[])
@@ -287,7 +287,7 @@ class AnimeTools:
 
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
         """List tags by category, with how many anime have each."""
-        facets = self._catalogue.shelf.reader().facets("tags", scope=Scope(sight=principal.sight))
+        facets = self._catalogue.shelf.reader().facets("tags", scope=Scope(visibility=principal.visibility))
         if params.search:
             wanted = set(like_words(params.search, {facet.value for facet in facets}))
             facets = [facet for facet in facets if facet.value in wanted]

@@ -307,7 +307,7 @@ def _reason(hit: Hit, name: str) -> float:
 
 
 def _scope(kind: str, principal: Principal) -> Scope:
-    return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), sight=principal.sight)
+    return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
 def _require_section(handbook: OpenCatalogue, section: str, scope: Scope) -> None:

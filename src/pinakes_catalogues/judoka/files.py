@@ -85,7 +85,7 @@ class JudokonFiles:
 
     def read(self, principal: Principal, name: str) -> ResourceContent | None:
         """Return a file's content."""
-        reader, scope = self._catalogue.shelf.reader(), Scope(sight=principal.sight)
+        reader, scope = self._catalogue.shelf.reader(), Scope(visibility=principal.visibility)
         match name:
             case "judoka.json":
                 return _json([card_of(record) for record, _ in _iter_records(reader, scope.narrowed(CARDS))])

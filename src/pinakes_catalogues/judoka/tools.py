@@ -228,7 +228,7 @@ class JudokonTools:
 
     def query_rag(self, principal: Principal, params: RagParams) -> RagResult:
         """Find what answers a question."""
-        scope = Scope(sight=principal.sight)
+        scope = Scope(visibility=principal.visibility)
         if not self._catalogue.shelf.reader().count(scope):
             raise NotFoundError(f"the catalogue '{self._catalogue.name}' is empty; {SET_UP}")
         page = search_expanded(self._catalogue, params.query, scope=scope, limit=RAG_RESULTS)
@@ -436,7 +436,7 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
 
 
 def _scope(principal: Principal, filters: CardFilters | None) -> Scope:
-    return Scope(conditions=tuple((filters or CardFilters()).conditions()), sight=principal.sight)
+    return Scope(conditions=tuple((filters or CardFilters()).conditions()), visibility=principal.visibility)
 
 
 def _hint(degraded: str | None) -> str | None:

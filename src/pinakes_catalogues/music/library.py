@@ -41,7 +41,7 @@ class MusicLibrary:
 
     def __init__(self, catalogue: OpenCatalogue, principal: Principal) -> None:
         self.catalogue = catalogue
-        self._sight = principal.sight
+        self._visibility = principal.visibility
 
     @cached_property
     def reader(self) -> ShelfReader:
@@ -51,7 +51,7 @@ class MusicLibrary:
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
         """Return the records of a kind that the caller may see, or those of every kind."""
         of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
-        return Scope(conditions=(*of_kind, *conditions), sight=self._sight)
+        return Scope(conditions=(*of_kind, *conditions), visibility=self._visibility)
 
     def count(self, kind: str, *conditions: Condition) -> int:
         """Return how many records there are."""

@@ -25,7 +25,7 @@ def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
 
 def _declared(catalogue: OpenCatalogue) -> MediaSpec:
     def record(principal: Principal, record_id: str) -> Record | None:
-        return catalogue.find_record(RecordId(record_id), scope=Scope(sight=principal.sight))
+        return catalogue.find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
 
     def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
         found = record(principal, record_id)
@@ -40,7 +40,7 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
 
     def known_among(principal: Principal, ids: Sequence[str]) -> AbstractSet[str]:
         wanted = [RecordId(one) for one in dict.fromkeys(ids)]
-        return catalogue.shelf.reader().find(wanted, scope=Scope(sight=principal.sight)).keys()
+        return catalogue.shelf.reader().find(wanted, scope=Scope(visibility=principal.visibility)).keys()
 
     def length_s_of(principal: Principal, record_id: str) -> float | None:
         found = record(principal, record_id)

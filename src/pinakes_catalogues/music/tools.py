@@ -20,16 +20,16 @@ from pinakes.api import (
     Cost,
     InputError,
     OpenCatalogue,
-    Place,
+    Preferences,
     Principal,
     Ranked,
+    RankedKey,
     Record,
     Searcher,
     ToolSpec,
-    Wishes,
     fold_name,
+    preference_vocabulary,
     understand,
-    wish_vocabulary,
 )
 from pinakes_catalogues.music.fixes import Fix, propose_fixes
 from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
@@ -87,7 +87,7 @@ class MusicTools:
     def _searcher(self) -> Searcher:
         """The catalogue's, without a share of the neighbours' scores, by which names gain nothing but time is lost."""
         searcher = self._catalogue.searcher
-        return replace(searcher, override=replace(searcher.way, smoothing_depth=1))
+        return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find artists, albums and tracks, each kind by itself."""
@@ -99,7 +99,7 @@ class MusicTools:
         degraded = None
         for kind in [params.kind] if params.kind else KINDS:
             ranked = self._searcher.rank(
-                params.query, scope=library.scope(kind), limit=looked_at, meaning=meaning, reader=library.reader
+                params.query, scope=library.scope(kind), limit=looked_at, query_vector=meaning, reader=library.reader
             )
             groups[GROUPS[kind]] = self._found(ranked, params, wanted=wanted)
             degraded = ranked.degraded
@@ -123,7 +123,7 @@ class MusicTools:
             has_more=len(answering) > wanted and wanted < MOST,
         )
 
-    def _named_first(self, ranked: Ranked, query: str) -> Sequence[Place]:
+    def _named_first(self, ranked: Ranked, query: str) -> Sequence[RankedKey]:
         """Return the places, of the first of them those before the others that have the whole query in a name.
 
         That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
@@ -136,7 +136,7 @@ class MusicTools:
         named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
         return [*sorted(first, key=lambda place: place.key not in named), *rest]
 
-    def _answers(self, place: Place, *, by_meaning: bool) -> bool:
+    def _answers(self, place: RankedKey, *, by_meaning: bool) -> bool:
         """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
         if place.reasons.get("bm25", 0) > 0 or place.reasons.get("title", 0) > 0:
             return True
@@ -365,9 +365,9 @@ def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
     )
 
 
-def _wishes(library: MusicLibrary, about: str) -> Wishes:
+def _wishes(library: MusicLibrary, about: str) -> Preferences:
     spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
-    vocabulary = wish_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
+    vocabulary = preference_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
     artists = {
         spelling: ("artists", str(record.get("name")))
         for record, name in library.iter_named_in(ARTIST, about)
@@ -376,7 +376,7 @@ def _wishes(library: MusicLibrary, about: str) -> Wishes:
     return understand(about, replace(vocabulary, names=artists))
 
 
-def _candidates(library: MusicLibrary, about: str, wishes: Wishes, target_s: float) -> list[Candidate]:
+def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> list[Candidate]:
     """Return the best tracks of those that the sentence asks for: some times as much as is wanted, for a choice."""
     scope = library.scope(TRACK, *wishes.conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))

@@ -93,7 +93,7 @@ class PaperTools:
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find papers on a topic."""
-        scope = Scope(conditions=tuple(_conditions(params)), sight=principal.sight)
+        scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         page = self._catalogue.searcher.search(params.query, scope=scope, limit=params.paper_count)
         grades = self._catalogue.grade(params.query, page.hits)
         return SearchResult(

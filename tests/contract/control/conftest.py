@@ -20,11 +20,11 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from pinakes.control.access import CatalogueAccess
-from pinakes.control.accounts import Accounts, User
-from pinakes.control.credentials import Credentials
-from pinakes.control.database import ControlDatabase
-from pinakes.control.directory import Directory
+from pinakes.control.accounts.accounts import Accounts, User
+from pinakes.control.accounts.catalogue_access import CatalogueAccess
+from pinakes.control.accounts.credentials import Credentials
+from pinakes.control.accounts.identity_cache import IdentityCache
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.model.principal import LOCAL_USER, Action, Principal, Quotas
 
 START_TIMEOUT_S = 30
@@ -244,9 +244,9 @@ class People:
         label = f"token {len(self.credentials.list_of(name))}"
         return self.credentials.issue_token(LOCAL_USER, name, name=label, **narrowing)[0]
 
-    def new_directory(self, **others: Any) -> Directory:
+    def new_directory(self, **others: Any) -> IdentityCache:
         times = {"now": self.clock.now, "monotonic": self.clock.monotonic}
-        return Directory(self.database, default_quotas=USUAL_QUOTAS, **times, **others)
+        return IdentityCache(self.database, default_quotas=USUAL_QUOTAS, **times, **others)
 
 
 def _people(database: ControlDatabase, clock: Clock) -> People:

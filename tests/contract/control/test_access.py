@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.access import Restriction
+from pinakes.control.accounts.catalogue_access import Restriction
 from pinakes.errors import ForbiddenError, InputError, NotFoundError
 from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z3")
 
@@ -64,7 +64,7 @@ def test_a_restriction_for_somebody_unknown_changes_nothing(people: Any) -> None
 
 def test_restricting_needs_a_permission(people: Any) -> None:
     lacking = frozenset(Action) - {Action.SERVER_ADMIN, Action.MANAGE_PERMISSIONS}
-    confined = Principal(name="ada", actions=frozenset(Action), sight=Sight(None, only=frozenset({"anime"})))
+    confined = Principal(name="ada", actions=frozenset(Action), visibility=Visibility(None, only=frozenset({"anime"})))
     for actor in (ANONYMOUS, Principal(name="ada", actions=lacking), confined):
         with pytest.raises(ForbiddenError):
             people.access.restrict(actor, "letters")

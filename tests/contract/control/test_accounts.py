@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts import Accounts
+from pinakes.control.accounts.accounts import Accounts
 from pinakes.errors import ConflictError, ForbiddenError, InputError, NotFoundError
 from pinakes.model.principal import ANONYMOUS, LOCAL_USER, Action, Principal, Quotas
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 
 pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
 
@@ -17,8 +17,8 @@ GOOD = "correct horse battery"
 EVERYTHING = frozenset(Action)
 FIRST_ADMIN = """
 import sys
-from pinakes.control.accounts import Accounts
-from pinakes.control.database import ControlDatabase
+from pinakes.control.accounts.accounts import Accounts
+from pinakes.control.database.engine import ControlDatabase
 database = ControlDatabase.open(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -322,7 +322,7 @@ def test_a_manager_changes_those_who_may_do_no_more(people: Any, change: str) ->
 
 def test_a_caller_confined_to_some_catalogues_changes_nobody(people: Any) -> None:
     people.add("analyst", Action.VIEW_ANALYTICS)
-    confined = Principal(name="admin", actions=EVERYTHING, sight=Sight(None, only=frozenset({"anime"})))
+    confined = Principal(name="admin", actions=EVERYTHING, visibility=Visibility(None, only=frozenset({"anime"})))
     for change in CHANGES.values():
         with pytest.raises(ForbiddenError, match="for some catalogues only"):
             change(people.accounts, confined, "analyst")

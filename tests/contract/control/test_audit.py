@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control import audit as audit_module
-from pinakes.control.audit import AuditLog
-from pinakes.control.audit_chain import HASHED_COLUMNS, hash_of
-from pinakes.control.bulk import ROWS_A_STATEMENT
+from pinakes.control.audit import log as audit_module
+from pinakes.control.audit.chain import HASHED_COLUMNS, hash_of
+from pinakes.control.audit.log import AuditLog
+from pinakes.control.database.bulk_insert import ROWS_A_STATEMENT
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
@@ -37,8 +37,8 @@ ENTRY = AuditEntry(
 WRITES = """
 import sys
 from datetime import UTC, datetime
-from pinakes.control.audit import AuditLog
-from pinakes.control.database import ControlDatabase
+from pinakes.control.audit.log import AuditLog
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.model.audit import AuditEntry, Outcome
 database = ControlDatabase.open(sys.argv[1])
 log = AuditLog(database)

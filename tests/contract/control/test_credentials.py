@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.tables import METADATA
+from pinakes.control.database.tables import METADATA
 from pinakes.errors import ConflictError, ForbiddenError, InputError, NotFoundError, StorageError, UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 
 pytestmark = pytest.mark.row("Z2")
 
@@ -82,7 +82,7 @@ def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
     assert (credential.scopes, credential.catalogues) == ({Action.ACCESS_CATALOG}, {"anime", "papers"})
     principal = people.new_directory().principal_of(user, credential)
     assert principal.actions == {Action.ACCESS_CATALOG}
-    assert [principal.sight.sees_catalogue(name) for name in ("anime", "papers", "music")] == [True, True, False]
+    assert [principal.visibility.sees_catalogue(name) for name in ("anime", "papers", "music")] == [True, True, False]
 
 
 @pytest.mark.row("Z3")
@@ -91,7 +91,7 @@ def test_a_token_for_nothing_is_for_nothing(people: Any) -> None:
     credential, user = people.credentials.find(people.token("ada", scopes=[], catalogues=[]))
     principal = people.new_directory().principal_of(user, credential)
     assert principal.actions == frozenset()
-    assert not principal.sight.sees_catalogue("anime")
+    assert not principal.visibility.sees_catalogue("anime")
 
 
 @pytest.mark.row("Z3")
@@ -279,7 +279,7 @@ def test_a_narrowed_token_gives_no_more_than_it_has(people: Any) -> None:
     narrowed = Principal(
         name="ada",
         actions=frozenset({Action.ACCESS_CATALOG}),
-        sight=Sight(None, only=frozenset({"anime"})),
+        visibility=Visibility(None, only=frozenset({"anime"})),
     )
     issue = people.credentials.issue_token
     for wanted in (

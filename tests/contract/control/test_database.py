@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, inspect, text
 
-from pinakes.control import database as database_module
-from pinakes.control import event_tables, player_tables
-from pinakes.control.database import ControlDatabase
-from pinakes.control.migrations import MIGRATIONS
-from pinakes.control.tables import METADATA
+from pinakes.analytics import tables as event_tables
+from pinakes.control import player_tables
+from pinakes.control.database import engine as database_module
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.migrations import MIGRATIONS
+from pinakes.control.database.tables import METADATA
 from pinakes.errors import InputError, StorageError
 from pinakes.jobs import tables as job_tables
 from pinakes.jobs.downloads import tables as download_tables
 
 OPENS = """
 import sys
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 print("ready", flush=True)
 sys.stdin.readline()
 database = ControlDatabase.open(sys.argv[1])
@@ -289,30 +290,30 @@ def test_a_server_that_does_not_answer_is_named_without_its_password(
 
 def test_a_glance_is_another_after_every_change_and_the_same_after_anything_else(place: Any) -> None:
     here, elsewhere = place.open(), place.open()
-    before = here.glance()
+    before = here.change_stamp()
     here.version()
     with here.begin() as connection:
         connection.execute(text("DELETE FROM restrictions"))
-    assert here.glance() == before
+    assert here.change_stamp() == before
     with here.change():
         pass
-    changed = here.glance()
+    changed = here.change_stamp()
     with elsewhere.change():
         pass
     assert changed not in (None, before)
-    assert (here.glance() != changed) is place.is_sqlite
+    assert (here.change_stamp() != changed) is place.is_sqlite
 
 
 def test_a_glance_tells_nothing_when_the_database_is_closed(place: Any) -> None:
     database = place.open()
-    database.glance()
+    database.change_stamp()
     database.close()
-    assert (database.glance() is None) is place.is_sqlite
+    assert (database.change_stamp() is None) is place.is_sqlite
 
 
 def test_a_glance_waits_for_nobody_and_sees_what_is_committed(place: Any) -> None:
     database = place.open()
-    before = database.glance()
+    before = database.change_stamp()
     with database.change():
-        assert database.glance() == before
-    assert database.glance() != before
+        assert database.change_stamp() == before
+    assert database.change_stamp() != before

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect
 
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError, UnavailableError
-from pinakes.jobs.downloads.items import Album, AlbumFile, Claim, Download, DownloadState, Wish
+from pinakes.jobs.downloads.items import Album, AlbumFile, Claim, Download, DownloadRequest, DownloadState
 from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue, QueueRules
 from pinakes.jobs.downloads.tables import METADATA
 
@@ -21,8 +21,8 @@ ALBUM = Album(artist="Handel", title="Water Music", files=FILES)
 FAILURE = UnavailableError("the server cannot be reached")
 
 
-def wish(album: str = "Water Music", **others: Any) -> Wish:
-    return Wish(**{"provider": "archive", "artist": "Handel", "album": album, **others})
+def wish(album: str = "Water Music", **others: Any) -> DownloadRequest:
+    return DownloadRequest(**{"provider": "archive", "artist": "Handel", "album": album, **others})
 
 
 @pytest.fixture
@@ -501,7 +501,7 @@ def test_processes_that_claim_at_once_never_get_the_same(queue, place):
     script = """
 import sys
 from datetime import UTC, datetime
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 now = lambda: datetime(2026, 11, 16, tzinfo=UTC)
 queue = DownloadQueue(ControlDatabase.open(sys.argv[1]), QueueRules(lease_s=3600), now=now)

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from pinakes.control import events as events_module
-from pinakes.control.database import ControlDatabase
-from pinakes.control.event_reports import Bandwidth, EventReports, Listening, Period, Popular, Span
-from pinakes.control.event_tables import events
-from pinakes.control.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.analytics import events as events_module
+from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Span
+from pinakes.analytics.tables import events
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.tools.admin.analytics import analytics_tools
 from pinakes.tools.toolbox import Toolbox
 
@@ -160,8 +160,8 @@ def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, repor
     log.note(play("ann", "t1", 1, catalogue="music"))
     log.note(play("ann", "t2", 1, catalogue="secret"))
     log.note(play("ann", "t3", 1, catalogue=""))
-    hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
-    only = Span(sight=Sight(frozenset(), only=frozenset({"secret"})))
+    hidden = Span(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
+    only = Span(visibility=Visibility(frozenset(), only=frozenset({"secret"})))
     assert [row.id for row in reports.popular(hidden)[0]] == ["t1"]
     assert [row.id for row in reports.popular(only)[0]] == ["t2"]
     assert [row.id for row in reports.popular(Span())[0]] == ["t3", "t1", "t2"]
@@ -172,8 +172,8 @@ def test_a_query_over_nobody_knows_which_catalogue_is_kept_from_whom_one_is_hidd
 ) -> None:
     log.note(search("plans", 1, catalogue="music"))
     log.note(search("payroll", 1, bytes=10))
-    hidden = Span(sight=Sight(frozenset(), hidden=frozenset({"secret"})))
-    only = Span(sight=Sight(frozenset(), only=frozenset({"music"})))
+    hidden = Span(visibility=Visibility(frozenset(), hidden=frozenset({"secret"})))
+    only = Span(visibility=Visibility(frozenset(), only=frozenset({"music"})))
     for span in (hidden, only):
         assert [row.query for row in reports.searched(span)[0]] == ["plans"]
         assert reports.bandwidth(span)[0][0].served_bytes == 10

@@ -19,10 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from pinakes.control import external_keys
+from pinakes.control.accounts import external_keys
+from pinakes.control.accounts.external_issuer import ExternalIssuer
+from pinakes.control.accounts.external_keys import PublishedKeys
 from pinakes.control.control import Control
-from pinakes.control.external import ExternalIssuer
-from pinakes.control.external_keys import PublishedKeys
 from pinakes.errors import InputError
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.settings import AuthSettings, ControlSettings, Settings

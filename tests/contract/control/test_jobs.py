@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, inspect
 
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import ConflictError, InputError, NotFoundError
 from pinakes.jobs import runs as runs_module
 from pinakes.jobs.board import JobBoard

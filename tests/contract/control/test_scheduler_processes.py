@@ -19,7 +19,7 @@ pytestmark = pytest.mark.row("Z9")
 PATIENCE_S = 30.0
 SERVES = """
 import os, sys, time
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.jobs.board import JobBoard
 from pinakes.jobs.lease import LeaseTimes
 from pinakes.jobs.scheduler import Scheduler, SchedulerTimes

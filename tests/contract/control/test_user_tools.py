@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.accounts import insert_user
-from pinakes.control.audit import AuditLog
-from pinakes.control.moments import utc_now
+from pinakes.control.accounts.accounts import insert_user
+from pinakes.control.audit.log import AuditLog
+from pinakes.control.database.time_columns import utc_now
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal

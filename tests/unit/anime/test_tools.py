@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows

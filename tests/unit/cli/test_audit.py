@@ -14,7 +14,7 @@ import pytest
 
 from pinakes.cli.audit import audit_command, follow_rows
 from pinakes.cli.control import make_control, perform
-from pinakes.control.audit import AuditRow
+from pinakes.control.audit.log import AuditRow
 from pinakes.errors import InputError, NotFoundError, StorageError
 
 pytestmark = pytest.mark.row("Z13")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.errors import NotFoundError, StorageError
 from pinakes.settings import load_settings
 

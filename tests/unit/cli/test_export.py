@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.ingest.batch import ListRows
 from pinakes.settings import Settings
 

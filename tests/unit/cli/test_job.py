@@ -15,7 +15,7 @@ from pinakes.cli.job import job_command
 from pinakes.control.control import Control
 from pinakes.errors import BusyError, ConflictError, InputError, NotFoundError
 from pinakes.jobs.board import JobBoard
-from pinakes.jobs.bodies import house_jobs
+from pinakes.jobs.builtin_jobs import list_builtin_jobs
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.settings import Settings
 
@@ -38,7 +38,7 @@ def board_of(home: Path) -> Iterator[JobBoard]:
         raise AssertionError("nothing is run here")
 
     with closing(Control.open(Settings(home=home))) as control:
-        yield JobBoard(control.database, house_jobs(none))
+        yield JobBoard(control.database, list_builtin_jobs(none))
 
 
 def audit_rows(home: Path) -> list[tuple[Any, ...]]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.errors import InputError, NotFoundError, UnavailableError
 from pinakes.settings import Settings
 from pinakes_catalogues.judoka.rows import open_rows

@@ -73,7 +73,7 @@ def test_a_token_is_confined_to_permissions_and_catalogues(home: Path, run: Run)
         identity = control.directory.identify(ran.out.strip())
     assert identity is not None
     assert identity.principal.actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG}
-    assert identity.principal.sight.only == {"anime"}
+    assert identity.principal.visibility.only == {"anime"}
 
 
 @pytest.mark.parametrize(

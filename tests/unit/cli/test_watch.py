@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.cli.watch import Snapshot, Watch, take_snapshot
 from pinakes.errors import InputError
 from pinakes.ingest.pipeline import IngestReport

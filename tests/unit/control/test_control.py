@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pinakes.control.control import Control
-from pinakes.control.place import database_url, exists
+from pinakes.control.database.url import database_url, exists
 from pinakes.errors import InputError
 from pinakes.model.principal import LOCAL_USER, Cost
 from pinakes.settings import AuthSettings, ControlSettings, RateLimitSettings, Settings
@@ -58,4 +58,4 @@ def test_what_checks_signatures_and_other_databases_is_not_loaded_for_nothing() 
 
 
 def test_where_the_database_is_can_be_asked_without_loading_what_opens_it() -> None:
-    assert loaded_by("pinakes.control.place").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})
+    assert loaded_by("pinakes.control.database.url").isdisjoint({"sqlalchemy", "argon2", "sqlite3"})

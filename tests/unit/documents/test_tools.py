@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.errors import NotFoundError
 from pinakes.gate.gate import Gate
 from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
 from pinakes.model.principal import LOCAL_USER, Principal
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.settings import Settings
@@ -172,7 +172,7 @@ def test_a_collection_that_is_empty_or_hidden_is_skipped(own_app: App, tmp_path:
     )
     shelf.writer().apply([Put(record=secret)])
     gate = own_app.build_gate()
-    outsider = Principal(name="x", actions=LOCAL_USER.actions, sight=Sight(frozenset({"guests"})))
+    outsider = Principal(name="x", actions=LOCAL_USER.actions, visibility=Visibility(frozenset({"guests"})))
     answer = gate.call(outsider, "search_documents", {"query": "flour"})
     assert answer.structured is not None
     assert [one["metadata"]["id"] for one in answer.structured["results"]] == ["a.md#1"]

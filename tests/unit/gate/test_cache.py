@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_sample
-from pinakes.control.limits import RateLimiter
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.control.accounts.limits import RateLimiter
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.remote import RemoteEmbedder
 from pinakes.errors import InputError, NotFoundError, StorageError
@@ -22,7 +22,7 @@ from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.settings import ServerSettings, Settings
@@ -37,7 +37,7 @@ READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
 PUT = """
 import sys
 from pathlib import Path
-from pinakes.app import App
+from pinakes.assembly.app import App
 from pinakes.model.record import Record, RecordId
 from pinakes.settings import Settings
 from pinakes.shelf.port import Put
@@ -262,18 +262,18 @@ def test_a_failure_is_not_kept(counted: Counted, error: Exception) -> None:
 @pytest.mark.row("T5")
 @pytest.mark.row("Z3")
 @pytest.mark.parametrize(
-    "sight",
+    "visibility",
     [
-        Sight(hidden=frozenset({"anime"})),
-        Sight(only=frozenset({"anime"})),
-        Sight(only=frozenset()),
+        Visibility(hidden=frozenset({"anime"})),
+        Visibility(only=frozenset({"anime"})),
+        Visibility(only=frozenset()),
     ],
 )
-def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(counted: Counted, sight: Sight) -> None:
+def test_somebody_who_sees_something_else_gets_an_answer_of_their_own(counted: Counted, visibility: Visibility) -> None:
     gate = counted.gate()
     first = ask(gate)
-    assert ask(gate, principal=replace(READER, name="ada", sight=sight)) != first
-    assert ask(gate, principal=replace(READER, name="bob", sight=sight)) != first
+    assert ask(gate, principal=replace(READER, name="ada", visibility=visibility)) != first
+    assert ask(gate, principal=replace(READER, name="bob", visibility=visibility)) != first
     assert counted.runs == {"sea": 2}  # ada and bob see the same
     assert ask(gate) == first
 
@@ -346,7 +346,7 @@ def test_after_a_change_the_same_question_is_answered_anew(
 @pytest.mark.row("Z3")
 def test_callers_share_answers_until_some_record_is_not_for_everybody(generic: tuple[Any, Gate], anime: Any) -> None:
     shelved, gate = generic
-    staff, guest = (replace(READER, name=name, sight=Sight(frozenset({name}))) for name in ("staff", "guest"))
+    staff, guest = (replace(READER, name=name, visibility=Visibility(frozenset({name}))) for name in ("staff", "guest"))
 
     def total(principal: Principal) -> int:
         found = gate.call(principal, "search", {"query": "story"}).structured

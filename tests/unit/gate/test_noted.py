@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from pinakes.control.accounts.limits import RateLimiter
 from pinakes.control.control import Control
-from pinakes.control.limits import RateLimiter
 from pinakes.errors import (
     ExpectedError,
     ForbiddenError,
@@ -23,7 +23,7 @@ from pinakes.errors import (
     UnauthenticatedError,
 )
 from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import PAUSES_S, Ask, Gate, Observer
+from pinakes.gate.gate import PAUSES_S, CallContext, Gate, Observer
 from pinakes.gate.redact import REDACTED
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action, Cost, Principal, Quotas
@@ -206,7 +206,7 @@ def test_a_limited_call_is_noted_as_such(notes: Notes) -> None:
 @pytest.mark.row("Z13")
 def test_a_call_that_there_was_no_room_for_is_noted_as_such(notes: Notes) -> None:
     arguments = {"query": "sea", "password": "hunter22"}
-    ask = Ask(principal=READER, via="http", operation="tools/call", target="search", parameters=arguments)
+    ask = CallContext(principal=READER, via="http", operation="tools/call", target="search", parameters=arguments)
     gate_of(notes).refuse(ask, OverloadedError("too much"))
     assert (notes.only.error_code, notes.only.outcome) == ("overloaded", Outcome.OVERLOADED)
     assert notes.only.parameters == {"query": "sea", "password": REDACTED}
@@ -253,7 +253,7 @@ def test_what_is_neither_a_tool_nor_a_resource_is_noted_too(
         return "pnk_s_" + "a" * 40
 
     parameters = {"name": "ada", "password": "hunter22"}
-    ask = Ask(
+    ask = CallContext(
         principal=READER, via="rest", operation="account/login", target="ada", parameters=parameters, cost=Cost.WRITE
     )
     if error:
@@ -313,7 +313,7 @@ def test_every_outcome_is_one_row_of_the_audit_and_no_secret_is_in_the_database(
     gate.call(READER, "search", arguments)
     gate.call(READER, "wrong", arguments)
     gate.call(limited, "search", arguments)
-    ask = Ask(principal=READER, via="http", operation="tools/call", target=secrets[1], parameters=arguments)
+    ask = CallContext(principal=READER, via="http", operation="tools/call", target=secrets[1], parameters=arguments)
     gate.refuse(ask, OverloadedError("too much"))
     for name in ("broken", f"edit {secrets[2]}"):
         with pytest.raises((ZeroDivisionError, NotFoundError)):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pinakes.errors import OverloadedError
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import LOCAL_USER, Action, Cost
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
@@ -66,6 +66,6 @@ def test_the_total_counts_before_the_list(result: dict[str, Any], count: int | N
 
 def test_a_failed_call_tells_of_no_records() -> None:
     notes = Notes()
-    ask = Ask(principal=LOCAL_USER, via="rest", operation="tools/call", target="find", parameters={})
+    ask = CallContext(principal=LOCAL_USER, via="rest", operation="tools/call", target="find", parameters={})
     Gate(Toolbox([]), observers=[notes]).refuse(ask, OverloadedError("full"))
     assert [entry.result_count for entry in notes.entries] == [None]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER

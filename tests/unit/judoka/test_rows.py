@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record

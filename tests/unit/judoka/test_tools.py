@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.serve.mcp_server import _tool

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.build import builtin_recipe
+from pinakes.assembly.build import builtin_recipe
 from pinakes.errors import InputError, UnavailableError
 from pinakes.measure.bench import bench, time_start
 from pinakes.recommend.recommender import Recommender

@@ -18,8 +18,8 @@ from mutagen import id3
 from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
-from pinakes.app import App, ToolChoice
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.gate.answer import Answer

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.app import LEDGER_FILE, App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import LEDGER_FILE, App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.errors import InputError
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.ingest.ledger import Ledger
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -148,7 +148,7 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
     tracks = {fields["file"]: one for one, fields in everything(home).items() if "file" in fields}
     assert sorted(tracks) == sorted(names)
     for name, track in tracks.items():
-        ask = Ask(principal=LOCAL_USER, via="", operation="media/audio", target=track, parameters={})
+        ask = CallContext(principal=LOCAL_USER, via="", operation="media/audio", target=track, parameters={})
         path = home.gate.open_media(ask, track, MediaKind.AUDIO, lambda file: file.path, served=lambda _path: 0)
         assert path == (audio.path / name).resolve()
     assert everything(home)[tracks["\x1b[1m.mp3"]]["name"] == "[1m"

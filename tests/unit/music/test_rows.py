@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.build import builtin_recipe
+from pinakes.assembly.build import builtin_recipe
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record, Tag

@@ -42,7 +42,7 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
 @dataclass(kw_only=True)
-class Place:
+class ResolvedUrl:
     """A server, a folder, and a fetcher that may go from the one to the other."""
 
     server: Any
@@ -83,9 +83,9 @@ class Place:
 
 
 @pytest.fixture
-def place(file_server: Any, tmp_path: Path) -> Place:
+def place(file_server: Any, tmp_path: Path) -> ResolvedUrl:
     file_server.files["/a.mp3"] = BODY
-    return Place(server=file_server, folder=tmp_path)
+    return ResolvedUrl(server=file_server, folder=tmp_path)
 
 
 def cut_at(size: int, body: bytes = BODY, **headers: str) -> Callable[[Any], None]:
@@ -132,7 +132,7 @@ def trickle(handler: Any) -> None:
         handler.wfile.write(b"a")
 
 
-def begin(place: Place, size: int = 100_000, body: bytes = BODY) -> None:
+def begin(place: ResolvedUrl, size: int = 100_000, body: bytes = BODY) -> None:
     """Let a fetch begin and be cut off."""
     place.server.replies["/a.mp3"] = [cut_at(size, body)]
     with pytest.raises(TransferError):
@@ -664,7 +664,7 @@ class Tls:
 
 
 @pytest.fixture
-def tls(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Tls:
+def tls(place: ResolvedUrl, tmp_path_factory: pytest.TempPathFactory) -> Tls:
     """TLS for music.example.org, which is on loopback."""
     made = Tls(tmp_path_factory.mktemp("tls"), "music.example.org")
     place.server.use_tls(made.server)
@@ -674,7 +674,7 @@ def tls(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Tls:
     return made
 
 
-def fetch_from(place: Place, host: str, path: str = "/a.mp3") -> FetchedFile:
+def fetch_from(place: ResolvedUrl, host: str, path: str = "/a.mp3") -> FetchedFile:
     url = f"https://{host}:{place.server.port}{path}"
     return place.fetcher().fetch_file(WantedFile(url=url, destination=place.target))
 

@@ -19,7 +19,7 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import Target
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Sight
+from pinakes.model.scope import WHOLE, Visibility
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
@@ -247,7 +247,7 @@ def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., 
         made = record_of(row(number, f"Secret graphs {number}"))
         hidden = Record(id=made.id, fields=made.fields, audiences=audience)
         papers.catalogue.shelf.writer().apply([Put(record=hidden)])
-    outsider = Principal(name="x", actions=frozenset({Action.ACCESS_CATALOG}), sight=Sight(frozenset()))
+    outsider = Principal(name="x", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset()))
     for more in ({}, {"keywords": ["secret"]}):
         found = papers.search(outsider, query="secret graphs", **more)
         assert ([paper["title"] for paper in found["papers"]], found["total"]) == (["Secret graphs 1"], 1)

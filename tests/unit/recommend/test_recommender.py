@@ -9,7 +9,7 @@ import pytest
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Scope, Sight
+from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
 
@@ -205,7 +205,7 @@ def test_what_may_not_be_seen_is_neither_recommended_nor_named(stories: Any, ani
     record = anime("Hidden", synopsis="Pilots and engines among distant stars", tags=["secret tag"])
     stories.put(Record(id=record.id, fields=record.fields, audiences=("staff",)))
     assert "Hidden" in ids(recommend(stories, "Liftoff"))
-    assert "Hidden" not in ids(recommend(stories, "Liftoff", scope=Scope(sight=Sight(frozenset()))))
+    assert "Hidden" not in ids(recommend(stories, "Liftoff", scope=Scope(visibility=Visibility(frozenset()))))
 
 
 def test_a_catalogue_that_does_not_recommend_says_so(

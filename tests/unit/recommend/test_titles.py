@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, Scope, Sight
+from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.recommend.titles import TitleChoice, resolve_title
 
 pytestmark = pytest.mark.row("A8")
@@ -76,7 +76,7 @@ def test_a_title_that_may_not_be_seen_is_neither_chosen_nor_suggested(
 ) -> None:
     record = anime("secret", title="Secret Garden of Bread")
     stories.put(Record(id=record.id, fields=record.fields, audiences=("staff",)))
-    outsider = Scope(sight=Sight(frozenset()))
+    outsider = Scope(visibility=Visibility(frozenset()))
     choice = resolved(stories, "Secret Garden of Bread", outsider)
     assert choice.record is None
     assert "Secret Garden of Bread" not in choice.suggestions

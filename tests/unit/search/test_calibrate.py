@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.app import CALIBRATION_FILE, App
-from pinakes.build import add_catalogue, builtin_recipe
+from pinakes.assembly.app import CALIBRATION_FILE, App
+from pinakes.assembly.build import add_catalogue, builtin_recipe
 from pinakes.errors import StorageError
 from pinakes.model.record import Record
 from pinakes.model.vectors import ModelId

@@ -9,7 +9,7 @@ import pytest
 from pinakes.catalogue.spec import Fusion, SearchSpec
 from pinakes.model.hits import MatchType, SearchMode
 from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Sight
+from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.memory import MemoryShelf
@@ -109,7 +109,7 @@ def test_records_for_others_are_neither_found_nor_counted(stories: Any, anime: C
     hidden = replace(anime("Secret Bread", synopsis="Bread for the few."), audiences=("staff",))
     stories.put(hidden)
     searcher = Searcher(shelf=stories.shelf, embedder=stories.embedder)
-    outsider = Scope(sight=Sight(frozenset()))
+    outsider = Scope(visibility=Visibility(frozenset()))
     page = searcher.search("secret bread", scope=outsider, limit=10)
     assert "Secret Bread" not in [hit.record.id for hit in page.hits]
     assert page.total_matches == 3

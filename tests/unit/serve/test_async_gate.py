@@ -8,15 +8,15 @@ from typing import Any
 import anyio
 import pytest
 
-from pinakes.control.limits import RateLimiter
+from pinakes.control.accounts.limits import RateLimiter
 from pinakes.errors import OverloadedError, RateLimitedError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action, Cost, Principal, Quotas
 from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.brake import Brake
 from pinakes.serve.caller import Caller
+from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
@@ -153,8 +153,8 @@ def test_reads_and_completions_are_answered() -> None:
 def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in(operation: str) -> None:
     now = [0.0]
     made = gate_of(limiter=RateLimiter(monotonic=lambda: now[0]))
-    brake = Brake(pause_s=0)
-    gate = AsyncGate(lambda: made, Workers(), brake=brake)
+    throttle = RefusalThrottle(pause_s=0)
+    gate = AsyncGate(lambda: made, Workers(), throttle=throttle)
     limited = Caller(
         principal=Principal(name="ada", actions=READER.actions, quotas=Quotas(read=1, write=1, sql=1)), via="http"
     )
@@ -172,8 +172,8 @@ def test_whoever_is_refused_for_asking_too_often_is_braked_until_they_are_let_in
         return None
 
     async def talk() -> list[Any]:
-        seen: list[Any] = [await ask(), await brake.wait("ada"), await ask(), await brake.wait("ada")]
+        seen: list[Any] = [await ask(), await throttle.wait("ada"), await ask(), await throttle.wait("ada")]
         now[0] = 61.0
-        return [*seen, await ask(), await brake.wait("ada")]
+        return [*seen, await ask(), await throttle.wait("ada")]
 
     assert anyio.run(talk) == [None, False, "rate_limited", True, None, False]

@@ -17,7 +17,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.net.polite import Clock, Pace
 from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.arxiv import ArxivPapers, open_arxiv, read_feed
-from pinakes.sources.question import read_question
+from pinakes.sources.provider_query import read_provider_query
 from pinakes_catalogues.papers.rows import MAPPING
 
 pytestmark = pytest.mark.row("P3")
@@ -343,7 +343,7 @@ def test_an_interrupted_ingest_asks_on_from_where_it_stopped(server: Server) -> 
 
 @pytest.mark.parametrize(("question", "count"), [("all:x?limit=7", 7), ("all:x", 250), ("all:what?limit=2?limit=3", 3)])
 def test_a_question_may_say_how_many_results_are_wanted(server: Server, question: str, count: int) -> None:
-    query, limit = read_question(question)
+    query, limit = read_provider_query(question)
     assert server.source(query, limit=limit).count_rows() == count
     assert open_arxiv(question).name == f"arxiv:{query}"
 

@@ -11,7 +11,7 @@ import zstandard
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
-from pinakes.build import open_rows
+from pinakes.assembly.build import open_rows
 from pinakes.errors import InputError
 from pinakes.sources import opener
 from pinakes.sources.json_rows import JsonRows

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import UnknownResourceError, UnknownToolError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate

@@ -9,17 +9,17 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pinakes.control.database import ControlDatabase
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import UnavailableError, UnknownToolError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
-from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.jobs.downloads.desk import Downloads
 from pinakes.jobs.downloads.items import Album, AlbumFile
 from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
 from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import Landing
+from pinakes.jobs.downloads.worker import DownloadHooks
 from pinakes.model.principal import Action, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.tools.admin.downloads import downloads_tools
 from pinakes.tools.toolbox import Toolbox
 
@@ -52,9 +52,9 @@ class Desk:
         spec = HttpProviderSpec(manifest="https://music.example.org/{artist}/{album}.json")
         settings = DownloadSettings(folder=folder, providers={"archive": spec})
         self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-        landing = Landing(on_album=lambda _folder, _download: None)
+        landing = DownloadHooks(on_album=lambda _folder, _download: None)
         outside = Outside(limits=settings.limits, resolve=resolve)
-        self.desk = DownloadDesk(settings, self.database, landing, outside=outside)
+        self.desk = Downloads(settings, self.database, landing, outside=outside)
         self.specs = {spec.name: spec for spec in downloads_tools(self.desk, lambda: "music")}
         self.gate = Gate(Toolbox(list(self.specs.values())))
 
@@ -187,10 +187,10 @@ def test_an_item_is_called_as_its_provider_calls_it_where_nobody_said(desk):
     assert (item["artist"], item["album"]) == ("G. F. Handel", "Water Music")
 
 
-@pytest.mark.parametrize("sight", [Sight(only=frozenset({"anime"})), Sight(hidden=frozenset({"music"}))])
-def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any_nor_sees_the_queue(desk, sight):
+@pytest.mark.parametrize("visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))])
+def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any_nor_sees_the_queue(desk, visibility):
     shown = desk.request(ANN)
-    elsewhere = replace(ADMIN, sight=sight)
+    elsewhere = replace(ADMIN, visibility=visibility)
 
     calls = [
         *({"action": "request", "artist": "a", "album": album} for album in ("b", "Water Music")),
@@ -202,7 +202,7 @@ def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any
     assert {answer.error_code for answer in refused} == {"forbidden"}
     assert "music" not in refused[0].text
     assert desk.answer(VIEWER, "query", query_type="queue")["total"] == 1
-    seeing = replace(ADMIN, sight=Sight(only=frozenset({"music"})))
+    seeing = replace(ADMIN, visibility=Visibility(only=frozenset({"music"})))
     assert desk.answer(seeing, "query", query_type="queue")["total"] == 1
 
 

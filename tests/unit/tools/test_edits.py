@@ -18,7 +18,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, Sight
+from pinakes.model.scope import WHOLE, Visibility
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -50,7 +50,7 @@ template = "{title}"
 )
 EDITOR = Principal(name="ed", actions=frozenset({Action.ACCESS_CATALOG, Action.EDIT_CATALOG}))
 READER = replace(EDITOR, name="reader", actions=frozenset({Action.ACCESS_CATALOG}))
-GUEST = replace(EDITOR, name="guest", sight=Sight(frozenset()))
+GUEST = replace(EDITOR, name="guest", visibility=Visibility(frozenset()))
 CHANGELOG = "changelog://recent"
 
 

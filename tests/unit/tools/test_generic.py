@@ -15,7 +15,7 @@ from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record, RecordId, Tag
-from pinakes.model.scope import WHOLE, Sight
+from pinakes.model.scope import WHOLE, Visibility
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import calibrate
 from pinakes.search.searcher import Searcher
@@ -68,9 +68,9 @@ PLANTS = BOOKS.replace('"books"', '"plants"').replace('"Books"', '"Plants"').rep
 WORDS = ("star", "pilot", "robot", "garden", "king", "winter", "summer", "river", "road", "war", "love", "song")
 STAFF = "staff"
 OUTSIDER = Principal(
-    name="outsider", actions=frozenset({Action.ACCESS_CATALOG}), sight=Sight(frozenset({"another audience"}))
+    name="outsider", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset({"another audience"}))
 )
-INSIDER = replace(OUTSIDER, name="insider", sight=Sight(frozenset({STAFF})))
+INSIDER = replace(OUTSIDER, name="insider", visibility=Visibility(frozenset({STAFF})))
 RECORD_TEMPLATE = "pinakes://{catalogue}/{+id}"
 VALUE_TEMPLATE = "pinakes-values://{catalogue}/{field}/{value}"
 

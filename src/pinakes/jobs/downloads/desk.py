@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import (
     InputError,
     InvalidUrlError,
@@ -16,12 +16,12 @@ from pinakes.errors import (
     UnavailableError,
     did_you_mean,
 )
-from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, Wish
+from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadRequest
 from pinakes.jobs.downloads.names import require_words
 from pinakes.jobs.downloads.providers import BY_URL, Outside, build_providers
 from pinakes.jobs.downloads.queue import DownloadQueue
 from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import DownloadWorker, Landing
+from pinakes.jobs.downloads.worker import DownloadHooks, DownloadWorker
 
 LOG = logging.getLogger(__name__)
 STOP_S = 3.0
@@ -29,14 +29,14 @@ STOP_S = 3.0
 SWEEP_S = 60.0
 
 
-class DownloadDesk:
+class Downloads:
     """Takes wishes for one library, and works on them between `start` and `stop`. Safe to use from several threads."""
 
     def __init__(
         self,
         settings: DownloadSettings,
         database: ControlDatabase,
-        landing: Landing,
+        landing: DownloadHooks,
         *,
         outside: Outside | None = None,
         now: Callable[[], datetime] = utc_now,
@@ -69,13 +69,13 @@ class DownloadDesk:
         """Queue a wish that was made in this call; return it, and whether it is new."""
         if url is not None:
             self._require_fetchable(url)
-        wish = Wish(
+        wish = DownloadRequest(
             provider=self._provider_name(provider, url),
             artist=None if artist is None else require_words(artist, field="artist"),
             album=None if album is None else require_words(album, field="album"),
             url=url,
         )
-        self._providers[wish.provider].require_wish(wish)
+        self._providers[wish.provider].require_request(wish)
         if self._settings.offline:
             raise UnavailableError("nothing is downloaded: 'offline' is set (RAG_STRICT_OFFLINE)")
         queued = self.queue.request(user, wish, priority=priority, call_id=call_id)

@@ -21,7 +21,7 @@ OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DownloadRequest:
     """What somebody asks for: an album by name from a provider, or what stands at an address."""
 
     provider: str
@@ -64,7 +64,7 @@ class Download:
     id: int
     key: str
     user: str
-    wish: Wish
+    wish: DownloadRequest
     folder: str | None
     """Where the album lands, below the music folder; None until its files are known."""
     priority: int

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pinakes.errors import InputError
-from pinakes.jobs.downloads.items import Album, AlbumFile, Wish
+from pinakes.jobs.downloads.items import Album, AlbumFile, DownloadRequest
 from pinakes.jobs.downloads.names import (
     AUDIO_SUFFIXES,
     NAMELESS,
@@ -55,7 +55,7 @@ class Manifest(BaseModel):
     files: list[ManifestFile] = Field(min_length=1, max_length=MOST_FILES)
 
 
-def read_manifest(body: bytes, *, url: str, wish: Wish) -> Album:
+def read_manifest(body: bytes, *, url: str, wish: DownloadRequest) -> Album:
     """Return the album that a manifest at this address lists; names that it leaves out are those of the wish."""
     try:
         manifest = Manifest.model_validate_json(body)

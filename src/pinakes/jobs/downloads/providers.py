@@ -9,7 +9,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from pinakes.errors import InputError, InvalidUrlError
-from pinakes.jobs.downloads.items import Album, AlbumFile, Wish
+from pinakes.jobs.downloads.items import Album, AlbumFile, DownloadRequest
 from pinakes.jobs.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
 from pinakes.jobs.downloads.names import (
     AUDIO_SUFFIXES,
@@ -31,7 +31,7 @@ PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 class DownloadProvider(Protocol):
     """Knows which files a wish comes to, and how they are fetched. Safe to use from several threads.
 
-    `require_wish` refuses, when something is asked for, what can never be had, without asking anybody. `resolve` asks
+    `require_request` refuses what can never be had, without asking anybody. `resolve` asks
     the outside; it raises `TransferError` where that fails.
     """
 
@@ -39,10 +39,10 @@ class DownloadProvider(Protocol):
     def fetcher(self) -> Fetcher:
         """What fetches the files, by the rules for this provider's addresses."""
 
-    def require_wish(self, wish: Wish) -> None:
+    def require_request(self, wish: DownloadRequest) -> None:
         """Refuse a wish that cannot be had here."""
 
-    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the files that a wish comes to."""
 
 
@@ -81,20 +81,20 @@ class HttpProvider:
         self._template = _require_template(name, spec.manifest)
         self._guard = outside.guard(spec.rules)
         self.fetcher = outside.fetcher(self._guard)
-        _require_example(name, self._guard, self._url(Wish(provider=name, artist="artist", album="album")))
+        _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
 
-    def require_wish(self, wish: Wish) -> None:
+    def require_request(self, wish: DownloadRequest) -> None:
         """Refuse a wish without an album, or without an artist where the server needs one."""
         if wish.url is not None:
             raise InputError(f"'{wish.provider}' is asked by artist and album; leave out 'provider' to give a 'url'")
         self._guard.require_well_formed(self._url(wish))
 
-    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the files that the server's manifest lists."""
         fetched = self.fetcher.fetch_text(self._url(wish), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
         return _listed(fetched, wish, self._guard)
 
-    def _url(self, wish: Wish) -> str:
+    def _url(self, wish: DownloadRequest) -> str:
         given = {"artist": wish.artist, "album": wish.album}
         missing = [name for name in _placeholders(self._template) if not given[name]]
         if missing:
@@ -111,11 +111,11 @@ class UrlProvider:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
 
-    def require_wish(self, wish: Wish) -> None:
+    def require_request(self, wish: DownloadRequest) -> None:
         """Refuse a wish without an address, or with one that can never be fetched from."""
         self._guard.require_well_formed(_require_url(wish))
 
-    def resolve(self, wish: Wish, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the one file that the address names, or those that the manifest there lists."""
         url = _require_url(wish)
         name = last_component(url)
@@ -136,7 +136,7 @@ def build_providers(
     return {**configured, BY_URL: UrlProvider(url_rules, outside)}
 
 
-def _listed(fetched: FetchedText, wish: Wish, guard: AddressGuard) -> Album:
+def _listed(fetched: FetchedText, wish: DownloadRequest, guard: AddressGuard) -> Album:
     """Return the album that a manifest lists; refuse one with files at addresses that can never be fetched from."""
     album = read_manifest(fetched.body, url=fetched.url, wish=wish)
     for file in album.files:
@@ -144,7 +144,7 @@ def _listed(fetched: FetchedText, wish: Wish, guard: AddressGuard) -> Album:
     return album
 
 
-def _require_url(wish: Wish) -> str:
+def _require_url(wish: DownloadRequest) -> str:
     if wish.url is None:
         raise InputError("'url' is missing")
     return wish.url

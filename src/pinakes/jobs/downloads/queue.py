@@ -20,8 +20,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.moments import utc_now
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError
 from pinakes.jobs.downloads.items import (
     OPEN_STATES,
@@ -30,9 +30,9 @@ from pinakes.jobs.downloads.items import (
     Claim,
     Download,
     DownloadFile,
+    DownloadRequest,
     DownloadState,
     QueueStats,
-    Wish,
 )
 from pinakes.jobs.downloads.names import NAMELESS
 from pinakes.jobs.downloads.tables import download_files, downloads
@@ -82,7 +82,7 @@ class DownloadQueue:
         self._new_token = new_token
 
     def request(
-        self, user: str, wish: Wish, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
+        self, user: str, wish: DownloadRequest, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
     ) -> tuple[Download, bool]:
         """Put a wish into the queue; return it, and whether it is new: the same open wish is not queued twice."""
         now = self._now()
@@ -384,7 +384,7 @@ def _closed(state: DownloadState) -> dict[str, Any]:
     return {"state": state, "open_key": None, "claim_token": None, "claimed_until": None}
 
 
-def _open_key(user: str, wish: Wish) -> str:
+def _open_key(user: str, wish: DownloadRequest) -> str:
     names = [name and name.casefold() for name in (wish.artist, wish.album)]
     return hashlib.sha256(json.dumps([user, wish.provider, *names, wish.url]).encode()).hexdigest()
 
@@ -433,7 +433,7 @@ def _download(row: Any) -> Download:
         id=row.id,
         key=row.key,
         user=row.user_name,
-        wish=Wish(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
+        wish=DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
         folder=row.folder,
         priority=row.priority,
         state=DownloadState(row.state),

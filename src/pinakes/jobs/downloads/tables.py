@@ -9,7 +9,7 @@ that has the download until `claimed_until`.
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
 
-from pinakes.control.moments import Moment
+from pinakes.control.database.time_columns import Moment
 
 METADATA = MetaData()
 

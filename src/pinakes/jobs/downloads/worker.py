@@ -47,7 +47,7 @@ OnFinished = Callable[[Download], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
+class DownloadHooks:
     """Who is told of what landed."""
 
     on_album: OnAlbum
@@ -108,7 +108,7 @@ class DownloadWorker:
         queue: DownloadQueue,
         providers: Mapping[str, DownloadProvider],
         settings: DownloadSettings,
-        landing: Landing,
+        landing: DownloadHooks,
         *,
         clock: Clock,
     ) -> None:

@@ -13,9 +13,9 @@ from pydantic import Field, StrictInt, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pinakes.control.accounts.credentials import PREFIXES, Credential
+from pinakes.control.accounts.users import User
 from pinakes.control.control import Control
-from pinakes.control.credentials import PREFIXES, Credential
-from pinakes.control.users import User
 from pinakes.errors import (
     ConflictError,
     ExpectedError,
@@ -25,7 +25,7 @@ from pinakes.errors import (
     RateLimitedError,
     UnauthenticatedError,
 )
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
 from pinakes.model.principal import Action as Permission
 from pinakes.serve.http.authenticate import COOKIE, find_secret
@@ -87,7 +87,7 @@ class AccountEndpoints:
         """Begin a session for whoever knows the password."""
         wanted = validated(LoginParams, body)
         refusal = self._find_refusal(wanted.name, request)
-        ask = Ask(
+        ask = CallContext(
             principal=ANONYMOUS,
             via="rest",
             operation="account/login",
@@ -159,7 +159,7 @@ class AccountEndpoints:
         await self._perform(ask, lambda: self._control.credentials.revoke(principal, wanted, shown=shown))
         return Response(status_code=204, headers=SECRET)
 
-    async def _perform(self, ask: Ask, work: Callable[[], ResultT]) -> ResultT:
+    async def _perform(self, ask: CallContext, work: Callable[[], ResultT]) -> ResultT:
         return await self._service.gate.perform(ask, lambda _gate: work())
 
     def _find_refusal(self, name: str, request: Request) -> RateLimitedError | None:
@@ -193,7 +193,7 @@ class AccountEndpoints:
             "kind": kind,
             **({"name": name} if name else {}),
             "scopes": None if identity.scopes is None else sorted(identity.scopes),
-            "catalogues": None if principal.sight.only is None else sorted(principal.sight.only),
+            "catalogues": None if principal.visibility.only is None else sorted(principal.visibility.only),
             "expires_at": identity.expires_at,
         }
         must_change = kind == "session" and _has_no_password(user)
@@ -280,8 +280,8 @@ def _ask(
     target: str = "",
     parameters: dict[str, Any] | None = None,
     cost: Cost = Cost.READ,
-) -> Ask:
-    return Ask(
+) -> CallContext:
+    return CallContext(
         principal=principal,
         via="rest",
         operation=f"account/{operation}",

@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pinakes.errors import ExpectedError, StorageError, UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
-from pinakes.serve.brake import Brake
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.http.replies import JSONReply, error_reply
+from pinakes.serve.refusal_throttle import RefusalThrottle
 
 COOKIE = "pinakes_session"
 IDENTITY = "pinakes.identity"
@@ -43,12 +43,16 @@ class Authenticator:
     """Tells who a request is from."""
 
     def __init__(
-        self, identities: Identities | None, *, base_url: Callable[[Scope], str], brake: Brake | None = None
+        self,
+        identities: Identities | None,
+        *,
+        base_url: Callable[[Scope], str],
+        throttle: RefusalThrottle | None = None,
     ) -> None:
         """`brake` holds up those who ask too often, before anything is done for them."""
         self._identities = identities
         self._base_url = base_url
-        self._brake = brake or Brake()
+        self._brake = throttle or RefusalThrottle()
 
     async def identify(self, headers: Headers) -> Identity | None:
         """Return whose request this is; None where it does not say, or says something wrong."""

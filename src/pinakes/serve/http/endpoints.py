@@ -61,7 +61,7 @@ def answering(endpoint: Endpoint) -> Endpoint:
     return answered
 
 
-def taking_json(endpoint: BodyEndpoint, *, most_bytes: int = MAX_FRAME_BYTES) -> Endpoint:
+def with_json_body(endpoint: BodyEndpoint, *, most_bytes: int = MAX_FRAME_BYTES) -> Endpoint:
     """Return an endpoint that is given the object in the request's body; without a body, an empty one."""
 
     async def given(request: Request) -> Response:

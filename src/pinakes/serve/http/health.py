@@ -99,7 +99,7 @@ def _may_know(part: str, principal: Principal | None) -> bool:
     if principal is None:
         return False
     kind, _, name = part.partition(" ")
-    return kind != CATALOGUE or principal.sight.sees_catalogue(name)
+    return kind != CATALOGUE or principal.visibility.sees_catalogue(name)
 
 
 def _status(phase: Phase, problems: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from pinakes.serve.frames import BadFrameError, read_frame
 from pinakes.serve.http.guard import once_more
 from pinakes.serve.http.replies import status_reply
 from pinakes.serve.http.streams import Streaming, Streams
-from pinakes.serve.pump import IncomingStream, Stream, Unanswered
+from pinakes.serve.message_loop import IncomingStream, Stream, Unanswered
 
 MESSAGES_PATH = "/messages"
 

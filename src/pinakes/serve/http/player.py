@@ -12,18 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from pinakes.analytics.events import EventRecorder
 from pinakes.control.control import Control
-from pinakes.control.events import EventRecorder
 from pinakes.control.player import LONGEST_NAME, MOST_LIKES, MOST_PLAYLISTS, MOST_TRACKS, Like, Player, Playlist
 from pinakes.errors import ForbiddenError, InputError, UnknownResourceError
-from pinakes.gate.gate import Ask, Gate
+from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.serve.caller import Caller
 from pinakes.serve.http.endpoints import CONTENT_HEADERS, PRIVATE, BodyParams, asking, page_of, validated
 from pinakes.serve.http.ranges import NOT_MODIFIED, Part, etag_of, find_part, find_refusal, last_modified_of
 from pinakes.serve.http.replies import JSONReply, status_reply
 from pinakes.serve.http.service import Service
-from pinakes.tools.media import MediaFile, MediaKind, RecordPlace
+from pinakes.tools.media import MediaFile, MediaKind, RecordLocation
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class MediaEndpoints:
 
     async def _serve(self, request: Request, kind: MediaKind) -> Response:
         caller, record_id = asking(request), str(request.path_params["id"])
-        ask = Ask(
+        ask = CallContext(
             principal=caller.principal,
             via=caller.via,
             operation=f"media/{kind}",
@@ -282,7 +282,7 @@ class PlayerEndpoints:
         target: str = "",
         cost: Cost = Cost.READ,
     ) -> ResultT:
-        ask = Ask(
+        ask = CallContext(
             principal=caller.principal,
             via=caller.via,
             operation=f"player/{operation}",
@@ -308,7 +308,7 @@ def _require_tracks(gate: Gate, principal: Principal, ids: Sequence[str], *, fie
         _get_track(gate, principal, record_id, field=field)
 
 
-def _get_track(gate: Gate, principal: Principal, record_id: str, *, field: str) -> RecordPlace:
+def _get_track(gate: Gate, principal: Principal, record_id: str, *, field: str) -> RecordLocation:
     """Return where a track is; refuse what is none."""
     try:
         place = gate.get_place(principal, record_id)

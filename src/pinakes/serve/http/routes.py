@@ -7,7 +7,7 @@ from starlette.routing import BaseRoute, Route, request_response
 from pinakes.control.control import Control
 from pinakes.serve.http.accounts import AccountEndpoints, LocalEndpoints
 from pinakes.serve.http.authenticate import METADATA_PATH, Authenticated
-from pinakes.serve.http.endpoints import SMALL_BODY, BodyEndpoint, Endpoint, answering, by_method, taking_json
+from pinakes.serve.http.endpoints import SMALL_BODY, BodyEndpoint, Endpoint, answering, by_method, with_json_body
 from pinakes.serve.http.health import HealthEndpoints
 from pinakes.serve.http.metadata import MetadataEndpoint
 from pinakes.serve.http.openapi import OpenapiEndpoint
@@ -48,7 +48,7 @@ def build_routes(service: Service) -> list[BaseRoute]:
         _open_route("/health/ready", health.show_ready),
         _known_route(service, "/metrics", MetricsEndpoint(service).show),
         _known_route(service, "/v1/tools", rest.list_tools),
-        _known_route(service, "/v1/tools/{name}", taking_json(rest.call_tool), ["POST"]),
+        _known_route(service, "/v1/tools/{name}", with_json_body(rest.call_tool), ["POST"]),
         _known_route(service, "/v1/resources", rest.list_resources),
         _known_route(service, "/v1/resources/read", rest.read_resource),
         _known_route(service, "/v1/resource-templates", rest.list_templates),
@@ -79,9 +79,9 @@ def _player_routes(service: Service, control: Control) -> list[BaseRoute]:
         return []
     player = PlayerEndpoints(service, control, service.events)
     like = by_method({"PUT": player.like, "DELETE": player.unlike})
-    playlists = by_method({"GET": player.list_playlists, "POST": taking_json(player.create_playlist)})
+    playlists = by_method({"GET": player.list_playlists, "POST": with_json_body(player.create_playlist)})
     playlist = by_method(
-        {"GET": player.get_playlist, "PUT": taking_json(player.put_playlist), "DELETE": player.delete_playlist}
+        {"GET": player.get_playlist, "PUT": with_json_body(player.put_playlist), "DELETE": player.delete_playlist}
     )
     return [
         _known_route(service, "/v1/likes", player.list_likes),
@@ -99,7 +99,7 @@ def _local_routes(service: Service) -> list[BaseRoute]:
 
 
 def _small(endpoint: BodyEndpoint) -> Endpoint:
-    return taking_json(endpoint, most_bytes=SMALL_BODY)
+    return with_json_body(endpoint, most_bytes=SMALL_BODY)
 
 
 def _open_route(path: str, endpoint: Endpoint, methods: Sequence[str] = ("GET",)) -> Route:

@@ -9,13 +9,12 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp
 
+from pinakes.analytics.events import EventRecorder
 from pinakes.control.control import Control
-from pinakes.control.events import EventRecorder
 from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
 from pinakes.serve.async_gate import AsyncGate
-from pinakes.serve.brake import Brake
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
@@ -27,6 +26,7 @@ from pinakes.serve.http.run import listen, run, url_of
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.mcp_server import Handlers
+from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
 
@@ -60,15 +60,15 @@ def serve_http(
     """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address."""
     server = settings.server
     require_may_listen(server)
-    brake = Brake()
+    throttle = RefusalThrottle()
     listener = listen(server.host, server.port)
     service = Service(
         settings=settings,
-        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, brake=brake),
+        gate=AsyncGate(gate.result, workers, is_loaded=gate.done, throttle=throttle),
         loaded_gate=gate.result,
         control=control,
         authenticator=Authenticator(
-            control.directory if control else None, base_url=partial(base_url, settings), brake=brake
+            control.directory if control else None, base_url=partial(base_url, settings), throttle=throttle
         ),
         workers=workers,
         streams=streams,

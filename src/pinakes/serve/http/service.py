@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pinakes.analytics.events import EventRecorder
 from pinakes.control.control import Control
-from pinakes.control.events import EventRecorder
 from pinakes.gate.gate import Gate
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.authenticate import Authenticator

@@ -15,7 +15,7 @@ from pinakes.serve.http.authenticate import Authenticator, find_secret
 from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
 from pinakes.serve.http.streams import Streams
-from pinakes.serve.pump import pump
+from pinakes.serve.message_loop import pump
 
 logger = logging.getLogger(__name__)
 

@@ -146,9 +146,9 @@ class EmbeddedShelf:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
 
-    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return what these ids are now, None where the record was removed."""
-        return self.store.standing(ids)
+        return self.store.current_or_deleted(ids)
 
     def list_changes(
         self,

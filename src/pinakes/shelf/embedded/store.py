@@ -211,7 +211,7 @@ class Store:
         query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
         return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
 
-    def standing(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
         """Return what these ids are now, None where the record was removed."""
         wanted = keepable(ids)
         bodies = dict(self._select("SELECT id, body FROM records WHERE id IN ({})", wanted))

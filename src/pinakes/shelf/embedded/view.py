@@ -36,12 +36,12 @@ class EmbeddedView(SegmentedView[Segment]):
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
         found = self.store.fetch(keys, as_of=self.change_no)
-        return {key: record for key, record in found.items() if scope.sight.sees(record.audiences)}
+        return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where they exist and may be seen."""
         found = self.store.find(ids, as_of=self.change_no)
-        if scope.sight.audiences is None:
+        if scope.visibility.audiences is None:
             return found
         visible = self.fetch(list(found.values()), scope=scope)
         return {record_id: key for record_id, key in found.items() if key in visible}

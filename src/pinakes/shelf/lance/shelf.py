@@ -154,7 +154,7 @@ class LanceShelf:
                 unchanged.add(put.record.id)
         return unchanged
 
-    def standing(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
+    def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return what these ids are now, None where the record was removed."""
         pointer = self._current()
         stored = self._tables.stored_rows(keepable(ids), pointer)

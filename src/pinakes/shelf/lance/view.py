@@ -57,12 +57,12 @@ class LanceView(SegmentedView[Segment]):
         except (ValueError, RuntimeError, OSError) as error:
             raise StorageError(f"{self.table.name}: records cannot be read: {error}") from error
         found = {Key(row["key"]): decode_record(RecordId(row["id"]), row["body"], self.spec) for row in rows}
-        return {key: found[key] for key in keys if key in found and scope.sight.sees(found[key].audiences)}
+        return {key: found[key] for key in keys if key in found and scope.visibility.sees(found[key].audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
         """Return the keys of these ids, where they exist and may be seen."""
         found: dict[RecordId, Key] = {}
-        for segment, mask in zip(self._segments, self._masks(Scope(sight=scope.sight)), strict=True):
+        for segment, mask in zip(self._segments, self._masks(Scope(visibility=scope.visibility)), strict=True):
             for record_id in ids:
                 row = segment.row_by_id.get(record_id)
                 if row is not None and (mask is None or mask[row]):

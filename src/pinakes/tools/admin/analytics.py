@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pinakes.control.event_reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
-from pinakes.control.names import fold_name
-from pinakes.control.texts import storable
+from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
+from pinakes.control.accounts.names import fold_name
+from pinakes.control.database.storable_text import storable
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
@@ -96,7 +96,7 @@ class Analytics:
 
     def _with_titles(self, principal: Principal, played: Sequence[Popular]) -> list[dict[str, Any]]:
         visible = visible_catalogues(self._catalogues(), principal)
-        scope = Scope(sight=principal.sight)
+        scope = Scope(visibility=principal.visibility)
         rows = []
         for one in played:
             # Who notes a play need not know the catalogue: then it is the first that has the track.
@@ -134,7 +134,7 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
         user=None if params.user is None else storable(fold_name(params.user)),
         since=since,
         until=until,
-        sight=principal.sight,
+        visibility=principal.visibility,
         offset=params.offset,
         limit=params.limit,
     )

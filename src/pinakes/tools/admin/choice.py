@@ -33,7 +33,7 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
 
 def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:
     """Return those that the caller sees."""
-    return [catalogue for catalogue in catalogues if principal.sight.sees_catalogue(catalogue.name)]
+    return [catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)]
 
 
 def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:

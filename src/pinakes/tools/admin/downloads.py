@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pinakes.errors import ForbiddenError
-from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.jobs.downloads.desk import Downloads
 from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.choice import LARGEST, require_argument
@@ -98,7 +98,7 @@ class DownloadsActionResult(GenericResult):
 class DownloadsTools:
     """The tools over one desk."""
 
-    def __init__(self, desk: DownloadDesk, catalogue: Callable[[], str]) -> None:
+    def __init__(self, desk: Downloads, catalogue: Callable[[], str]) -> None:
         self._desk = desk
         self._catalogue = catalogue
 
@@ -120,7 +120,7 @@ class DownloadsTools:
 
     def _require_sight(self, principal: Principal) -> None:
         """Refuse a caller from whom the catalogue is kept that albums come to; its name is not told."""
-        if not principal.sight.sees_catalogue(self._catalogue()):
+        if not principal.visibility.sees_catalogue(self._catalogue()):
             raise ForbiddenError("albums that are downloaded come to a catalogue that is not among those you may see")
 
     def _request(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
@@ -159,7 +159,7 @@ class DownloadsTools:
         return _result([download], total=len(files), has_more=has_more, files=page)
 
 
-def downloads_tools(desk: DownloadDesk, catalogue: Callable[[], str]) -> list[ToolSpec]:
+def downloads_tools(desk: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
     """Declare the tools of the queue, for those who see the catalogue that albums come to."""
     tools = DownloadsTools(desk, catalogue)
     return [

@@ -155,7 +155,7 @@ class Inspector:
         if not params.id or not params.query:
             raise InputError("'why' needs an 'id' and a 'query'")
         catalogue, record_id = self._place(principal, params, params.id)
-        scope = Scope(sight=principal.sight)
+        scope = Scope(visibility=principal.visibility)
         reader = catalogue.shelf.reader()
         key = reader.find([record_id], scope=scope).get(record_id)
         record = None if key is None else reader.fetch([key], scope=scope).get(key)
@@ -163,7 +163,9 @@ class Inspector:
             alike = _alike(catalogue, params.id, scope)
             hint = f"; there is {alike}" if alike else ""
             raise NotFoundError(f"there is no record '{record_id[:200]}' in '{catalogue.name}'{hint}")
-        found = explain(catalogue, key, record, query=params.query, filters=params.filters or {}, sight=principal.sight)
+        found = explain(
+            catalogue, key, record, query=params.query, filters=params.filters or {}, visibility=principal.visibility
+        )
         return [{"id": address_of(catalogue.name, record_id), **found}]
 
     def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:

@@ -174,7 +174,7 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
         "catalogue": catalogue.name,
         "title": catalogue.spec.title,
         "spec": catalogue.spec.name,
-        "records": reader.count(Scope(sight=principal.sight)),
+        "records": reader.count(Scope(visibility=principal.visibility)),
         "change_no": reader.change_no,
         "model": None if reader.model is None else str(reader.model),
         "stale": reader.stale,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pinakes.control.accounts import USUAL_ROLES, Accounts, User
-from pinakes.control.names import fold_name
+from pinakes.control.accounts.accounts import USUAL_ROLES, Accounts, User
+from pinakes.control.accounts.names import fold_name
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.choice import LARGEST, iter_bounded, one_of, require_argument

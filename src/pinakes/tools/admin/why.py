@@ -9,7 +9,7 @@ import numpy as np
 from pinakes.catalogue.spec import texts_of
 from pinakes.model.hits import Ranking
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import PUBLIC, Scope, Sight
+from pinakes.model.scope import PUBLIC, Scope, Visibility
 from pinakes.search.searcher import QueryVector
 from pinakes.shelf.memory import meets
 from pinakes.shelf.port import ShelfReader
@@ -36,14 +36,20 @@ class _Arm:
 
 
 def explain(
-    catalogue: OpenCatalogue, key: Key, record: Record, *, query: str, filters: Mapping[str, Any], sight: Sight
+    catalogue: OpenCatalogue,
+    key: Key,
+    record: Record,
+    *,
+    query: str,
+    filters: Mapping[str, Any],
+    visibility: Visibility,
 ) -> dict[str, Any]:
     """Return whether a search finds a record, at which rank, and why; `sight` is what the caller may see."""
     reader, spec = catalogue.shelf.reader(), catalogue.spec
-    searched = Scope(conditions=tuple(parse_filters(filters, spec)), sight=sight)
+    searched = Scope(conditions=tuple(parse_filters(filters, spec)), visibility=visibility)
     asked = analyse_query(clean(query[:MAX_CHARS]), synonyms=spec.synonyms)
     meaning = catalogue.searcher.embed(query)
-    page = catalogue.searcher.search(query, scope=searched, limit=LOOKED_AT, meaning=meaning)
+    page = catalogue.searcher.search(query, scope=searched, limit=LOOKED_AT, query_vector=meaning)
     rank = next((place for place, hit in enumerate(page.hits, start=1) if hit.key == key), None)
     hit = None if rank is None else page.hits[rank - 1]
     terms = [term for term, _ in asked.terms]
@@ -109,7 +115,7 @@ def _kept_out(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, An
         if conditions and not meets(record, conditions[0], spec):
             value = record.kind if name == KIND else ", ".join(texts_of(record.get(name))[:SHOWN_VALUES])
             found.append(f"the filter '{name}' leaves it out: it has {value or 'no value'}")
-    if record.kind in spec.unfound_kinds and not filters.get(KIND):
+    if record.kind in spec.kinds_hidden_from_search and not filters.get(KIND):
         found.append(f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them")
     return found
 
@@ -137,7 +143,7 @@ def _about_meaning(
         return [f"searched by words alone: {meaning.problem}"]
     if not np.any(reader.vectors([key])):
         return ["it has no vector: it was not embedded"]
-    depth = max(catalogue.searcher.way.depth, LOOKED_AT)
+    depth = max(catalogue.searcher.search_spec.depth, LOOKED_AT)
     if nearest.rank is None:
         return [f"by meaning it is not among the first {RANKED}"]
     if nearest.rank > depth:

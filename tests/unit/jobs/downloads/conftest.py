@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database import ControlDatabase
-from pinakes.jobs.downloads.desk import DownloadDesk
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.jobs.downloads.desk import Downloads
 from pinakes.jobs.downloads.items import Download, DownloadState
 from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
 from pinakes.jobs.downloads.queue import QueueRules
 from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import Landing
+from pinakes.jobs.downloads.worker import DownloadHooks
 from pinakes.net.addresses import AddressRules
 from pinakes.net.fetch import FetchLimits
 from pinakes.net.polite import Clock
@@ -27,7 +27,7 @@ RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3, lease_s=60)
 
 
 @dataclass(kw_only=True)
-class Place:
+class ResolvedUrl:
     """Everything around one desk."""
 
     server: Any
@@ -40,7 +40,7 @@ class Place:
     on_album: Callable[[Path], str | None] = lambda _folder: None
     find_problem: Callable[[Path], str | None] = lambda _file: None
     find_refusal: Callable[[Download], str | None] = lambda _download: None
-    desks: list[DownloadDesk] = field(default_factory=list)
+    desks: list[Downloads] = field(default_factory=list)
 
     @property
     def music(self) -> Path:
@@ -54,7 +54,7 @@ class Place:
             ports=frozenset({80, 443, self.server.port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
         )
 
-    def desk(self, **changes: Any) -> DownloadDesk:
+    def desk(self, **changes: Any) -> Downloads:
         spec = HttpProviderSpec(manifest=f"{self.server.url}/{{artist}}/{{album}}.json", rules=self.rules())
         values = {
             "folder": self.music,
@@ -68,10 +68,10 @@ class Place:
         settings = DownloadSettings(**values)
         clock = Clock(utc_now=self.now, chance=lambda: 0.0)
         outside = Outside(limits=settings.limits, resolve=self._resolve, clock=clock)
-        desk = DownloadDesk(
+        desk = Downloads(
             settings,
             self.database,
-            Landing(
+            DownloadHooks(
                 on_album=self._land,
                 on_finished=self.finished.append,
                 find_problem=self.find_problem,
@@ -119,11 +119,11 @@ class Place:
 
 
 @pytest.fixture
-def place(file_server: Any, tmp_path: Path) -> Iterator[Place]:
+def place(file_server: Any, tmp_path: Path) -> Iterator[ResolvedUrl]:
     """A desk's surroundings, with one album on the server."""
     database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
     (tmp_path / "music").mkdir()
-    made = Place(server=file_server, folder=tmp_path, database=database)
+    made = ResolvedUrl(server=file_server, folder=tmp_path, database=database)
     made.serve_album()
     yield made
     for desk in made.desks:

@@ -12,8 +12,8 @@ import pytest
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.control.control import Control
-from pinakes.control.events import EventLog, EventRecorder
 from pinakes.errors import StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate

@@ -11,7 +11,6 @@ from starlette.websockets import WebSocketDisconnect
 from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Identity
-from pinakes.serve.brake import Brake
 from pinakes.serve.caller import caller_of
 from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import Authenticated, Authenticator
@@ -20,6 +19,7 @@ from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
 from pinakes.serve.mcp_server import build_server
+from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
@@ -43,13 +43,13 @@ class Secrets:
 
 
 def test_whoever_was_refused_waits_before_anything_is_done_for_them() -> None:
-    brake = Brake(pause_s=ENDLESS_S, longest_s=ENDLESS_S)
-    authenticator = Authenticator(Secrets(), base_url=lambda _headers: "", brake=brake)
+    throttle = RefusalThrottle(pause_s=ENDLESS_S, longest_s=ENDLESS_S)
+    authenticator = Authenticator(Secrets(), base_url=lambda _headers: "", throttle=throttle)
 
     async def talk() -> None:
         with anyio.fail_after(5):
             assert await authenticator.identify_secret("secret") == IDENTITY
-        brake.note(LOCAL_USER.name, is_refused=True)
+        throttle.note(LOCAL_USER.name, is_refused=True)
         with anyio.move_on_after(0.05) as waiting:
             await authenticator.identify_secret("secret")
         assert waiting.cancelled_caught
@@ -58,9 +58,9 @@ def test_whoever_was_refused_waits_before_anything_is_done_for_them() -> None:
 
 
 def test_a_secret_that_is_revoked_during_the_wait_is_no_longer_known() -> None:
-    brake, secrets = Brake(pause_s=ENDLESS_S, longest_s=0.05), Secrets()
-    authenticator = Authenticator(secrets, base_url=lambda _headers: "", brake=brake)
-    brake.note(LOCAL_USER.name, is_refused=True)
+    throttle, secrets = RefusalThrottle(pause_s=ENDLESS_S, longest_s=0.05), Secrets()
+    authenticator = Authenticator(secrets, base_url=lambda _headers: "", throttle=throttle)
+    throttle.note(LOCAL_USER.name, is_refused=True)
     found: list[Identity | None] = []
 
     async def identify() -> None:

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from pinakes.app import App
-from pinakes.build import add_catalogue, builtin_recipe, open_rows
-from pinakes.control.event_reports import EventReports, Popular, Span
+from pinakes.analytics.reports import EventReports, Popular, Span
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
 from pinakes.control.player import Player
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action
@@ -21,7 +21,7 @@ from pinakes.serve.http.player import MediaResponse
 from pinakes.serve.http.ranges import Part
 from pinakes.settings import Settings
 from pinakes.tools.media import MediaFile
-from pinakes.tools.toolbox import SightedToolboxes, Toolbox
+from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
 from pinakes_catalogues.music.media import media
 
 pytestmark = pytest.mark.row("Z17")
@@ -109,7 +109,7 @@ def music(make_site: Callable[..., Any], app: App) -> Any:
         opened = [app.open_catalogue(name) for name in names]
         return Toolbox([], catalogues=opened, media=media(opened))
 
-    site = make_site(toolboxes=SightedToolboxes(["music"], toolbox))
+    site = make_site(toolboxes=ToolboxesByVisibility(["music"], toolbox))
     site.add_user("ada")
     site.add_user("bob")
     return site

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pinakes.control.database import ControlDatabase
-from pinakes.control.event_reports import EventReports
-from pinakes.control.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.analytics.reports import EventReports
+from pinakes.control.database.engine import ControlDatabase
 from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.tools.admin.analytics import analytics_tools
 from pinakes.tools.generic import generic_tools
 
@@ -20,7 +20,9 @@ pytestmark = pytest.mark.row("Z7")
 
 NOON = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 ANALYST = Principal(
-    name="analyst", actions=frozenset({Action.VIEW_ANALYTICS}), sight=Sight(frozenset(), hidden=frozenset({"songs"}))
+    name="analyst",
+    actions=frozenset({Action.VIEW_ANALYTICS}),
+    visibility=Visibility(frozenset(), hidden=frozenset({"songs"})),
 )
 
 
@@ -151,7 +153,9 @@ def test_what_is_wrong_is_said(served: Any, arguments: dict[str, Any], says: str
 def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(served: Any, log: EventLog) -> None:
     played(log, "Winter Road")
     assert served.ask("analytics.query", query_type="popular", principal=ANALYST)["rows"] == []
-    rows = served.ask("analytics.query", query_type="popular", principal=replace(LOCAL_USER, sight=Sight()))["rows"]
+    rows = served.ask("analytics.query", query_type="popular", principal=replace(LOCAL_USER, visibility=Visibility()))[
+        "rows"
+    ]
     assert len(rows) == 1
 
 

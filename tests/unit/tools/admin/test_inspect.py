@@ -15,7 +15,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.gate.redact import redacted
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, Sight
+from pinakes.model.scope import WHOLE, Visibility
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put
@@ -24,7 +24,7 @@ from pinakes.tools.admin.logs import LogRing
 
 pytestmark = pytest.mark.row("Z10")
 
-CONFINED = replace(LOCAL_USER, name="confined", sight=Sight(only=frozenset({"other"})))
+CONFINED = replace(LOCAL_USER, name="confined", visibility=Visibility(only=frozenset({"other"})))
 
 
 @pytest.fixture

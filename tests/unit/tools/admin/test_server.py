@@ -12,7 +12,7 @@ import pytest
 from pinakes import __version__
 from pinakes.errors import UnknownResourceError
 from pinakes.model.principal import LOCAL_USER, Action, Identity, Principal
-from pinakes.model.scope import Sight
+from pinakes.model.scope import Visibility
 from pinakes.settings import (
     AuthSettings,
     ControlSettings,
@@ -74,7 +74,7 @@ def test_the_version_the_uptime_and_the_catalogues_are_told(served: Any) -> None
 
 @pytest.mark.row("Z9")
 def test_a_catalogue_that_somebody_does_not_see_is_not_told(served: Any) -> None:
-    confined = replace(LOCAL_USER, sight=Sight(only=frozenset({"other"})))
+    confined = replace(LOCAL_USER, visibility=Visibility(only=frozenset({"other"})))
     assert served.ask("server.query", query_type="info", principal=confined)["rows"] == []
 
 

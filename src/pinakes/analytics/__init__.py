@@ -1,0 +1,1 @@
+"""Events of use, and reports over them."""

@@ -1,0 +1,223 @@
+"""What the events say: listening, bandwidth, what is popular, what is searched for, and what is not found.
+
+Every report is a page of rows in an order that is the same for the same events, and how many rows there are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, case, distinct, func, select
+
+from pinakes.analytics.events import EventKind, EventLog
+from pinakes.analytics.tables import events
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.time_columns import from_microseconds, to_microseconds
+from pinakes.model.scope import SEES_EVERYTHING, Visibility
+
+MICROSECONDS = 1_000_000
+UNKNOWN = ""
+"""The catalogue of an event of which it is not known."""
+RowT = TypeVar("RowT")
+
+
+class Period(StrEnum):
+    """How long a time is counted together; weeks begin on Mondays, everything in UTC."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Which events a report is about."""
+
+    user: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """The first moment that is not part of it."""
+    visibility: Visibility = field(default=SEES_EVERYTHING)
+    """What happened in catalogues that are hidden from whoever asks is not counted.
+
+    Where it is not known in which catalogue something happened, what it was about is kept from them too.
+    """
+    offset: int = 0
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """How much was listened to, by a user or in a period."""
+
+    label: str
+    plays: int
+    seconds: int
+    tracks: int
+    listeners: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bandwidth:
+    """How much was sent to a user, or in a period, and how much was fetched for downloads."""
+
+    label: str
+    requests: int
+    """How many requests something was sent for."""
+    served_bytes: int
+    downloaded_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Popular:
+    """How often something was played."""
+
+    catalogue: str
+    id: str
+    plays: int
+    seconds: int
+    listeners: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """How often something was searched for."""
+
+    query: str
+    searches: int
+    users: int
+    results: int | None
+    """How many records were found, at most."""
+    last_at: datetime
+
+
+class EventReports:
+    """Reports over the events of one control database."""
+
+    def __init__(self, database: ControlDatabase, log: EventLog) -> None:
+        self._database = database
+        self._log = log
+
+    def listening(self, span: Span, *, by: Period | None = None) -> tuple[list[Listening], int]:
+        """Return how much each user listened to, most first; or how much was in each period, the latest first."""
+        chosen = self._labelled(span, by, [EventKind.PLAY])
+        seconds = func.sum(chosen.c.seconds)
+        wanted = select(
+            chosen.c.label,
+            func.count().label("plays"),
+            seconds.label("seconds"),
+            func.count(distinct(chosen.c.catalogue + "/" + chosen.c.subject)).label("tracks"),
+            func.count(distinct(chosen.c.user_name)).label("listeners"),
+        ).group_by(chosen.c.label)
+        order = (chosen.c.label.desc(),) if by else (seconds.desc(), chosen.c.label)
+        return self._page(wanted, order, span, lambda row: Listening(**row))
+
+    def bandwidth(self, span: Span, *, by: Period | None = None) -> tuple[list[Bandwidth], int]:
+        """Return how much went to each user, most first; or how much in each period, the latest first."""
+        chosen = self._labelled(span, by, list(EventKind))
+        is_download = chosen.c.kind == EventKind.DOWNLOAD
+        served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
+        wanted = (
+            select(
+                chosen.c.label,
+                func.sum(case((is_download, 0), else_=1)).label("requests"),
+                served.label("served_bytes"),
+                func.sum(case((is_download, chosen.c.bytes), else_=0)).label("downloaded_bytes"),
+            )
+            .where(chosen.c.bytes > 0)
+            .group_by(chosen.c.label)
+        )
+        order = (chosen.c.label.desc(),) if by else (served.desc(), chosen.c.label)
+        return self._page(wanted, order, span, lambda row: Bandwidth(**row))
+
+    def popular(self, span: Span) -> tuple[list[Popular], int]:
+        """Return what was played, most often first."""
+        seconds = func.sum(events.c.seconds)
+        wanted = (
+            select(
+                events.c.catalogue,
+                events.c.subject.label("id"),
+                func.count().label("plays"),
+                seconds.label("seconds"),
+                func.count(distinct(events.c.user_name)).label("listeners"),
+            )
+            .where(*_conditions(span, [EventKind.PLAY], names_subjects=True))
+            .group_by(events.c.catalogue, events.c.subject)
+        )
+        order = (func.count().desc(), seconds.desc(), events.c.catalogue, events.c.subject)
+        return self._page(wanted, order, span, lambda row: Popular(**row))
+
+    def searched(self, span: Span, *, without_results: bool = False) -> tuple[list[Searched], int]:
+        """Return what was searched for, most often first; or only what was not found."""
+        wanted = (
+            select(
+                events.c.subject.label("query"),
+                func.count().label("searches"),
+                func.count(distinct(events.c.user_name)).label("users"),
+                func.max(events.c.results).label("results"),
+                func.max(events.c.at).label("last_at"),
+            )
+            .where(*_conditions(span, [EventKind.SEARCH], names_subjects=True))
+            .group_by(events.c.subject)
+        )
+        if without_results:
+            wanted = wanted.where(events.c.results == 0)
+        order = (func.count().desc(), events.c.subject)
+        return self._page(
+            wanted, order, span, lambda row: Searched(**{**row, "last_at": from_microseconds(row["last_at"])})
+        )
+
+    def _labelled(self, span: Span, by: Period | None, kinds: list[EventKind]) -> Subquery:
+        """Return the events with what each is counted under: its user, or the first day of its period."""
+        label = events.c.user_name if by is None else self._first_day(by)
+        return select(label.label("label"), events).where(*_conditions(span, kinds)).subquery()
+
+    def _first_day(self, period: Period) -> ColumnElement[Any]:
+        second = events.c.at // MICROSECONDS
+        if self._database.dialect == "postgresql":
+            moment = func.timezone("UTC", func.to_timestamp(second))
+            return func.to_char(func.date_trunc(str(period), moment), "YYYY-MM-DD")
+        moves = {
+            Period.DAY: (),
+            Period.WEEK: ("weekday 0", "-6 days"),
+            Period.MONTH: ("start of month",),
+        }
+        return func.date(second, "unixepoch", *moves[period])
+
+    def _page(
+        self, wanted: Select[Any], order: tuple[Any, ...], span: Span, make: Callable[[dict[str, Any]], RowT]
+    ) -> tuple[list[RowT], int]:
+        self._log.flush()
+        with self._database.read() as connection:
+            total = _count(connection, wanted)
+            page = connection.execute(wanted.order_by(*order).offset(span.offset).limit(span.limit))
+            return [make(_plain(row._asdict())) for row in page], total
+
+
+def _count(connection: Connection, wanted: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(wanted.subquery())).scalar_one())
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with whole numbers as such: PostgreSQL sums to decimals."""
+    return {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
+
+
+def _conditions(span: Span, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
+    """Return which events a report is of; `names_subjects` where it tells what each was about."""
+    found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
+    if span.user is not None:
+        found.append(events.c.user_name == span.user)
+    if span.since is not None:
+        found.append(events.c.at >= to_microseconds(span.since))
+    if span.until is not None:
+        found.append(events.c.at < to_microseconds(span.until))
+    unknown = [] if names_subjects else [UNKNOWN]
+    if span.visibility.only is not None:
+        found.append(events.c.catalogue.in_([*unknown, *sorted(span.visibility.only)]))
+    if span.visibility.hidden:
+        hidden = [*sorted(span.visibility.hidden), *([UNKNOWN] if names_subjects else [])]
+        found.append(events.c.catalogue.not_in(hidden))
+    return found

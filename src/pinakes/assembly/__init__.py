@@ -1,0 +1,1 @@
+"""Composition roots: the application, building, maintenance and the admin server."""

@@ -1,0 +1,273 @@
+"""The composition root: settings → library → open catalogues → gate. Everything but transports is put together here."""
+
+import importlib
+import importlib.util
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
+
+from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, list_builtin_names, load_spec
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.embed.adapters import build_embedder, is_on_this_machine
+from pinakes.embed.port import Embedder
+from pinakes.embed.watched import WatchedEmbedder
+from pinakes.errors import ExpectedError, NotFoundError, StorageError
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate, Limiter, Observer
+from pinakes.library import DECLARATION_FILE, Installed, Library
+from pinakes.model.scope import SEES_EVERYTHING
+from pinakes.model.vectors import ModelId
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.calibrate import Calibration, find_calibration
+from pinakes.search.rerank import Reranker
+from pinakes.search.searcher import Searcher
+from pinakes.settings import Settings
+from pinakes.shelf.port import BuildableShelf, Shelf
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.edits import edit_resources, edit_tools
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox, ToolboxesByVisibility
+
+logger = logging.getLogger(__name__)
+
+RERANK_MODULE = "pinakes.search.remote_reranker"
+LEDGER_FILE = "ledger.sqlite"
+CALIBRATION_FILE = "calibration.json"
+PACK_FOLDER = "pack"
+
+
+class ToolChoice(StrEnum):
+    """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues call for."""
+
+    AUTO = "auto"
+    SEED = "seed"
+    GENERIC = "generic"
+    ALL = "all"
+
+
+class App:
+    """A library, opened with its settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._open: dict[str, OpenCatalogue] = {}
+        self._unserved: dict[str, str] = {}
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder that the settings name."""
+        settings = self.settings
+        return build_embedder(settings.embedding, settings.models_folder, offline=settings.offline)
+
+    @cached_property
+    def query_embedder(self) -> WatchedEmbedder:
+        """The same one, as searches use it."""
+        return WatchedEmbedder(self.embedder)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker, where one is configured."""
+        url = self.settings.rerank.url
+        if not url or (self.settings.offline and not is_on_this_machine(url)):
+            return None
+        return cast(Reranker, importlib.import_module(RERANK_MODULE).RemoteReranker(self.settings.rerank))
+
+    @cached_property
+    def library(self) -> Library:
+        """The catalogues that are installed."""
+        return Library(self.settings.catalogues_folder)
+
+    def open_catalogue(self, name: str) -> OpenCatalogue:
+        """Return a catalogue of the library, opened once."""
+        if name not in self._open:
+            installed = self.library.get_installed(name)
+            spec = self.spec_of(installed).spec
+            shelf = _shelf_type(installed.shelf).open(installed.folder, spec)
+            self._open[name] = self._opened(installed, shelf)
+        return self._open[name]
+
+    def spec_of(self, installed: Installed) -> LoadedSpec:
+        """Return the spec that a catalogue follows: its own, or a built-in one."""
+        own = installed.own_declaration
+        if own is None and installed.spec_name not in list_builtin_names():
+            raise StorageError(
+                f"{installed.folder / DECLARATION_FILE} is missing; copy it from {installed.folder / PACK_FOLDER}, or "
+                f"give it again: pinakes add FILE --spec {DECLARATION_FILE} --name {installed.name}"
+            )
+        return load_spec(own) if own else get_builtin(installed.spec_name)
+
+    def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
+        """Open the shelf of a catalogue for writing; made if it is new."""
+        return _shelf_type(place.shelf).create(place.folder, spec, model=model)
+
+    def close(self) -> None:
+        """Let go of every catalogue, and of the connections of an embedder and a reranker that were used."""
+        for catalogue in self._open.values():
+            catalogue.shelf.close()
+        self._open.clear()
+        for part in ("embedder", "reranker"):
+            if (used := self.__dict__.get(part)) is not None:
+                used.close()
+
+    def build_gate(
+        self,
+        names: Sequence[str] = (),
+        *,
+        tools: ToolChoice = ToolChoice.AUTO,
+        limiter: Limiter | None = None,
+        observers: Sequence[Observer] = (),
+        server_tools: ServerTools = NO_SERVER_TOOLS,
+    ) -> Gate:
+        """Return the gate over these catalogues, or over every installed one.
+
+        A limiter bounds the calls; observers are told of each. The server tools run the server itself: they are in
+        everybody's toolbox, whatever catalogues they see.
+        """
+        wanted = self._openable(names)
+        by_name = {one.name: one for one in wanted}
+        toolboxes = ToolboxesByVisibility(
+            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools, server_tools)
+        )
+        toolboxes.of(SEES_EVERYTHING)  # the one that nearly everybody uses, before the first call
+        size = self.settings.server.cache_size
+        return Gate(
+            toolboxes,
+            limiter=limiter,
+            observers=observers,
+            cache=AnswerCache(size) if size else None,
+            failures=self._count_failures,
+        )
+
+    def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice, server_tools: ServerTools) -> Toolbox:
+        """Return the tools and resources over these catalogues, and the server tools."""
+        opened = [self.open_catalogue(one.name) for one in wanted]
+        if not opened:
+            return Toolbox(server_tools.tools, server_tools.resources)
+        parts = self._parts(wanted, "tools")
+        own = [tool for part, some in parts for tool in part.tools(some)]
+        resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
+        has_more = len(opened) > 1 or not own
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and has_more)
+        shown = [] if choice is ToolChoice.GENERIC else own
+        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, self.query_embedder)]
+        if len(opened) > 1:
+            tools = [replace(tool, is_brief=True) for tool in tools]
+        media = [one for part, some in self._parts(wanted, "media") for one in part.media(some)]
+        return Toolbox(
+            [*tools, *server_tools.tools],
+            [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
+            catalogues=opened,
+            media=media,
+        )
+
+    def list_open(self) -> list[OpenCatalogue]:
+        """Return the catalogues that are open."""
+        return list(self._open.values())
+
+    def problems(self) -> dict[str, str]:
+        """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened."""
+        found = {} if self.query_embedder.problem is None else {"embedding": self.query_embedder.problem}
+        for name in self._unserved:
+            found[f"catalogue {name}"] = self._unserved[name]
+        return found
+
+    def _count_failures(self) -> int:
+        """Count how often an answer had to do without a part: the embedder, or the reranker."""
+        return self.query_embedder.failures + (self.reranker.failures if self.reranker else 0)
+
+    def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
+        asked = [one for one in self.library.list_installed() if not names or one.name in names]
+        wanted = [one for one in asked if self.find_problem(one.name) is None]
+        return {
+            some[0].spec.name: [catalogue.name for catalogue in some]
+            for part, some in self._parts(wanted, "tools")
+            if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
+        }
+
+    def _openable(self, names: Sequence[str]) -> list[Installed]:
+        """Return those of these catalogues, or of all, that can be opened; the others must not keep them from it."""
+        installed = [self.library.get_installed(name) for name in names] or self.library.list_installed()
+        problems: dict[str, str | None] = {} if names else {**self.library.check()}
+        if not installed and not problems:
+            raise NotFoundError("the library is empty; run: pinakes init")
+        problems |= {one.name: self.find_problem(one.name) for one in installed}
+        self._unserved = {name: problem for name, problem in problems.items() if problem is not None}
+        for name, problem in self._unserved.items():
+            logger.warning("catalogue '%s' is not served: %s", name, problem)
+        able = [one for one in installed if problems[one.name] is None]
+        if not able:
+            raise StorageError(f"no catalogue can be opened; {next(iter(problems.values()))}")
+        return able
+
+    def find_problem(self, name: str) -> str | None:
+        """Return why a catalogue cannot be opened, None where it can."""
+        try:
+            self.open_catalogue(name)
+        except ExpectedError as error:
+            return error.message
+        return None
+
+    def _parts(self, wanted: Sequence[Installed], name: str) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
+        """Return the modules of this name of the built-in catalogues that are wanted, each with its catalogues."""
+        by_spec: dict[str, list[OpenCatalogue]] = {}
+        for one in wanted:
+            if one.own_declaration is None:
+                by_spec.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
+        found = [(find_catalogue_part(spec_name, name), some) for spec_name, some in by_spec.items()]
+        return [(part, some) for part, some in found if part is not None]
+
+    def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
+        return OpenCatalogue(
+            name=installed.name,
+            spec=shelf.spec,
+            shelf=shelf,
+            searcher=Searcher(shelf=shelf, embedder=self.query_embedder, reranker=self.reranker),
+            recommender=Recommender(shelf=shelf, embedder=self.query_embedder, this_year=_this_year),
+            calibration=self._calibration(installed, shelf),
+            folder=installed.folder,
+            list_sources=lambda: self.library.get_installed(installed.name).sources,
+        )
+
+    def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:
+        """Return the calibration of a catalogue, unless it is of another model than the vectors are by now."""
+        calibration = find_calibration(installed.folder / CALIBRATION_FILE)
+        return calibration if calibration and calibration.model == shelf.reader().model else None
+
+
+class _ShelfType(Protocol):
+    def create(self, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf: ...
+
+    def open(self, folder: Path, spec: CatalogueSpec) -> Shelf: ...
+
+
+SHELVES = {
+    "embedded": ("pinakes.shelf.embedded.shelf", "EmbeddedShelf"),
+    "lance": ("pinakes.shelf.lance.shelf", "LanceShelf"),
+}
+"""Kind of shelf → its module and class; a module is loaded when it is needed, since LanceDB takes seconds."""
+
+
+def _shelf_type(kind: str) -> _ShelfType:
+    if kind not in SHELVES:
+        raise StorageError(f"there is no shelf of the kind '{kind}'; known: {', '.join(SHELVES)}")
+    module, name = SHELVES[kind]
+    return cast(_ShelfType, getattr(importlib.import_module(module), name))
+
+
+def find_catalogue_part(spec_name: str, part: str) -> ModuleType | None:
+    """Load a module of a built-in catalogue's package, where it has it."""
+    get_builtin(spec_name)  # refuses a name that is not built in
+    module = f"{BUILTIN_PACKAGE}.{spec_name}.{part}"
+    return importlib.import_module(module) if importlib.util.find_spec(module) else None
+
+
+def _this_year() -> int:
+    return datetime.now(UTC).year

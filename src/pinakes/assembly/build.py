@@ -1,0 +1,283 @@
+"""Building catalogues: a source in, a catalogue in the library and its pack out."""
+
+import importlib.resources
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App, find_catalogue_part
+from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
+from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin, list_builtin_names
+from pinakes.catalogue.profile import profile_columns
+from pinakes.embed.port import Embedder
+from pinakes.errors import ExpectedError, InputError, StorageError
+from pinakes.ingest.edits.apply import embed_missing
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.mapping import RowMapping, build_mapping
+from pinakes.ingest.paths import flattened
+from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest
+from pinakes.library import Installed
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
+from pinakes.packs.builder import build_pack, check_pack, load_manifest
+from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
+from pinakes.settings import Settings
+from pinakes.shelf.port import BuildableShelf, ShelfReader
+from pinakes.sources.opener import ASKING_FREELY, Access, open_source
+from pinakes.sources.port import RowSource
+from pinakes.sources.sqlite_rows import SqliteRows
+
+SAMPLE_HEAD = 2000
+SAMPLE_SPREAD = 500
+SAMPLE_READ = 200_000
+"""How many rows are read to infer a spec: those at the beginning, those spread over the rest, and where that ends."""
+SHOWN_RECORDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Sample data that ships with a built-in catalogue, and the name of the catalogue that is made of it."""
+
+    name: str
+    spec_name: str
+    path: str
+
+
+SAMPLES = (
+    Sample(name="anime", spec_name="anime", path="sample.jsonl"),
+    Sample(name="papers", spec_name="papers", path="sample.jsonl"),
+    Sample(name="judoka", spec_name="judoka", path="sample"),
+    Sample(name="music", spec_name="music", path="sample/library.jsonl"),
+    Sample(name="handbook", spec_name="documents", path="sample/handbook"),
+    Sample(name="dnd", spec_name="documents", path="sample/dnd"),
+    Sample(name="personal", spec_name="documents", path="sample/personal"),
+)
+
+
+def _keep_none(_location: str, _folder: Path) -> None:
+    """Keep no files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a catalogue is built by: its spec, how its rows become records, and whether the spec is the user's own."""
+
+    loaded: LoadedSpec
+    mapping: RowMapping
+    is_own: bool = False
+    keep_files: Callable[[str, Path], None] = _keep_none
+    """Keeps in the catalogue's folder what its tools need of the files at a location."""
+
+    @property
+    def spec_name(self) -> str:
+        """The name of the spec."""
+        return self.loaded.spec.name
+
+
+def builtin_recipe(spec_name: str) -> Recipe:
+    """Return the recipe of a built-in catalogue; one without rows of its own is mapped as its spec says."""
+    builtin = get_builtin(spec_name)
+    rows = find_catalogue_part(spec_name, "rows")
+    if rows is None:
+        return Recipe(loaded=builtin, mapping=build_mapping(builtin.spec))
+    return Recipe(loaded=builtin, mapping=rows.MAPPING, keep_files=getattr(rows, "keep_files", _keep_none))
+
+
+def own_recipe(loaded: LoadedSpec) -> Recipe:
+    """Return the recipe of a user's own spec."""
+    return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec), is_own=True)
+
+
+def add_catalogue(
+    app: App,
+    source: RowSource,
+    *,
+    recipe: Recipe,
+    name: str,
+    progress: Progress,
+    embed: bool = True,
+    shelf_kind: str | None = None,
+    request: IngestRequest = UNREQUESTED,
+) -> IngestReport:
+    """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
+    loaded = recipe.loaded
+    embedder = app.embedder if embed and loaded.spec.embed else None
+    model = embedder.model if embedder else None  # before anything is made: it may be missing
+    place = app.library.reserve(
+        name,
+        recipe.spec_name,
+        shelf=shelf_kind,
+        usual_shelf=app.settings.shelf_of(name),
+        declaration=loaded.declaration if recipe.is_own else None,
+        is_builtin_name=recipe.spec_name in list_builtin_names(),
+    )
+    shelf = app.create_shelf(place, loaded.spec, model=model)
+    try:
+        with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
+            target = Target(
+                spec=loaded.spec,
+                mapping=recipe.mapping,
+                writer=shelf.writer(),
+                ledger=ledger,
+                embedder=embedder,
+                request=request,
+            )
+            report = _ingested(source, target, shelf, is_known=source.name in place.sources, progress=progress)
+            reader = shelf.reader()
+            if report.written or report.removed or not _is_derived(reader, place, embedder):
+                _derive(reader, loaded, place, embedder)
+            recipe.keep_files(source.name, place.folder)
+            app.library.complete(place, source=source.name)
+    except ExpectedError:
+        if shelf.is_empty():
+            app.library.abandon(place)
+        raise
+    finally:
+        shelf.close()
+    return report
+
+
+def _ingested(
+    source: RowSource, target: Target, shelf: BuildableShelf, *, is_known: bool, progress: Progress
+) -> IngestReport:
+    """Bring the records up to a source; where the ledger has lost what it knew of it, count those it cannot place."""
+    is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
+    report = ingest(source, target, progress=progress)
+    if is_forgotten:
+        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_held(), 0)
+    if target.spec.editable and target.embedder:
+        embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
+    if shelf.is_empty():
+        raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
+    return report
+
+
+def check_own_pack(catalogue: Installed, reader: ShelfReader) -> list[str]:
+    """Return what is wrong with the pack beside a catalogue: it is missing, damaged, or older than the records."""
+    pack = catalogue.folder / PACK_FOLDER
+    if not pack.is_dir():
+        return ["no pack"]
+    if damage := check_pack(pack):
+        return damage
+    return [] if load_manifest(pack).get("change_no") == reader.change_no else ["older than the catalogue"]
+
+
+def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None) -> bool:
+    """Tell whether what depends on the records is there, whole, and of their last change."""
+    try:
+        calibration = find_calibration(place.folder / CALIBRATION_FILE)
+    except StorageError:
+        return False
+    is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
+    return is_calibrated and not check_own_pack(place, reader)
+
+
+def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
+    """Make what depends on the records: the pack, and what a cosine means in this catalogue."""
+    build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
+    calibration = calibrate(reader, loaded.spec, embedder) if embedder else None
+    if calibration is not None:
+        save_calibration(calibration, place.folder / CALIBRATION_FILE)
+
+
+def find_own_recipe(app: App, name: str) -> Recipe | None:
+    """Return the recipe of an installed catalogue that has a spec of its own, None where there is no such catalogue."""
+    installed = app.library.find_installed(name)
+    if installed is None:
+        return None
+    loaded = app.spec_of(installed)
+    if installed.own_declaration is None:
+        raise InputError(
+            f"'{name}' is a catalogue of the built-in '{installed.spec_name}'; choose another --name, or give "
+            f"--as {installed.spec_name} where the rows have its layout"
+        )
+    return own_recipe(loaded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A spec that was inferred from a source's rows, and the first of the records that it makes of them."""
+
+    inferred: Inferred
+    loaded: LoadedSpec
+    records: tuple[Record, ...]
+
+
+def propose(source: RowSource, *, name: str) -> Proposal:
+    """Infer a spec from some of the source's rows, called by this name or one as near to it as a spec can have."""
+    rows = [flattened(row) for row in sample_rows(source)]
+    id_column = source.id_column if isinstance(source, SqliteRows) else None
+    try:
+        inferred = infer_declaration(profile_columns(rows), name=catalogue_name(name), id_column=id_column)
+    except InputError as error:
+        raise InputError(f"{source.name}: {error.message}") from error
+    loaded = LoadedSpec(
+        spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
+    )
+    records_of = build_mapping(loaded.spec).records_of
+    records = tuple(record for row in rows[:SHOWN_RECORDS] for record in records_of(row))
+    return Proposal(inferred=inferred, loaded=loaded, records=records)
+
+
+def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
+    """Return the rows that a spec is inferred from: the first ones, and an even spread of those after them.
+
+    A source that answers a question is not asked for more than the first.
+    """
+    read = SAMPLE_READ if source.is_whole else SAMPLE_HEAD
+    head: list[Mapping[str, Any]] = []
+    spread: list[Mapping[str, Any]] = []
+    problem, step = "", 1
+    for number, row in enumerate(islice(source.iter_rows(), read)):
+        if row.problem:
+            problem = problem or f"{row.place}: {row.problem}"
+        elif len(head) < SAMPLE_HEAD:
+            head.append(row.values)
+        elif number % step == 0:
+            spread.append(row.values)
+            if len(spread) == 2 * SAMPLE_SPREAD:
+                spread, step = spread[::2], 2 * step
+    if problem and not head:
+        raise InputError(f"{source.name}: no row can be read; {problem}")
+    return head + spread
+
+
+def open_rows(
+    spec_name: str | None,
+    location: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    access: Access = ASKING_FREELY,
+) -> RowSource:
+    """Return the source at a location; a built-in catalogue may read some locations in a way of its own."""
+    rows = find_catalogue_part(spec_name, "rows") if spec_name else None
+    own = rows.open_rows(location) if rows is not None and hasattr(rows, "open_rows") else None
+    if own is not None and (table is not None or query is not None):
+        raise InputError(
+            f"{location}: a catalogue of '{spec_name}' reads it whole, in a way of its own; --table and --query are "
+            "for an SQLite file that is read without --as"
+        )
+    return own or open_source(location, table=table, query=query, access=access)
+
+
+def access_of(settings: Settings) -> Access:
+    """Return what providers may be asked with, as the settings say."""
+    return Access(offline=settings.offline, semantic_scholar_key=settings.semantic_scholar_key)
+
+
+def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
+    """Install a catalogue of sample data."""
+    sample = next(sample for sample in SAMPLES if sample.name == name)
+    with importlib.resources.as_file(get_builtin(sample.spec_name).folder.joinpath(sample.path)) as path:
+        return add_catalogue(
+            app,
+            open_rows(sample.spec_name, str(path)),
+            recipe=builtin_recipe(sample.spec_name),
+            name=sample.name,
+            progress=progress,
+            embed=embed,
+        )

@@ -1,0 +1,1 @@
+"""Users, roles, credentials, permissions and limits."""

@@ -1,0 +1,349 @@
+"""Accounts: who there is, what they may do, and how they prove it.
+
+Every change is one transaction of `ControlDatabase.change`, so changes of rights come one after the other over all
+processes; that is what keeps the last administrator when two are removed at once.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, union, update
+
+from pinakes.control.accounts.credentials import end_sessions, hash_secret
+from pinakes.control.accounts.names import fold_name, is_storable, require_role_name, require_user_name
+from pinakes.control.accounts.passwords import hash_password, require_good_password, verify_password
+from pinakes.control.accounts.rules import (
+    EVERYTHING,
+    has_everything,
+    require_manager,
+    require_may_change,
+    require_may_enter,
+    require_may_give,
+)
+from pinakes.control.accounts.users import Role, User, find_user, get_roles, get_user, load_roles, load_users
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import role_actions, roles, user_grants, user_roles, users
+from pinakes.control.database.time_columns import utc_now
+from pinakes.errors import ConflictError, InputError, NotFoundError
+from pinakes.model.principal import Action, Principal, Quotas
+
+__all__ = ["Accounts", "Role", "User"]
+
+FIRST_ADMIN = "admin"
+BUILTIN_ROLES = ("admin", "agent", "editor", "user")
+USUAL_ROLES = ("user",)
+ONE_TIME_BYTES = 18
+MOST_LISTED = 1000
+MOST_A_MINUTE = 1_000_000
+
+
+class Accounts:
+    """Everybody with an account."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def is_empty(self) -> bool:
+        """Tell whether nobody has an account yet."""
+        with self._database.read() as connection:
+            return _count_users(connection) == 0
+
+    def list_users(self, *, offset: int = 0, limit: int = 100) -> tuple[list[User], int]:
+        """Return a page of users, by name, and how many there are."""
+        if offset < 0 or not 1 <= limit <= MOST_LISTED:
+            raise InputError(f"'offset' must be at least 0 and 'limit' 1 to {MOST_LISTED:,}")
+        with self._database.read() as connection:
+            rows = connection.execute(select(users).order_by(users.c.name).offset(offset).limit(limit)).all()
+            return load_users(connection, rows), _count_users(connection)
+
+    def get_user(self, name: str) -> User:
+        """Return the user of this name, or refuse with the name that is nearest."""
+        with self._database.read() as connection:
+            return get_user(connection, name)
+
+    def create_user(
+        self,
+        actor: Principal,
+        name: str,
+        *,
+        password: str | None,
+        roles: Sequence[str] = USUAL_ROLES,
+        grants: Iterable[Action] = (),
+    ) -> User:
+        """Give somebody an account; without a password they can use tokens, or a reset."""
+        require_manager(actor)
+        folded = require_user_name(name)
+        granted = frozenset(grants)
+        stored = None if password is None else _hashed(password)
+        with self._database.change() as connection:
+            given = get_roles(connection, roles)
+            require_may_give(actor, granted.union(*(role.actions for role in given)))
+            if find_user(connection, folded) is not None:
+                raise ConflictError(f"there is a user '{folded}' already; choose another name")
+            user_id = insert_user(connection, folded, created_at=self._now(), password_hash=stored)
+            put_roles(connection, user_id, [role.name for role in given])
+            _put_grants(connection, user_id, granted)
+            return get_user(connection, folded)
+
+    def create_first_admin(self) -> str | None:
+        """Make an administrator where there are no users at all, and return their one-time secret; else None."""
+        if not self.is_empty():
+            return None
+        secret = _new_one_time_secret()
+        with self._database.change() as connection:
+            if _count_users(connection):
+                return None
+            user_id = insert_user(connection, FIRST_ADMIN, created_at=self._now(), one_time_hash=hash_secret(secret))
+            put_roles(connection, user_id, ["admin"])
+        return secret
+
+    def delete_user(self, actor: Principal, name: str) -> None:
+        """Take somebody's account away, with their sessions and tokens."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            connection.execute(users.delete().where(users.c.id == user.id))
+            _require_admin_left(connection, user)
+
+    def set_disabled(self, actor: Principal, name: str, disabled: bool) -> User:
+        """Keep somebody out, which ends their sessions, or let them in again."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            connection.execute(update(users).where(users.c.id == user.id).values(disabled=disabled))
+            if disabled:
+                end_sessions(connection, user.id, at=self._now())
+            _require_admin_left(connection, user)
+            return get_user(connection, user.name)
+
+    def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
+        """Give somebody these roles in place of those they have."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            given = get_roles(connection, roles)
+            require_may_give(actor, frozenset[Action]().union(*(role.actions for role in given)))
+            put_roles(connection, user.id, [role.name for role in given])
+            _require_admin_left(connection, user)
+            return get_user(connection, user.name)
+
+    def grant(self, actor: Principal, name: str, action: Action) -> User:
+        """Let somebody do this, beside what their roles allow."""
+        require_manager(actor)
+        require_may_give(actor, [action])
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            _put_grants(connection, user.id, user.granted | {action})
+            return get_user(connection, user.name)
+
+    def revoke(self, actor: Principal, name: str, action: Action) -> User:
+        """Take away what somebody was granted; afterwards they may not do it."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            user = _changeable(connection, actor, name)
+            _require_no_role_with(connection, user, action)
+            if action not in user.granted:
+                raise NotFoundError(f"user '{user.name}' does not have {action}")
+            _put_grants(connection, user.id, user.granted - {action})
+            _require_admin_left(connection, user)
+            return get_user(connection, user.name)
+
+    def set_password(self, actor: Principal, name: str, password: str) -> None:
+        """Set the actor's own password, or that of somebody whom they manage; every session of theirs ends."""
+        if fold_name(name) != actor.name:
+            require_manager(actor)
+        stored = _hashed(password)
+        with self._database.change() as connection:
+            user = _enterable(connection, actor, name)
+            self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
+
+    def reset_password(self, actor: Principal, name: str) -> str:
+        """Return a secret that logs somebody in once, in place of their password; every session of theirs ends."""
+        require_manager(actor)
+        secret = _new_one_time_secret()
+        with self._database.change() as connection:
+            user = _enterable(connection, actor, name)
+            self._put_secrets(connection, user, password_hash=None, one_time_hash=hash_secret(secret))
+        return secret
+
+    def check_login(self, name: str, password: str) -> User | None:
+        """Return who this is. Unknown, disabled and wrong are alike, in answer and in time."""
+        folded = fold_name(name)
+        row = self._find_row(folded)
+        is_right = verify_password(None if row is None else row.password_hash, password)
+        one_time_hash = "" if row is None else row.one_time_hash or ""
+        is_one_time = hmac.compare_digest(one_time_hash, hash_secret(password))
+        if row is None or row.disabled or not (is_right or is_one_time):
+            return None
+        if not is_right and not self._use_up(row.id, one_time_hash):
+            return None
+        with self._database.read() as connection:
+            user = find_user(connection, folded)
+        return None if user is None or user.disabled else user
+
+    def list_roles(self) -> list[Role]:
+        """Return every role, by name."""
+        with self._database.read() as connection:
+            return load_roles(connection)
+
+    def create_role(self, actor: Principal, name: str, actions: Iterable[Action], quotas: Quotas | None) -> Role:
+        """Make a role."""
+        require_manager(actor)
+        folded = require_role_name(name)
+        allowed = frozenset(actions)
+        require_may_give(actor, allowed)
+        _require_quotas(quotas)
+        with self._database.change() as connection:
+            if folded in {role.name for role in load_roles(connection)}:
+                raise ConflictError(f"there is a role '{folded}' already; choose another name")
+            connection.execute(roles.insert(), {"name": folded, **_quota_columns(quotas)})
+            if allowed:
+                rows = [{"role": folded, "action": str(action)} for action in sorted(allowed)]
+                connection.execute(role_actions.insert(), rows)
+            return get_roles(connection, [folded])[0]
+
+    def delete_role(self, actor: Principal, name: str) -> None:
+        """Take a role away that nobody has."""
+        require_manager(actor)
+        with self._database.change() as connection:
+            (role,) = get_roles(connection, [name])
+            if role.name in BUILTIN_ROLES:
+                raise ConflictError(f"role '{role.name}' is built in and stays; take it from users instead")
+            require_may_give(actor, role.actions)
+            having = select(func.count()).select_from(user_roles).where(user_roles.c.role == role.name)
+            holders = connection.execute(having).scalar_one()
+            if holders:
+                raise ConflictError(f"{holders} users have the role '{role.name}': take it from them first")
+            connection.execute(roles.delete().where(roles.c.name == role.name))
+
+    def _find_row(self, name: str) -> Row[Any] | None:
+        if not is_storable(name):
+            return None
+        with self._database.read() as connection:
+            return connection.execute(select(users).where(users.c.name == name)).one_or_none()
+
+    def _put_secrets(
+        self, connection: Connection, user: User, *, password_hash: str | None, one_time_hash: str | None
+    ) -> None:
+        values = {"password_hash": password_hash, "one_time_hash": one_time_hash}
+        connection.execute(update(users).where(users.c.id == user.id).values(values))
+        end_sessions(connection, user.id, at=self._now())
+
+    def _use_up(self, user_id: int, one_time_hash: str) -> bool:
+        """Take a one-time secret away; tell whether it was there, which only one of several callers is told."""
+        is_there = (users.c.id == user_id) & (users.c.one_time_hash == one_time_hash) & users.c.disabled.is_(False)
+        with self._database.begin() as connection:
+            taken = connection.execute(update(users).where(is_there).values(one_time_hash=None))
+            return taken.rowcount == 1
+
+
+def insert_user(
+    connection: Connection,
+    name: str,
+    *,
+    created_at: datetime,
+    password_hash: str | None = None,
+    one_time_hash: str | None = None,
+    external: bool = False,
+) -> int:
+    """Put a user without rights, and return their id."""
+    row = {
+        "name": name,
+        "password_hash": password_hash,
+        "one_time_hash": one_time_hash,
+        "disabled": False,
+        "external": external,
+        "created_at": created_at,
+    }
+    return int(connection.execute(users.insert().returning(users.c.id), row).scalar_one())
+
+
+def put_roles(connection: Connection, user_id: int, names: Iterable[str]) -> None:
+    """Give a user these roles in place of those they have."""
+    connection.execute(user_roles.delete().where(user_roles.c.user_id == user_id))
+    rows = [{"user_id": user_id, "role": name} for name in names]
+    if rows:
+        connection.execute(user_roles.insert(), rows)
+
+
+def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action]) -> None:
+    connection.execute(user_grants.delete().where(user_grants.c.user_id == user_id))
+    rows = [{"user_id": user_id, "action": str(action)} for action in sorted(actions)]
+    if rows:
+        connection.execute(user_grants.insert(), rows)
+
+
+def _changeable(connection: Connection, actor: Principal, name: str) -> User:
+    """Return the user, whom this actor may change."""
+    user = get_user(connection, name)
+    require_may_change(actor, user)
+    return user
+
+
+def _enterable(connection: Connection, actor: Principal, name: str) -> User:
+    """Return the user, whose password this actor may set."""
+    user = get_user(connection, name)
+    require_may_enter(actor, user)
+    if user.external:
+        raise ConflictError(f"user '{user.name}' logs in at an external issuer and has no password here")
+    return user
+
+
+def _require_no_role_with(connection: Connection, user: User, action: Action) -> None:
+    giving = [role.name for role in get_roles(connection, user.roles) if action in role.actions]
+    if giving:
+        named = " and ".join(f"'{name}'" for name in giving)
+        raise ConflictError(f"user '{user.name}' has {action} by the role {named}: change their roles instead")
+
+
+def _require_admin_left(connection: Connection, before: User) -> None:
+    """Refuse a change that took the last one who may do everything; `before` is whom it changed, as they were."""
+    if not has_everything(before):
+        return
+    by_role = select(user_roles.c.user_id, role_actions.c.action).join(
+        role_actions, role_actions.c.role == user_roles.c.role
+    )
+    allowed = union(by_role, select(user_grants.c.user_id, user_grants.c.action)).subquery()
+    holding_all = (
+        select(allowed.c.user_id)
+        .join(users, users.c.id == allowed.c.user_id)
+        .where(users.c.disabled.is_(False))
+        .group_by(allowed.c.user_id)
+        .having(func.count() == len(EVERYTHING))
+        .limit(1)
+    )
+    if connection.execute(holding_all).first() is None:
+        raise ConflictError(
+            f"user '{before.name}' is the last who may do everything: give somebody else all of it first"
+        )
+
+
+def _count_users(connection: Connection) -> int:
+    return int(connection.execute(select(func.count()).select_from(users)).scalar_one())
+
+
+def _hashed(password: str) -> str:
+    require_good_password(password)
+    return hash_password(password)
+
+
+def _new_one_time_secret() -> str:
+    return secrets.token_urlsafe(ONE_TIME_BYTES)
+
+
+def _require_quotas(quotas: Quotas | None) -> None:
+    if quotas is None:
+        return
+    for number in (quotas.read, quotas.write, quotas.sql):
+        if not 0 <= number <= MOST_A_MINUTE:
+            raise InputError(f"'quotas' must be 0 to {MOST_A_MINUTE:,} calls a minute")
+
+
+def _quota_columns(quotas: Quotas | None) -> dict[str, int | None]:
+    if quotas is None:
+        return {"read_quota": None, "write_quota": None, "sql_quota": None}
+    return {"read_quota": quotas.read, "write_quota": quotas.write, "sql_quota": quotas.sql}

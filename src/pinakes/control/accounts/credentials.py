@@ -1,0 +1,332 @@
+"""Sessions and tokens: secrets that are shown once and kept as their SHA-256.
+
+A session is what a login gives and does not last; a token is for programs, may be narrowed to some permissions and some
+catalogues, and lasts until its date or until it is revoked.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, update
+
+from pinakes.control.accounts.names import fold_name
+from pinakes.control.accounts.rules import EVERYTHING, require_may_change, require_may_end, require_may_give
+from pinakes.control.accounts.users import User, find_user, get_user, load_users
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import credentials, users
+from pinakes.control.database.time_columns import utc_now
+from pinakes.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StorageError,
+    UnauthenticatedError,
+)
+from pinakes.library import require_name
+from pinakes.model.principal import Action, Principal
+
+PREFIXES: Mapping[str, str] = {"session": "pnk_s_", "token": "pnk_t_"}
+SECRET_BYTES = 32
+ID_BYTES = 6
+LONGEST_SECRET = 256
+SESSION_LASTS = timedelta(hours=12)
+LONGEST_TOKEN = timedelta(days=3650)
+KEPT_AFTER_END = timedelta(days=30)
+"""How long a session that is over can still be listed."""
+NOTED_EVERY = timedelta(minutes=1)
+MOST_TOKENS = 50
+MOST_AT_ONCE = 500
+"""How many ids are looked up in one query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What is known of a session or token; not its secret."""
+
+    id: str
+    kind: Literal["session", "token"]
+    user: str
+    name: str
+    scopes: frozenset[Action] | None
+    """None: whatever its user may do."""
+    catalogues: frozenset[str] | None
+    """None: whichever its user may see."""
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked: bool
+
+
+class Credentials:
+    """The sessions and tokens of everybody."""
+
+    def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._database = database
+        self._now = now
+
+    def issue_session(self, user: User, *, lasts: timedelta = SESSION_LASTS) -> tuple[str, Credential]:
+        """Return a new session of somebody who has logged in, with its secret; refuse one who is gone since."""
+        now = self._now()
+        ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
+        with self._database.begin() as connection:
+            is_theirs = and_(credentials.c.user_id == user.id, credentials.c.kind == "session")
+            connection.execute(delete(credentials).where(is_theirs, ended))
+            present = find_user(connection, user.name)
+            if present is None or present.id != user.id or present.disabled:
+                raise UnauthenticatedError(f"user '{user.name}' can no longer log in")
+            return _issue(connection, user, kind="session", created_at=now, expires_at=now + lasts)
+
+    def issue_token(
+        self,
+        actor: Principal,
+        user_name: str,
+        *,
+        name: str,
+        scopes: Iterable[Action] | None = None,
+        catalogues: Iterable[str] | None = None,
+        expires_in: timedelta | None = None,
+    ) -> tuple[str, Credential]:
+        """Return a new token of the actor's own, or of somebody whom they manage, with its secret."""
+        now = self._now()
+        _require_token_name(name)
+        _require_lifetime(expires_in)
+        narrowed = None if scopes is None else frozenset(scopes)
+        confined = _confined(actor, catalogues)
+        with self._database.change() as connection:
+            user = _owner(connection, actor, user_name)
+            allowed = _allowed_scopes(actor, user, narrowed)
+            _require_room(connection, user, name, now=now)
+            return _issue(
+                connection,
+                user,
+                kind="token",
+                name=name,
+                scopes=allowed,
+                catalogues=confined,
+                created_at=now,
+                expires_at=None if expires_in is None else now + expires_in,
+            )
+
+    def list_of(self, user_name: str) -> list[Credential]:
+        """Return the sessions and tokens of somebody, the newest first; those that are over as well."""
+        with self._database.read() as connection:
+            user = get_user(connection, user_name)
+            newest_first = (credentials.c.created_at.desc(), credentials.c.id)
+            rows = connection.execute(_selected(credentials.c.user_id == user.id).order_by(*newest_first))
+            return [_credential(row) for row in rows]
+
+    def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
+        """End a session or token of the actor's own, or of somebody whom they manage.
+
+        `shown` is the id of what the actor came with, which may end itself; of their others, none that is wider.
+        """
+        unknown = NotFoundError(f"no session or token {credential_id[:80]!r}; list them to see their ids")
+        if not credential_id.isalnum():
+            raise unknown
+        with self._database.change() as connection:
+            row = connection.execute(_selected(credentials.c.id == credential_id)).one_or_none()
+            if row is None or (row.user != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions):
+                raise unknown
+            if row.user != actor.name:
+                require_may_change(actor, get_user(connection, row.user))
+            elif credential_id != shown:
+                ended = _credential(row)
+                user = get_user(connection, row.user)
+                require_may_end(actor, user, scopes=ended.scopes, catalogues=ended.catalogues)
+            connection.execute(_ending(self._now()).where(credentials.c.id == credential_id))
+
+    def revoke_secret(self, secret: str) -> bool:
+        """End the session or token of this secret; tell whether there was one that was not over."""
+        if not is_of_ours(secret):
+            return False
+        with self._database.change() as connection:
+            ended = connection.execute(_ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret)))
+            return ended.rowcount == 1
+
+    def find(self, secret: str) -> tuple[Credential, User] | None:
+        """Return whose secret this is, where it is valid now; note that it was used, once a minute."""
+        with self._database.read() as connection:
+            found = find_by_secret(connection, secret, now=self._now())
+        if found is not None:
+            self.note_used([found[0]])
+        return found
+
+    def note_used(self, used: Iterable[Credential]) -> None:
+        """Note that these were used now, but for those that were noted within a minute."""
+        now = self._now()
+        due = [one.id for one in used if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY]
+        if not due:
+            return
+        noting = update(credentials).where(credentials.c.id == bindparam("used")).values(last_used_at=now)
+        # Whoever is known stays so when nothing can be written: the note is only for people to look at.
+        with suppress(StorageError), self._database.begin() as connection:
+            connection.execute(noting, [{"used": one} for one in sorted(due)])
+
+
+def is_of_ours(secret: str) -> bool:
+    """Tell whether a secret has the form of those that are issued here."""
+    return secret.startswith(tuple(PREFIXES.values())) and len(secret) <= LONGEST_SECRET and secret.isascii()
+
+
+def hash_secret(secret: str) -> str:
+    """Return what is stored in place of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tuple[Credential, User] | None:
+    """Return whose secret this is, where it is valid at that moment."""
+    if not is_of_ours(secret):
+        return None
+    digest = hash_secret(secret)
+    row = connection.execute(_selected(credentials.c.secret_hash == digest)).one_or_none()
+    if row is None or not hmac.compare_digest(row.secret_hash, digest):
+        return None
+    return _with_users(connection, [row], now=now).get(row.id)
+
+
+def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) -> dict[str, tuple[Credential, User]]:
+    """Return, of the sessions and tokens of these ids, those that are valid at that moment."""
+    found: dict[str, tuple[Credential, User]] = {}
+    for start in range(0, len(ids), MOST_AT_ONCE):
+        rows = connection.execute(_selected(credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]))).all()
+        found |= _with_users(connection, rows, now=now)
+    return found
+
+
+def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
+    """End every session of somebody, within a transaction of the caller's."""
+    connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
+
+
+def _with_users(
+    connection: Connection, rows: Sequence[Row[Any]], *, now: datetime
+) -> dict[str, tuple[Credential, User]]:
+    valid = [row for row in rows if row.revoked_at is None and (row.expires_at is None or row.expires_at > now)]
+    owners = connection.execute(select(users).where(users.c.id.in_({row.user_id for row in valid}))).all()
+    known = {user.id: user for user in load_users(connection, owners) if not user.disabled}
+    return {row.id: (_credential(row), known[row.user_id]) for row in valid if row.user_id in known}
+
+
+def _selected(condition: ColumnElement[bool]) -> Any:
+    return select(credentials, users.c.name.label("user")).join(users).where(condition)
+
+
+def _ending(at: datetime) -> Update:
+    return update(credentials).where(credentials.c.revoked_at.is_(None)).values(revoked_at=at)
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(
+        id=row.id,
+        kind=row.kind,
+        user=row.user,
+        name=row.name,
+        scopes=None if row.scopes is None else frozenset(Action(scope) for scope in row.scopes),
+        catalogues=row.catalogues,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        last_used_at=row.last_used_at,
+        revoked=row.revoked_at is not None,
+    )
+
+
+def _issue(
+    connection: Connection,
+    user: User,
+    *,
+    kind: Literal["session", "token"],
+    created_at: datetime,
+    expires_at: datetime | None,
+    name: str = "",
+    scopes: frozenset[Action] | None = None,
+    catalogues: frozenset[str] | None = None,
+) -> tuple[str, Credential]:
+    secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
+    credential = Credential(
+        id=secrets.token_hex(ID_BYTES),
+        kind=kind,
+        user=user.name,
+        name=name,
+        scopes=scopes,
+        catalogues=catalogues,
+        created_at=created_at,
+        expires_at=expires_at,
+        last_used_at=None,
+        revoked=False,
+    )
+    row = {
+        "id": credential.id,
+        "kind": kind,
+        "user_id": user.id,
+        "name": name,
+        "secret_hash": hash_secret(secret),
+        "scopes": scopes,
+        "catalogues": catalogues,
+        "created_at": created_at,
+        "expires_at": expires_at,
+    }
+    connection.execute(credentials.insert(), row)
+    return secret, credential
+
+
+def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
+    """Return the user of a token to be; refuse an actor who may not make one for them."""
+    if fold_name(user_name) != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions:
+        raise ForbiddenError(f"a token for somebody else needs the permission {Action.MANAGE_PERMISSIONS}")
+    user = get_user(connection, user_name)
+    if user.name != actor.name:
+        require_may_change(actor, user)
+    return user
+
+
+def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
+    """Return what the token may do; refuse what its user, or whoever makes it, may not."""
+    beyond = sorted((scopes or frozenset()) - user.actions)
+    if beyond:
+        known = ", ".join(sorted(user.actions)) or "nothing"
+        raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
+    require_may_give(actor, user.actions if scopes is None else scopes)
+    # Whoever makes it knows its secret, and must not come to more by what its user is given later.
+    is_for_another = actor.name != user.name and actor.actions != EVERYTHING
+    return user.actions if scopes is None and is_for_another else scopes
+
+
+def _confined(actor: Principal, catalogues: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the catalogues of a token; one that is confined itself gives no others."""
+    confined = None if catalogues is None else frozenset(catalogues)
+    for name in confined or ():
+        require_name(name)
+    allowed = actor.visibility.only
+    if allowed is not None and (confined is None or not confined <= allowed):
+        raise ForbiddenError(f"you have these catalogues to give: {', '.join(sorted(allowed)) or 'none'}")
+    return confined
+
+
+def _require_room(connection: Connection, user: User, name: str, *, now: datetime) -> None:
+    is_valid = and_(
+        credentials.c.revoked_at.is_(None),
+        or_(credentials.c.expires_at.is_(None), credentials.c.expires_at > now),
+    )
+    is_token = and_(credentials.c.user_id == user.id, credentials.c.kind == "token")
+    names = set(connection.execute(select(credentials.c.name).where(is_token, is_valid)).scalars())
+    if name in names:
+        raise ConflictError(f"user '{user.name}' has a token called '{name}': revoke it, or choose another name")
+    if len(names) >= MOST_TOKENS:
+        raise ConflictError(f"user '{user.name}' has {MOST_TOKENS} tokens, which is the most: revoke one first")
+
+
+def _require_token_name(name: str) -> None:
+    if not 1 <= len(name) <= 64 or not name.isprintable() or not name.strip():
+        raise InputError("'name' of a token must have 1 to 64 printable characters")
+
+
+def _require_lifetime(expires_in: timedelta | None) -> None:
+    if expires_in is not None and not timedelta(0) < expires_in <= LONGEST_TOKEN:
+        raise InputError(f"'expires_in' must be more than nothing and at most {LONGEST_TOKEN.days:,} days")

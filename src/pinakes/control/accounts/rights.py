@@ -1,0 +1,56 @@
+"""What follows for a user from their roles and from the restrictions of catalogues: the caller that they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from pinakes.control.accounts.catalogue_access import Restriction, hidden_among, load_restrictions
+from pinakes.control.accounts.users import User, load_roles
+from pinakes.model.principal import Action, Principal, Quotas
+from pinakes.model.scope import Visibility
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """What roles and restrictions say at one moment."""
+
+    quotas: Mapping[str, Quotas]
+    """How often those who have a role may call; a role without quotas of its own has the usual ones."""
+    usual_quotas: Quotas
+    restrictions: Mapping[str, Restriction]
+
+    def principal(
+        self, user: User, *, scopes: frozenset[Action] | None = None, catalogues: frozenset[str] | None = None
+    ) -> Principal:
+        """Return the user as a caller, narrowed to these permissions and catalogues.
+
+        Whoever is narrowed to less than ServerAdmin sees what somebody sees who does not have it.
+        """
+        actions = user.actions if scopes is None else user.actions & scopes
+        audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
+        hidden = hidden_among(self.restrictions, user, actions)
+        return Principal(
+            name=user.name,
+            actions=actions,
+            visibility=Visibility(audiences=audiences, only=catalogues, hidden=hidden),
+            quotas=self._most_generous([self.quotas[role] for role in user.roles]),
+        )
+
+    def _most_generous(self, quotas: Sequence[Quotas]) -> Quotas:
+        if not quotas:
+            return self.usual_quotas
+        return Quotas(
+            read=max(one.read for one in quotas),
+            write=max(one.write for one in quotas),
+            sql=max(one.sql for one in quotas),
+        )
+
+
+def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
+    """Read what roles and restrictions say now."""
+    return Rights(
+        quotas={role.name: role.quotas or usual_quotas for role in load_roles(connection)},
+        usual_quotas=usual_quotas,
+        restrictions=load_restrictions(connection),
+    )

@@ -1,0 +1,125 @@
+"""Users and roles as values, and how they are read."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from pinakes.control.accounts.names import fold_name, is_storable
+from pinakes.control.database.tables import role_actions, roles, user_grants, user_roles, users
+from pinakes.errors import NotFoundError, did_you_mean
+from pinakes.model.principal import Action, Quotas
+
+MOST_SUGGESTED_FROM = 1000
+"""Among how many names a misspelt one is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Somebody with an account."""
+
+    id: int
+    name: str
+    roles: tuple[str, ...]
+    granted: frozenset[Action]
+    """What they may do beside what their roles allow."""
+    actions: frozenset[Action]
+    """What they may do."""
+    disabled: bool
+    external: bool
+    """Whether they log in at an external issuer rather than here."""
+    has_password: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What those who have it may do, and how often."""
+
+    name: str
+    actions: frozenset[Action]
+    quotas: Quotas | None
+    """None: as configured for everybody."""
+
+
+def find_user(connection: Connection, name: str) -> User | None:
+    """Return the user of this name."""
+    folded = fold_name(name)
+    if not is_storable(folded):
+        return None
+    rows = connection.execute(select(users).where(users.c.name == folded)).all()
+    return load_users(connection, rows)[0] if rows else None
+
+
+def get_user(connection: Connection, name: str) -> User:
+    """Return the user of this name, or refuse with the name that is nearest."""
+    user = find_user(connection, name)
+    if user is None:
+        known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
+        raise NotFoundError(f"no user {name[:80]!r}{did_you_mean(fold_name(name), known)}")
+    return user
+
+
+def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
+    """Return the users of these rows, in the same order, with what they may do."""
+    ids = [row.id for row in rows]
+    of_roles = {role.name: role.actions for role in load_roles(connection)}
+    has = user_roles.c
+    having = select(has.user_id, has.role).where(has.user_id.in_(ids)).order_by(has.user_id, has.role)
+    role_names = _grouped(connection.execute(having).all())
+    granting = select(user_grants.c.user_id, user_grants.c.action).where(user_grants.c.user_id.in_(ids))
+    grants = _grouped(connection.execute(granting).all())
+    return [
+        _user(row, tuple(role_names[row.id]), frozenset(Action(one) for one in grants[row.id]), of_roles)
+        for row in rows
+    ]
+
+
+def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_roles: Any) -> User:
+    return User(
+        id=row.id,
+        name=row.name,
+        roles=names,
+        granted=granted,
+        actions=granted.union(*(of_roles[name] for name in names)),
+        disabled=row.disabled,
+        external=row.external,
+        has_password=row.password_hash is not None,
+        created_at=row.created_at,
+    )
+
+
+def load_roles(connection: Connection) -> list[Role]:
+    """Return every role, by name."""
+    actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
+    return [
+        Role(name=row.name, actions=frozenset(Action(one) for one in actions[row.name]), quotas=_quotas(row))
+        for row in connection.execute(select(roles).order_by(roles.c.name))
+    ]
+
+
+def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
+    """Return the roles of these names, by name, or refuse with the names there are."""
+    known = {role.name: role for role in load_roles(connection)}
+    wanted = sorted({name.lower() for name in names})
+    for name in wanted:
+        if name not in known:
+            there = ", ".join(known)
+            raise NotFoundError(f"no role {name[:80]!r}{did_you_mean(name, list(known))}; roles: {there}")
+    return [known[name] for name in wanted]
+
+
+def _quotas(row: Row[Any]) -> Quotas | None:
+    if row.read_quota is None:
+        return None
+    return Quotas(read=row.read_quota, write=row.write_quota, sql=row.sql_quota)
+
+
+def _grouped(pairs: Iterable[Any]) -> defaultdict[Any, list[str]]:
+    groups: defaultdict[Any, list[str]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups

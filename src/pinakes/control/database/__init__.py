@@ -1,0 +1,1 @@
+"""The control database: connection, tables, migrations, copies."""

@@ -1,0 +1,46 @@
+"""Keeping the control database well: whether its file is whole, and a copy of it as it is at one moment."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from pinakes.control.database.engine import BUSY_TIMEOUT_S, ControlDatabase
+from pinakes.errors import StorageError
+
+PAGES_AT_ONCE = 2_000
+
+
+def check_database(database: ControlDatabase) -> list[str]:
+    """Return what is wrong with the file; PostgreSQL looks after its own, and is only asked whether it answers."""
+    statement = "PRAGMA integrity_check" if database.dialect == "sqlite" else "SELECT 'ok'"
+    with database.read() as connection:
+        found = [str(row[0]) for row in connection.exec_driver_sql(statement)]
+    return [] if found == ["ok"] else found
+
+
+def find_file(database: ControlDatabase) -> Path | None:
+    """Return the file of the database, None where it is PostgreSQL's."""
+    return Path(database.name) if database.dialect == "sqlite" else None
+
+
+def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) -> None:
+    """Copy the file as it is at one moment, whatever is written to it meanwhile; `checkpoint` may raise to end it.
+
+    By Python's SQLite, by which the database is open: another copy of SQLite in this process would let go of its
+    locks.
+    """
+    try:
+        with (
+            closing(sqlite3.connect(source, timeout=BUSY_TIMEOUT_S, isolation_level=None)) as origin,
+            closing(sqlite3.connect(target)) as copied,
+        ):
+            origin.execute("BEGIN")
+            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()  # from here on it sees this moment
+            origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
+            (problem,) = copied.execute("PRAGMA quick_check").fetchone()
+    except sqlite3.Error as error:
+        raise StorageError(f"{source}: the control database cannot be copied: {error}") from error
+    target.chmod(0o600)
+    if problem != "ok":
+        raise StorageError(f"{source}: the copy of the control database is not whole ({problem})")

@@ -1,0 +1,298 @@
+"""The control database: one place for connections, transactions, and what can go wrong with them.
+
+SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. PostgreSQL: any database
+whose address is given. Commit point of every change: the end of `begin` or `change`.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text, update
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NotSupportedError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from pinakes.control.database.migrations import MIGRATIONS
+from pinakes.control.database.tables import control_version, schema_version
+from pinakes.errors import InputError, StorageError
+
+BUSY_TIMEOUT_S = 5
+POOL_SIZE = 16
+MIGRATION_LOCK = 0x50494E414B4553
+"""The key of PostgreSQL's advisory lock: 'PINAKES'."""
+FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
+MISUSES = (IntegrityError, DataError, NotSupportedError)
+"""What the database refuses because the code is wrong."""
+FOREIGN_SQLSTATES = ("42501", "42P01")
+"""PostgreSQL: no permission; no such table. Somebody else changed the database."""
+VERSION_SQL = "SELECT number FROM control_version"
+SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+
+
+class ControlDatabase:
+    """The open control database. Safe to use from several threads and processes."""
+
+    def __init__(self, engine: Engine, *, name: str) -> None:
+        self.name = name
+        """What messages call it: the path, or host and name; never a password."""
+        self.dialect = engine.dialect.name
+        self._engine = engine
+        self._writer = engine.execution_options(pinakes_writes=True)
+        self._reader = engine if self.dialect == "sqlite" else engine.execution_options(**SNAPSHOT)
+        self._file_version = _FileVersion(str(engine.url.database)) if self.dialect == "sqlite" else None
+        self._changes = 0
+        self._counting = threading.Lock()
+
+    @classmethod
+    def open(cls, url: str) -> "ControlDatabase":
+        """Open the database at this address, made or brought up to date where needed."""
+        parsed = _parse(url)
+        engine = _sqlite_engine(parsed) if parsed.drivername == "sqlite" else _postgresql_engine(parsed)
+        database = cls(engine, name=_name_of(parsed))
+        try:
+            database._bring_up_to_date()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._file_version is not None:
+            self._file_version.close()
+        self._engine.dispose()
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """Open a write transaction; it is committed where the block ends well."""
+        with self._failures(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def change(self) -> Iterator[Connection]:
+        """Open a transaction that changes somebody's rights: one at a time, over all processes, and noted."""
+        try:
+            with self.begin() as connection:
+                # First, so that its row lock makes PostgreSQL do one after the other what SQLite does anyway.
+                connection.execute(update(control_version).values(number=control_version.c.number + 1))
+                yield connection
+        finally:
+            # After the commit, and before anybody is told of it; a commit that failed may have been one all the same.
+            with self._counting:
+                self._changes += 1
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a transaction whose reads all see one moment."""
+        with self._failures(), self._reader.begin() as connection:
+            yield connection
+
+    def version(self) -> int:
+        """Return a number that grows with every change of somebody's rights."""
+        with self.read() as connection:
+            return int(connection.execute(select(control_version.c.number)).scalar_one())
+
+    def change_stamp(self) -> tuple[int, int] | None:
+        """Return what is another value after every change of somebody's rights; None where that cannot be told.
+
+        It takes microseconds and waits for nobody. Of changes by other processes only SQLite knows in so short a time.
+        """
+        if self._file_version is None:
+            return self._changes, 0
+        version = self._file_version.find()
+        return None if version is None else (self._changes, version)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn what is wrong with the database, rather than with its use, into a StorageError."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            if not _is_outage(error):
+                raise
+            raise StorageError(f"{self.name}: the control database failed: {self._reason(error)}") from error
+
+    def _reason(self, error: SQLAlchemyError) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        password = self._engine.url.password or self._engine.url.query.get("password")
+        return lines[0].replace(str(password), "***") if password else lines[0]
+
+    def _bring_up_to_date(self) -> None:
+        with self.read() as connection:
+            version = self._schema_version(connection)
+        while version < len(MIGRATIONS):
+            version = self._take_a_step()
+
+    def _take_a_step(self) -> int:
+        """Take the next step, if no other process has meanwhile taken the last; return the version after it."""
+        with self.begin() as connection:
+            if self.dialect == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+            schema_version.create(connection, checkfirst=True)
+            version = self._schema_version(connection)
+            if version == len(MIGRATIONS):
+                return version
+            MIGRATIONS[version](connection)
+            connection.execute(schema_version.insert(), {"version": version + 1})
+            return version + 1
+
+    def _schema_version(self, connection: Connection) -> int:
+        """Return how many steps have been taken; refuse a database that has taken more than are known."""
+        if not inspect(connection).has_table(schema_version.name):
+            return 0
+        version = max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
+        if version > len(MIGRATIONS):
+            raise StorageError(
+                f"{self.name}: the control database is of version {version}, and this Pinakes knows versions up to "
+                f"{len(MIGRATIONS)}: use the Pinakes that made it, or a newer one"
+            )
+        return version
+
+
+class _FileVersion:
+    """The version in a file of SQLite, read by a connection of its own, which no transaction keeps busy."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._is_closed = False
+
+    def find(self) -> int | None:
+        """Return the version that was committed last; None where it cannot be read at once."""
+        with self._guard:
+            try:
+                return self._read()
+            except sqlite3.Error:
+                return None
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._guard:
+            self._is_closed = True
+            if self._connection is not None:
+                self._connection.close()
+
+    def _read(self) -> int | None:
+        if self._is_closed:
+            return None
+        if self._connection is None:
+            self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
+        # All rows, so that nothing stays open by which it would see this moment again.
+        rows = self._connection.execute(VERSION_SQL).fetchall()
+        return int(rows[0][0]) if rows else None
+
+
+def _parse(url: str) -> URL:
+    """Return the parts of an address; what is wrong with it is told without repeating it."""
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise InputError(f"setting 'control.url' is not the address of a database: {FORMS}") from None
+    kind = parsed.drivername.partition("+")[0]
+    if kind == "sqlite":
+        return parsed.set(drivername="sqlite")
+    if kind in {"postgresql", "postgres"}:
+        return parsed.set(drivername="postgresql+psycopg")
+    raise InputError(f"setting 'control.url': no kind of database '{kind}'; write {FORMS}")
+
+
+def _name_of(url: URL) -> str:
+    if url.drivername == "sqlite":
+        return str(url.database)
+    host = url.host or url.query.get("host") or "localhost"
+    return f"{host}{f':{url.port}' if url.port else ''}/{url.database or ''}"
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database in {None, "", ":memory:"}:
+        raise InputError("setting 'control.url': it names no file; write sqlite:///PATH")
+    path = Path(str(url.database))
+    _make_file(path)
+    engine = create_engine(url, hide_parameters=True, pool_size=POOL_SIZE, pool_timeout=BUSY_TIMEOUT_S)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _make_file(path: Path) -> None:
+    """Make the file, for its owner only, where it is not there yet, and switch it to WAL, in which it stays."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _use_write_ahead_log(path)
+    except OSError as error:
+        raise StorageError(f"{path}: the control database cannot be written: {error.strerror}") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"{path}: cannot be opened as a control database: {error}") from error
+
+
+def _use_write_ahead_log(path: Path) -> None:
+    """Switch the file to WAL; SQLite does not always wait for another process that does the same."""
+    ends_at = time.monotonic() + BUSY_TIMEOUT_S
+    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > ends_at:
+                    raise
+                time.sleep(0.01)
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # Python's own BEGIN comes too late for reads to see one moment and for writers to wait their turn.
+    connection.isolation_level = None
+    for pragma in (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "foreign_keys=ON", "synchronous=FULL"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    is_write = connection.get_execution_options().get("pinakes_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_size=POOL_SIZE,
+            pool_timeout=BUSY_TIMEOUT_S,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": BUSY_TIMEOUT_S},
+        )
+    except ImportError:
+        raise InputError("PostgreSQL needs its driver: pip install 'psycopg[binary]'") from None
+    event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _record: Any) -> None:
+    connection.execute(f"SET lock_timeout = '{BUSY_TIMEOUT_S}s'")
+    connection.commit()
+
+
+def _is_outage(error: SQLAlchemyError) -> bool:
+    if isinstance(error, PoolTimeoutError):
+        return True
+    if isinstance(error, ProgrammingError):
+        return getattr(error.orig, "sqlstate", None) in FOREIGN_SQLSTATES
+    return isinstance(error, DBAPIError) and not isinstance(error, MISUSES)

@@ -1,0 +1,1 @@
+"""Edits by hand: plan, apply, undo, and reconciling them with sources."""

@@ -1,0 +1,217 @@
+"""Edits: plan, apply, undo, over any catalogue whose spec says `editable`.
+
+`plan` reads and writes nothing. `apply` plans, embeds what is new, and then, while nobody else can write, makes sure
+that the plan is still what the request comes to: so what it was checked against is what it is written on. Where it is
+not, it plans again. All of an edit is one change of the shelf, and the indexes have it before the caller hears of it.
+Whoever gives the token of a plan gets what that plan said, or a ConflictError that names who moved what.
+
+An embedder that does not answer costs an edit its vectors, not its success: `embed_missing` gives them later.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pinakes.catalogue.spec import embedding_text
+from pinakes.embed.port import Embedder
+from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
+from pinakes.ingest.edits.plan import EditPlan, EditRequest, is_visible, plan_edit, tell_change
+from pinakes.ingest.pipeline import digest_of
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Visibility
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, PastChange, Put, Shelf, ShelfReader
+
+ATTEMPTS = 10
+"""How often an edit without a plan's token is planned before it is given up, where others are in its way."""
+EMBEDDED_AT_ONCE = 64
+LOOKED_AT_ONCE = 1_000
+SEEN_OF_HISTORY = 500
+
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What was changed, and what is to be said of it."""
+
+    plan: EditPlan
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """The edits of one catalogue."""
+
+    shelf: Shelf
+    embedder: Embedder | None = None
+
+    def plan(self, request: EditRequest, *, visibility: Visibility = SEES_EVERYTHING) -> EditPlan:
+        """Work out what a request would change."""
+        shelf = self.shelf
+        return plan_edit(
+            request, spec=shelf.spec, reader=shelf.reader(), history=shelf.history(), visibility=visibility
+        )
+
+    def apply(
+        self,
+        request: EditRequest,
+        *,
+        author: Author = LOCAL,
+        token: str | None = None,
+        visibility: Visibility = SEES_EVERYTHING,
+    ) -> Applied:
+        """Make the changes that a request comes to; with a plan's token, only if they are those of that plan.
+
+        Who gives no token goes by no older state, so the request is planned anew where somebody else was quicker.
+        """
+        for _ in range(ATTEMPTS if token is None else 1):
+            plan = self._planned(request, token, visibility)
+            if not plan.changes:
+                return Applied(plan=plan)
+            left = [change.after for change in plan.changes if change.after is not None]
+            puts, problem = embed_records(left, self.shelf, self.embedder, self.shelf.reader().model)
+            with self.shelf.writer().exclusive():
+                if self._holds(plan, request, visibility):
+                    self._write(puts, plan, author)
+                    return Applied(plan=plan, notes=(problem,) if problem else ())
+        raise ConflictError(
+            f"{self._tell_moved(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
+        )
+
+    def _planned(self, request: EditRequest, token: str | None, visibility: Visibility) -> EditPlan:
+        """Return the plan of a request; refuse one that is not what its token was given for."""
+        if token is None:
+            return self.plan(request, visibility=visibility)
+        change_no, digest = _parse_token(token)
+        try:
+            plan = self.plan(request, visibility=visibility)
+        except ExpectedError as error:
+            if self.shelf.reader().change_no == change_no:
+                raise
+            moved = self._tell_moved(change_no, [request.id], visibility)
+            raise ConflictError(f"{moved}; now: {error.message}") from error
+        if plan.digest == digest:
+            return plan
+        if plan.change_no == change_no:
+            raise InputError("'plan' was given for another request; ask for a preview of this one")
+        moved = self._tell_moved(change_no, plan.versions, visibility)
+        raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
+
+    def _holds(self, plan: EditPlan, request: EditRequest, visibility: Visibility) -> bool:
+        """Tell whether the request still comes to this plan. Nobody else can write meanwhile."""
+        if self.shelf.reader().change_no == plan.change_no:
+            return True
+        try:
+            return self.plan(request, visibility=visibility).digest == plan.digest
+        except ExpectedError:
+            return False
+
+    def _write(self, puts: Sequence[Put], plan: EditPlan, author: Author) -> None:
+        writer = self.shelf.writer()
+        deletes = [Delete(change.id) for change in plan.changes if change.after is None]
+        writer.apply([*puts, *deletes], author=author, expected=plan.versions)  # commit point of an edit
+        try:
+            writer.publish()
+        except StorageError as error:
+            made = f"the change is made (call {author.call_id or 'without an id'}), but not indexed yet"
+            raise StorageError(f"{made}: {error.message}") from error
+
+    def _tell_moved(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
+        """Say which of these records, the first before the others, was changed after a change, and by whom."""
+        recent = self.shelf.history().list_changes(limit=SEEN_OF_HISTORY)
+        since: dict[str | None, PastChange] = {}
+        for change in recent:
+            if change.change_no > change_no and is_visible(change, visibility):
+                since.setdefault(change.id, change)
+        if not since:
+            return "something has changed since"
+        newest = next(iter(since))
+        return tell_change(since[next((one for one in ids if one in since), newest)])
+
+
+def embed_records(
+    records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
+) -> tuple[list[Put], str | None]:
+    """Return the puts of records with the vectors of their texts, and why some have none where that is so.
+
+    `model` is that of the vectors on the shelf.
+    """
+    spec = shelf.spec
+    if spec.embed is None or model is None or embedder is None:
+        return [Put(record=record) for record in records], None
+    texts = {record.id: embedding_text(spec.embed, record) for record in records}
+    digests = {one: digest_of(text) for one, text in texts.items() if text}
+    missing = shelf.writer().missing_embeddings(digests.values())
+    wanted = {digest: texts[one] for one, digest in digests.items() if digest in missing}
+    if embedder.model == model:
+        vectors, problem = _embed(wanted, embedder)
+    else:
+        vectors, problem = {}, f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
+    puts = [Put(record=record, embedding=_embedding(digests.get(record.id), vectors)) for record in records]
+    lacking = sum(digest in missing and digest not in vectors for digest in digests.values())
+    if not lacking:
+        return puts, None
+    said = "1 record has" if lacking == 1 else f"{lacking} records have"
+    return puts, f"{said} no vector yet and can be found by words alone: {problem}"
+
+
+def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
+    """Give a vector to every record that should have one and has none, and return how many got one.
+
+    Edits that were made while the embedder was down are found by words alone until then.
+    """
+    reader = shelf.reader()
+    if shelf.spec.embed is None or reader.model != embedder.model:
+        return 0
+    count, after = 0, None
+    while keys := reader.scan(scope=WHOLE, after=after, limit=LOOKED_AT_ONCE):
+        bare = [key for key, row in zip(keys, reader.vectors(keys), strict=True) if not row.any()]
+        count += sum(_embed_some(some, reader, shelf, embedder) for some in _iter_batches(bare, EMBEDDED_AT_ONCE))
+        after = keys[-1]
+    if count:
+        shelf.writer().publish()
+    return count
+
+
+def _embed_some(keys: Sequence[Key], reader: ShelfReader, shelf: Shelf, embedder: Embedder) -> int:
+    """Put records again with their vectors; if one was changed since the reader's view, they wait for the next time."""
+    made, _ = embed_records(list(reader.fetch(keys, scope=WHOLE).values()), shelf, embedder, reader.model)
+    puts = [put for put in made if put.embedding is not None]
+    digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
+    known = shelf.history().versions(list(digests), as_of=reader.change_no)
+    try:
+        shelf.writer().apply(puts, expected={one: known.get(one, 0) for one in digests})
+    except ConflictError:
+        return 0
+    lacking = shelf.writer().missing_embeddings(digests.values())
+    return sum(digest not in lacking for digest in digests.values())
+
+
+def _embed(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    """Return the vectors that can be had, and why not all can."""
+    vectors: dict[bytes, Vector] = {}
+    try:
+        for some in _iter_batches(list(texts.items()), EMBEDDED_AT_ONCE):
+            rows = embedder.embed_documents([text for _, text in some])
+            vectors.update(zip((digest for digest, _ in some), rows, strict=True))
+    except ExpectedError as error:
+        return vectors, error.message
+    return vectors, None
+
+
+def _embedding(digest: bytes | None, vectors: dict[bytes, Vector]) -> Embedding | None:
+    return None if digest is None else Embedding(digest=digest, vector=vectors.get(digest))
+
+
+def _iter_batches(items: Sequence[ItemT], size: int) -> Iterator[Sequence[ItemT]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def _parse_token(token: str) -> tuple[int, str]:
+    """Return the change and the digest that a plan's token has."""
+    change_no, dash, digest = token.partition("-")
+    if not (change_no.isdecimal() and change_no.isascii() and len(change_no) < 19 and dash and digest):
+        raise InputError("'plan' is not one that a preview gave")
+    return int(change_no), digest

@@ -1,0 +1,296 @@
+"""What each job does, in terms of the maintenance that are handed in; the table of all of them is `list_builtin_jobs`.
+
+A body goes over catalogues or sources one by one, says how each went, goes on past one that fails, and fails itself at
+the end where any did. It can be left between any two.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from pinakes.control.audit.chain import AuditReport
+from pinakes.errors import ExpectedError, StorageError
+from pinakes.jobs.backup import BACKUP_JOB, BackupPlan, Checkpoint, make_backup
+from pinakes.jobs.context import JobContext
+from pinakes.jobs.schedule import MANUAL
+from pinakes.jobs.spec import JobSpec
+
+NUMBER = re.compile(r"\d+")
+RELEASE = re.compile(r"\d+(?:\.\d+)*")
+UNRELEASED = re.compile(r"[._-]?(?:a|b|rc|dev)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where records of a catalogue come from."""
+
+    catalogue: str
+    location: str
+    is_folder: bool
+
+    def __str__(self) -> str:
+        return f"{self.catalogue} from {self.location}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long what is noted is kept, and how many back-ups."""
+
+    audit_days: int = 365
+    logs_days: int = 180
+    backups: int = 3
+
+
+RowsRead = Callable[[int], None]
+"""Is told how many rows of a source have been read; may raise to end the reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceOperations:
+    """What jobs need done, each by a function of those who can."""
+
+    list_sources: Callable[[], Sequence[Source]]
+    refresh: Callable[[Source, RowsRead], str]
+    """Bring a catalogue up to one of its sources, and say what became of the rows."""
+    list_catalogues: Callable[[], Sequence[str]]
+    verify_index: Callable[[str, Checkpoint], Sequence[str]]
+    """Return how the indexes of a catalogue differ from its records."""
+    rebuild_index: Callable[[str], str]
+    check_catalogue: Callable[[str], Sequence[str]]
+    """Return what is wrong with the files of a catalogue."""
+    check_control: Callable[[], Sequence[str]]
+    """Return what is wrong with the control database."""
+    verify_audit: Callable[[], AuditReport]
+    plan_backup: Callable[[], BackupPlan]
+    backups: Path
+    """The folder of back-ups."""
+    prune_audit: Callable[[datetime], int]
+    recalibrate: Callable[[str], str]
+    find_latest_version: Callable[[], str | None]
+    """Ask the package index for the latest version; None where nothing outside may be asked."""
+    version: str
+    """The version of this Pinakes."""
+    now: Callable[[], datetime]
+    prunings: Mapping[str, Callable[[datetime], int]]
+    """What else is pruned: its name → removes what is older than a moment, and returns how much that was."""
+    retention: Retention = Retention()
+
+
+def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
+    """Return every job, by name, with what it does and when it does it unless somebody says otherwise.
+
+    The maintenance are asked for when a job is run.
+    """
+    return [
+        JobSpec(
+            name=BACKUP_JOB,
+            description="Copy records, accounts and audit into the library's backups folder, with checksums.",
+            schedule="0 3 * * *",
+            body=lambda context: back_up(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="check_updates",
+            description="Ask the package index whether there is a newer Pinakes.",
+            schedule="0 7 * * 1",
+            body=lambda context: check_updates(maintenance(), context),
+            enabled=False,  # nothing outside is asked unless somebody wants it
+        ),
+        JobSpec(
+            name="integrity_check",
+            description="Check the files of every catalogue, the control database, and the chain of the audit.",
+            schedule="30 3 * * *",
+            body=lambda context: check_integrity(maintenance(), context),
+        ),
+        JobSpec(
+            name="prune_audit",
+            description="Remove old rows of the audit, in a way that leaves it verifiable.",
+            schedule="0 5 * * 0",
+            body=lambda context: prune_audit(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="prune_logs",
+            description="Remove old events and other notes.",
+            schedule="15 5 * * *",
+            body=lambda context: prune_logs(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="rebuild_indexes",
+            description="Build the indexes of every catalogue anew from its records.",
+            schedule=MANUAL,
+            body=lambda context: rebuild_indexes(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="recompute_calibration",
+            description="Measure anew what a cosine means in each catalogue; served from the next start on.",
+            schedule="0 6 1 * *",
+            body=lambda context: recompute_calibration(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="refresh_sources",
+            description="Bring every catalogue up to the files, databases and providers that it was built from.",
+            schedule="0 2 * * *",
+            body=lambda context: refresh_sources(maintenance(), context),
+            enabled=False,  # a provider is asked only where somebody wants it
+            resumes=True,
+        ),
+        JobSpec(
+            name="rescan_folders",
+            description="Bring every catalogue up to the folders that it was built from.",
+            schedule="1h",
+            body=lambda context: rescan_folders(maintenance(), context),
+            resumes=True,
+        ),
+        JobSpec(
+            name="verify_indexes",
+            description="Check that the indexes of every catalogue have exactly its records.",
+            schedule="0 4 * * 0",
+            body=lambda context: verify_indexes(maintenance(), context),
+        ),
+    ]
+
+
+def rescan_folders(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Bring every catalogue up to its folders."""
+    _refresh(maintenance, [source for source in maintenance.list_sources() if source.is_folder], context)
+
+
+def refresh_sources(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Bring every catalogue up to its files, databases and providers."""
+    _refresh(maintenance, [source for source in maintenance.list_sources() if not source.is_folder], context)
+
+
+def rebuild_indexes(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Build the indexes of every catalogue anew."""
+    _each(context, "indexing", maintenance.list_catalogues(), maintenance.rebuild_index)
+
+
+def recompute_calibration(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Measure anew what a cosine means in each catalogue."""
+    _each(context, "measuring", maintenance.list_catalogues(), maintenance.recalibrate)
+
+
+def verify_indexes(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Compare the indexes of every catalogue with its records."""
+
+    def verify(name: str) -> str:
+        return _well(maintenance.verify_index(name, context.check_cancelled), "its indexes have exactly its records")
+
+    _each(context, "verifying", maintenance.list_catalogues(), verify)
+
+
+def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Check every file that holds what cannot be made again."""
+
+    def check_catalogue(name: str) -> str:
+        return _well(maintenance.check_catalogue(name), "whole")
+
+    checks: dict[str, Callable[[], str]] = {
+        **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},
+        "control database": lambda: _well(maintenance.check_control(), "whole"),
+        "audit": lambda: _audit_state(maintenance.verify_audit()),
+    }
+    _each(context, "checking", list(checks), lambda what: checks[what]())
+
+
+def back_up(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Make a back-up, and remove the oldest."""
+    plan = maintenance.plan_backup()
+    made = make_backup(
+        plan, maintenance.backups, at=maintenance.now(), keep=maintenance.retention.backups, context=context
+    )
+    size_bytes = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+    for note in plan.notes:
+        context.write(note)
+    context.write(f"{len(plan.items)} items, {size_bytes / 1_000_000:,.1f} MB, in {made}")
+
+
+def prune_audit(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Remove rows of the audit that are older than they are kept."""
+    before = maintenance.now() - timedelta(days=maintenance.retention.audit_days)
+    removed = maintenance.prune_audit(before)
+    context.write(f"{removed} rows from before {before:%Y-%m-%d} removed; {_audit_state(maintenance.verify_audit())}")
+
+
+def prune_logs(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Remove events and other notes that are older than they are kept."""
+    before = maintenance.now() - timedelta(days=maintenance.retention.logs_days)
+
+    def prune(what: str) -> str:
+        return f"{maintenance.prunings[what](before)} from before {before:%Y-%m-%d} removed"
+
+    _each(context, "pruning", sorted(maintenance.prunings), prune)
+
+
+def check_updates(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Say whether there is a newer version."""
+    latest = maintenance.find_latest_version()
+    if latest is None:
+        context.write("not asked: this Pinakes is set to be offline")
+    elif _order(latest) > _order(maintenance.version):
+        context.write(
+            f"there is a newer Pinakes: {latest}; this is {maintenance.version}. To have it: pip install -U pinakes"
+        )
+    else:
+        context.write(f"this Pinakes, {maintenance.version}, is the latest")
+
+
+def _refresh(maintenance: MaintenanceOperations, sources: Sequence[Source], context: JobContext) -> None:
+    by_name = {str(source): source for source in sources}
+
+    def refresh(name: str) -> str:
+        def rows_read(count: int) -> None:
+            context.progress(count, None, f"reading {name}")
+
+        return maintenance.refresh(by_name[name], rows_read)
+
+    _each(context, "reading", list(by_name), refresh)
+
+
+def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[[str], str]) -> None:
+    """Do something for each; say how each went, and fail at the end where any failed."""
+    problems = []
+    for number, name in enumerate(names):
+        context.progress(number, len(names), f"{doing} {name}")
+        try:
+            context.write(f"{name}: {work(name)}")
+        except ExpectedError as error:
+            context.write(f"{name}: failed: {error.message}")
+            problems.append(f"{name}: {error.message}")
+    context.progress(len(names), len(names), f"{len(names)} looked at")
+    if not names:
+        context.write("there is nothing to do")
+    if problems:
+        raise StorageError(f"{len(problems)} of {len(names)} failed: {'; '.join(problems)}")
+
+
+def _well(problems: Sequence[str], otherwise: str) -> str:
+    """Return what is said where nothing is wrong; else raise what is."""
+    if problems:
+        raise StorageError("; ".join(problems))
+    return otherwise
+
+
+def _audit_state(report: AuditReport) -> str:
+    if report.first_problem is not None:
+        raise StorageError(f"the audit is not whole: {report.first_problem}")
+    pruned = f" (after {report.pruned} that were pruned)" if report.pruned else ""
+    return f"the audit's {report.rows} rows{pruned} are as they were written"
+
+
+def _order(version: str) -> tuple[list[int], bool, list[int]]:
+    """Return what versions are compared by: their numbers, whether it is released, and the numbers of what follows."""
+    public = version.partition("+")[0]
+    release = RELEASE.match(public)
+    end = release.end() if release else 0
+    numbers, more = ([int(one) for one in NUMBER.findall(part)] for part in (public[:end], public[end:]))
+    while numbers and numbers[-1] == 0:
+        numbers.pop()  # 1.0 is 1.0.0
+    return numbers, not UNRELEASED.match(public, end), more

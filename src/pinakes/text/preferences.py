@@ -1,0 +1,506 @@
+"""What a sentence of preferences asks for: conditions to filter by, descriptions to pull a taste to or push it from.
+
+No model reads the sentence. It is cut into pieces that each mean one thing (a bound on a number, a kind, a tag, a tone,
+a title, a negation, padding); each thing is then taken in the mood that the words before it put it in. Everything a
+catalogue brings (its fields, kinds, tags and units) arrives in the vocabulary; the English is in `wish_words`. What
+was understood, and what was not, is part of the answer. Nothing here searches, embeds or resolves a title.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile, zip_longest
+from typing import Final, Literal
+
+from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.text import preference_words as words
+from pinakes.text.preference_words import (
+    Bound,
+    Bounds,
+    Choice,
+    Cue,
+    Join,
+    Lead,
+    Mood,
+    Piece,
+    Plain,
+    Tag,
+    Thing,
+    Title,
+    Tone,
+    What,
+)
+
+LONGEST_SENTENCE: Final = 2_000
+LONGEST_RUN: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceVocabulary:
+    """What a catalogue lets a wish be about. Phrases are lower case."""
+
+    time_field: str | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    tag_field: str | None = None
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """What else is refused and demanded as tags are, such as artists: a phrase, and its field and value."""
+    long_field: tuple[str, float, float] | None = None
+    this_year: int = 2026
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """Words of the sentence, as written, and what they were taken to mean."""
+
+    text: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What a sentence asks for, and the words of it that were and were not understood."""
+
+    conditions: tuple[Condition, ...] = ()
+    towards: tuple[str, ...] = ()
+    away_from: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    understood: tuple[Understood, ...] = ()
+    not_understood: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A thing, the mood it is said in, where its words begin and end, and whether it is one of several alternatives."""
+
+    what: Thing
+    mood: Mood
+    start: int
+    end: int
+    either: bool
+
+
+Direction = Literal["towards", "away from", "like"]
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Move the taste by this description, or by this title."""
+
+    direction: Direction
+    phrase: str
+
+
+Effect = Condition | Nudge
+WORDS: Final = (Plain.FILLER, Plain.WORD)
+Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
+
+
+def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
+    """Return what the sentence asks for; any text has an answer, at worst that nothing was understood."""
+    text = sentence[:LONGEST_SENTENCE]
+    pieces = settled(repeated(hoisted(read(text, vocabulary), text)), text)
+    said = list(iter_said(pieces))
+    judged = [(one, effect_of(one)) for one in said]
+    accepted = [(one, effect) for one, effect in judged if effect is not None]
+    refused = [(one.start, one.end) for one, effect in judged if effect is None]
+    effects = [effect for _, effect in accepted]
+    return Preferences(
+        conditions=merged(effect for effect in effects if not isinstance(effect, Nudge)),
+        towards=phrases(effects, "towards"),
+        away_from=phrases(effects, "away from"),
+        like=phrases(effects, "like"),
+        understood=tuple(Understood(text[one.start : one.end], meaning(what, vocabulary)) for one, what in accepted),
+        not_understood=runs([*refused, *unheard(pieces, said)], text),
+    )
+
+
+def years_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'after 2015', '2005-2010', 'the 90s or later'."""
+    low, high = found["low"], found["high"] or found["low"]
+    is_bare_and_ancient = not found["before"] and low.isdigit() and int(low) < 1900
+    if vocabulary.time_field is None or is_bare_and_ancient:
+        return None
+    bound = words.bound_of(found["after"], found["before"])
+    years = (*words.moment_years(low), *words.moment_years(high))
+    return Bounds(Range(vocabulary.time_field, *words.limited(bound, min(years), max(years), spread=2)))
+
+
+def lately_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
+    if vocabulary.time_field is None:
+        return None
+    this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
+    if found["which"].lower() == "this":
+        return Bounds(Range(vocabulary.time_field, this_year - this_year % 10 if in_decades else this_year, this_year))
+    if not found["count"] and not in_decades:
+        return Bounds(Range(vocabulary.time_field, this_year - 1, this_year - 1))
+    count = words.number(found["count"] or "1") * (10 if in_decades else 1)
+    return Bounds(Range(vocabulary.time_field, at_least=this_year - count))
+
+
+def length_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read '12-26 eps', '90 minutes or less', 'two cours', and 'at least 24' of the field that long is about."""
+    said: dict[str, str | None] = found.groupdict()
+    unit, long_field = (said.get("unit") or "").lower(), vocabulary.long_field
+    is_cour = unit in ("cour", "cours")
+    name = vocabulary.units.get("episodes" if is_cour else unit) if unit else long_field and long_field[0]
+    if not name:
+        return None
+    low, high = words.number(found["low"]), words.number(said.get("high") or found["low"])
+    bound = words.bound_of(said.get("after"), said.get("middle"), said["before"])
+    if is_cour:
+        low, high = (low - 1) * words.COUR_EPISODES + 1, high * words.COUR_EPISODES
+        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
+    return Bounds(Range(name, *words.limited(bound, low, high, spread=max(2, round(high / 5)))))
+
+
+def setting_said(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'set in 1920s Japan', which is about the story and not about when it was made."""
+    return Tone(f"set in {found['said']}")
+
+
+def adjective_said(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
+    """Read 'recent', 'classic', 'short', 'long'."""
+    time_field, long_field = vocabulary.time_field, vocabulary.long_field
+    if time_field is not None and phrase in words.RECENT_YEARS:
+        first_year = vocabulary.this_year - words.RECENT_YEARS[phrase]
+        return Bounds(Range(time_field, at_least=first_year), adjective=True)
+    if time_field is not None and phrase in words.OLD_WORDS:
+        return Bounds(Range(time_field, at_most=words.OLD_UNTIL), adjective=True)
+    if long_field is not None and phrase in words.SHORT_WORDS:
+        return Bounds(Range(long_field[0], at_most=long_field[1]), adjective=True)
+    if long_field is not None and phrase in words.LONG_WORDS:
+        return Bounds(Range(long_field[0], at_least=long_field[2]), adjective=True)
+    return None
+
+
+RULES: Final[tuple[tuple[re.Pattern[str], Reading], ...]] = (
+    (words.LENGTHS, length_said),
+    (words.LATELY, lately_said),
+    (words.SET_IN_YEARS, setting_said),
+    (words.YEARS, years_said),
+    (words.UNITLESS, length_said),
+)
+
+
+def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
+    """Cut the text into pieces: first titles and numbers, by pattern, then what lies between them, by phrase."""
+    left = text.translate(words.STRAIGHT)
+    pieces = list(words.title_pieces(left))
+    left = blanked(left, pieces)
+    for pattern, reading in RULES:
+        found = list(matched(pattern, reading, left, vocabulary))
+        left = blanked(left, found)
+        pieces += found
+    longest = words.longest_by_first((*words.KNOWN, *vocabulary.choices, *vocabulary.tags, *vocabulary.names))
+    for gap in re.finditer(r"[^\0]+", left):
+        tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
+        pieces += phrase_pieces(tokens, longest, vocabulary)
+    return sorted(pieces, key=lambda piece: piece.start)
+
+
+def blanked(text: str, pieces: Iterable[Piece]) -> str:
+    """Return the text with the pieces' letters blanked out, so that no later rule reads them."""
+    for piece in pieces:
+        text = text[: piece.start] + "\0" * (piece.end - piece.start) + text[piece.end :]
+    return text
+
+
+def matched(pattern: re.Pattern[str], reading: Reading, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
+    """Yield what the pattern finds and the reading accepts, left to right."""
+    position = 0
+    while found := pattern.search(text, position):
+        what = reading(found, vocabulary)
+        position = found.end() if what else found.start() + 1
+        if what:
+            yield Piece(*found.span(), what)
+
+
+def phrase_pieces(
+    tokens: list[re.Match[str]], longest: dict[str, int], vocabulary: PreferenceVocabulary
+) -> Iterator[Piece]:
+    """Yield the longest known phrases, left to right; a word that is in none is a piece by itself."""
+    lowered = [token[0].lower() for token in tokens]
+    index = 0
+    while index < len(tokens):
+        most = longest.get(lowered[index].partition("-")[0], 1)
+        size, what = longest_phrase(lowered[index : index + most], vocabulary)
+        following = index + size
+        if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
+            following += 1
+        yield Piece(tokens[index].start(), tokens[following - 1].end(), what)
+        index = following
+
+
+def longest_phrase(tokens: Sequence[str], vocabulary: PreferenceVocabulary) -> tuple[int, What]:
+    """Return how many of the tokens make the longest known phrase, and what it is."""
+    for size in range(len(tokens), 0, -1):
+        what = phrase_said(" ".join(tokens[:size]), vocabulary)
+        if what is not None:
+            return size, what
+    return 1, Plain.WORD if tokens[0][0].isalnum() else Plain.FILLER
+
+
+def phrase_said(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
+    """Return what a phrase is: a word that holds the sentence together, the catalogue's, or the language's."""
+    if phrase in words.STRUCTURE:
+        return words.STRUCTURE[phrase]
+    for spelling in words.spellings(phrase):
+        if spelling in vocabulary.choices:
+            return Choice(*vocabulary.choices[spelling])
+        if spelling in vocabulary.tags:
+            return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
+        if spelling in vocabulary.names:
+            name_field, name = vocabulary.names[spelling]
+            return Tag(name, name_field, is_name=True)
+        if spelling in words.TONES:
+            return Tone(words.TONES[spelling])
+    return Plain.FILLER if phrase in words.FILLER else adjective_said(phrase, vocabulary)
+
+
+def hoisted(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Put a demand that follows what it is about before it: 'movies only'."""
+    ordered = list(pieces)
+    for index in range(1, len(ordered)):
+        before, piece = ordered[index - 1 : index + 1]
+        after = ordered[index + 1].what if index + 1 < len(ordered) else None
+        is_demand = text[piece.start : piece.end].lower() in words.HOISTED_CUES
+        if is_demand and isinstance(before.what, Thing) and not isinstance(after, Thing | Lead):
+            ordered[index - 1 : index + 1] = [piece, before]
+    return ordered
+
+
+def repeated(pieces: Sequence[Piece]) -> list[Piece]:
+    """Say a lead or cue again after 'and' or 'or', where unknown words follow: 'with zombies and (with) robots'."""
+    result: list[Piece] = []
+    opener: Lead | Cue | None = None
+    for piece, following in zip_longest(pieces, pieces[1:]):
+        result.append(piece)
+        if isinstance(piece.what, Lead | Cue):
+            opener = piece.what if isinstance(piece.what, Lead) or piece.what.takes_unknown else None
+        elif isinstance(piece.what, Bounds | Title) or piece.what in (Plain.STOP, Join.COMMA):
+            opener = None
+        elif opener and following and piece.what in (Join.AND, Join.OR) and following.what is Plain.WORD:
+            result.append(Piece(following.start, following.start, opener))
+    return result
+
+
+def settled(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Let leads and cues take the words that follow them, known or not."""
+    result: list[Piece] = []
+    index = 0
+    while index < len(pieces):
+        opener, run = pieces[index], run_after(pieces, index)
+        index += 1 + len(run)
+        following = pieces[index].what if index < len(pieces) else Plain.STOP
+        if isinstance(opener.what, Cue):
+            result += cued(opener, opener.what, trimmed(run, text), following, text)
+        elif isinstance(opener.what, Lead):
+            result += [opener, *led(opener.what, trimmed(run, text), text)]
+        else:
+            result.append(opener)
+    return result
+
+
+def run_after(pieces: Sequence[Piece], index: int) -> list[Piece]:
+    """Return the words after a lead or a cue that may be its description, up to the end of the clause."""
+    opener = pieces[index].what
+    if not isinstance(opener, Lead | Cue):
+        return []
+    takes_adjectives = isinstance(opener, Lead) or opener.takes_unknown
+    run: list[Piece] = []
+    for piece in pieces[index + 1 : index + 1 + LONGEST_RUN]:
+        is_adjective = isinstance(piece.what, Bounds) and piece.what.adjective and takes_adjectives
+        if not is_adjective and not isinstance(piece.what, Tag | Tone | Choice) and piece.what not in WORDS:
+            break
+        run.append(piece)
+    return run
+
+
+def trimmed(run: Sequence[Piece], text: str) -> list[Piece]:
+    """Return the run without the articles, amounts and courtesies around it."""
+    inner = [i for i, piece in enumerate(run) if text[piece.start : piece.end].lower() not in words.EDGES]
+    return list(run[inner[0] : inner[-1] + 1]) if inner else []
+
+
+def described(run: Sequence[Piece], text: str, form: str = "{}") -> list[Piece]:
+    """Make one description of a run of words."""
+    phrase = " ".join(text[run[0].start : run[-1].end].split())
+    return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase)))]
+
+
+def led(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
+    """Return what a lead and its run say: a setting, a description where a word is unknown, else the things named."""
+    if all(piece.what is Plain.FILLER for piece in run):
+        return []
+    if lead is Lead.SETTING:
+        return described(run, text, "set in {}")
+    is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
+    if is_subject or any(piece.what is Plain.WORD for piece in run):
+        return described(run, text)
+    return run
+
+
+def cued(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) -> list[Piece]:
+    """Return what a cue and its run say. 'No cheap horror' is not 'no horror', so such words stay together."""
+    things = [piece for piece in run if isinstance(piece.what, Thing)]
+    is_unknown = any(piece.what is Plain.WORD for piece in run)
+    if is_unknown and not things and not cue.takes_unknown:
+        return [replace(opener, what=Plain.WORD), *run]
+    if is_unknown and (not things or (cue.mood is not Mood.MUST and not isinstance(run[0].what, Thing))):
+        return [opener, *described(run, text)]
+    if cue.mood is Mood.MUST:
+        return [opener, *run]
+    # A kind beside something else refused only names what that is: 'no horror movies', 'no movies before 2000'.
+    is_qualified = isinstance(following, Bounds) or not all(isinstance(piece.what, Choice) for piece in things)
+    kept = [piece for piece in run if not (is_qualified and isinstance(piece.what, Choice))]
+    is_compound = len(kept) > 1 and not is_unknown and any(isinstance(piece.what, Tone) for piece in kept)
+    return [opener, *(described(kept, text) if is_compound else kept)]
+
+
+def openers(pieces: Sequence[Piece], index: int) -> list[Piece]:
+    """Return the cues, leads and words directly before a thing, the nearest first."""
+    before = reversed(pieces[:index])
+    return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
+
+
+def iter_said(pieces: Sequence[Piece]) -> Iterator[Said]:
+    """Yield each thing in its mood: that of the cues before it, or of the list that it is a member of."""
+    mood, until, either = Mood.PLAIN, -1, False
+    for index, piece in enumerate(pieces):
+        if not isinstance(piece.what, Thing):
+            continue
+        before = [one for one in openers(pieces, index) if isinstance(one.what, Cue | Lead)]
+        cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
+        if cues:
+            mood, until = words.combined(cues), reach(pieces, index)
+            either = any(one.what is Join.OR for one in pieces[index:until])
+        elif index > until:
+            mood, either = Mood.PLAIN, False
+        start = min(one.start for one in (piece, *before))
+        yield Said(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
+
+
+def reach(pieces: Sequence[Piece], index: int) -> int:
+    """Return the last thing that the cue before this one is about too: all three in 'no harem, ecchi or gore'."""
+    sure = previous = index
+    joins: set[Join] = set()
+    for position in range(index + 1, len(pieces)):
+        what = pieces[position].what
+        if isinstance(what, Join):
+            joins.add(what)
+        elif isinstance(what, Thing) and words.is_listed(pieces[index].what, what, joins, in_list=previous != sure):
+            is_tentative = joins == {Join.COMMA} or (not joins and previous != sure)
+            sure, previous = (sure if is_tentative else position), position
+            joins = set()
+        elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {Join.OR}):
+            break
+    return sure
+
+
+def effect_of(said: Said) -> Effect | None:
+    """Return what is to be done about a thing said, or None where no condition can say it."""
+    is_refused = said.mood in words.REFUSALS
+    direction: Direction = "away from" if is_refused else "towards"
+    match said.what:
+        case Bounds(range=limit):
+            return complement(limit) if is_refused else limit
+        case Choice(field=name, value=value) if said.mood is not Mood.LESS:
+            return NoneOf(name, (value,)) if is_refused else AnyOf(name, (value,))
+        case Choice(value=value):
+            return Nudge(direction, value.lower())
+        case Tag():
+            return tag_condition(said.what, said) or Nudge(direction, said.what.name)
+        case Tone(phrase=phrase):
+            return Nudge(direction, phrase)
+        case Title(title=title):
+            return Nudge(direction if is_refused else "like", title)
+
+
+def tag_condition(tag: Tag, said: Said) -> Condition | None:
+    """Return the condition on a tag that is refused or demanded; one only mentioned, or wished less of, is none."""
+    if tag.field is None or said.mood in (Mood.PLAIN, Mood.LESS):
+        return None
+    if said.mood is Mood.NOT:
+        return NoneOf(tag.field, (tag.name,))
+    return (AnyOf if said.either or tag.is_name else AllOf)(tag.field, (tag.name,))
+
+
+def complement(limit: Range) -> Range | None:
+    """Return the range of what is outside, which only a range open at one end has."""
+    if limit.at_least is not None and limit.at_most is None:
+        return Range(limit.field, at_most=limit.at_least - 1)
+    if limit.at_most is not None and limit.at_least is None:
+        return Range(limit.field, at_least=limit.at_most + 1)
+    return None
+
+
+def merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions with those of one kind on one field made one, each where it was first said."""
+    kept: dict[tuple[type, str], Condition] = {}
+    for condition in conditions:
+        key = (type(condition), condition.field)
+        kept[key] = both(kept[key], condition) if key in kept else condition
+    return tuple(kept.values())
+
+
+def both(first: Condition, second: Condition) -> Condition:
+    """Join two conditions of one kind on one field: ranges intersect, values add up in order."""
+    if isinstance(first, Range) and isinstance(second, Range):
+        lows = [one.at_least for one in (first, second) if one.at_least is not None]
+        highs = [one.at_most for one in (first, second) if one.at_most is not None]
+        return Range(first.field, max(lows, default=None), min(highs, default=None))
+    assert not isinstance(first, Range)
+    assert not isinstance(second, Range)
+    return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
+
+
+def phrases(effects: Iterable[Effect], direction: Direction) -> tuple[str, ...]:
+    """Return what moves the taste in one direction, each phrase once, in order."""
+    nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction == direction)
+    return tuple(dict.fromkeys(nudge.phrase for nudge in nudges))
+
+
+def meaning(effect: Effect, vocabulary: PreferenceVocabulary) -> str:
+    """Say in a few words what an effect is."""
+    match effect:
+        case Nudge(direction=direction, phrase=phrase):
+            return f"{direction}: {phrase}"
+        case Range():
+            return range_meaning(effect)
+        case NoneOf(field=name, values=values):
+            verb = "not tagged" if name == vocabulary.tag_field else f"{name} is not"
+        case AllOf(field=name, values=values) | AnyOf(field=name, values=values):
+            verb = "tagged" if name == vocabulary.tag_field else f"{name} is"
+    return f"{verb} {', '.join(values)}"
+
+
+def range_meaning(limit: Range) -> str:
+    """Say a range: 'year ≥ 2021', 'episodes 12–26'."""
+    low, high = limit.at_least, limit.at_most
+    if low is None or high is None:
+        return f"{limit.field} ≥ {low:.10g}" if low is not None else f"{limit.field} ≤ {high:.10g}"
+    return f"{limit.field} is {low:.10g}" if low == high else f"{limit.field} {low:.10g}–{high:.10g}"
+
+
+def unheard(pieces: Iterable[Piece], said: Iterable[Said]) -> list[tuple[int, int]]:
+    """Return where the unknown words lie, and the cues that nothing followed."""
+    heard = {position for one in said for position in range(one.start, one.end)}
+    return [
+        (piece.start, piece.end)
+        for piece in pieces
+        if piece.what is Plain.WORD or (isinstance(piece.what, Cue) and piece.start not in heard)
+    ]
+
+
+def runs(spans: Iterable[tuple[int, int]], text: str) -> tuple[str, ...]:
+    """Return the words at these places as written, those with only space between them as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and not text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return tuple(text[start:end] for start, end in joined)

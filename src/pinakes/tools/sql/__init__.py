@@ -1,0 +1,1 @@
+"""The `debug.sql` tool: read-only SQL in a bounded child process."""

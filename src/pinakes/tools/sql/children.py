@@ -1,0 +1,194 @@
+"""The processes in which statements run, seen from the server: started when needed, kept warm, killed in time."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import pinakes
+from pinakes.errors import OverloadedError, StorageError
+from pinakes.tools.sql.guard import Reply, SqlQuery, Verdict, too_slow
+
+COMMAND = (sys.executable, "-P", "-s", "-m", "pinakes.tools.sql.child")
+"""Without the folder that the server was started in, and without the user's own packages."""
+PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
+"""What the interpreter itself may need of the environment; everything else stays here."""
+ANSWER_S = 1.15
+"""How long a statement may take in all, from the question to the killing."""
+PATIENCE_S = 0.1
+"""How long a statement waits for its turn before it is refused."""
+MOST_AT_ONCE = 10
+MOST_WARM = 2
+MOST_QUESTIONS = 200
+"""After so many questions a process is replaced."""
+LOWEST_PRIORITY = 19
+LONGEST_REPLY = 4 * 2**20
+GONE = Reply(verdict=Verdict.LIMIT, message="too much for one statement: it used more memory or time than it may")
+
+
+class _Child:
+    """One process, and the thread that speaks with it. It is asked one question at a time."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=dict(environment),
+                cwd=Path(sys.executable).anchor,
+                close_fds=True,
+            )
+        except OSError as error:
+            raise StorageError(f"no process can be started for the statement: {error.strerror}") from error
+        _put_last(self._process.pid)
+        self.questions = 0
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self._replies: SimpleQueue[Reply] = SimpleQueue()
+        self._thread = threading.Thread(target=self._speak, name="sql-child", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def ask(self, question: SqlQuery, *, timeout_s: float) -> Reply | None:
+        """Return the reply, or None where there is none in time."""
+        self.questions += 1
+        self._lines.put(_encoded(question))
+        try:
+            return self._replies.get(timeout=max(timeout_s, 0.0))
+        except Empty:
+            return None
+
+    def end(self) -> None:
+        """Kill the process. Its thread clears up, which nobody waits for: on a busy machine even dying takes time."""
+        self._process.kill()
+        self._lines.put(b"")
+
+    def wait(self) -> None:
+        """Return when nothing is left of it."""
+        self._thread.join()
+
+    def _speak(self) -> None:
+        """Carry questions to the process and replies from it, until it is gone or not to be believed."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        reply = None
+        while reply is not GONE and (line := self._lines.get()):
+            try:
+                stdin.write(line)
+                stdin.flush()
+                reply = _reply(stdout.readline(LONGEST_REPLY))
+            except OSError:
+                reply = GONE
+            self._replies.put(reply)
+        self._process.kill()
+        self._process.wait()
+        for stream in (stdin, stdout):
+            with suppress(OSError):  # what was not written yet has nobody to go to
+                stream.close()
+
+
+class SqlChildren:
+    """Runs statements, several at once, each in a process of its own. Safe to use from several threads."""
+
+    def __init__(self, *, most_at_once: int = MOST_AT_ONCE, command: Sequence[str] = COMMAND) -> None:
+        self._command = tuple(command)
+        self._environment = _bare_environment()
+        self._turns = threading.BoundedSemaphore(most_at_once)
+        self._guard = threading.Lock()
+        self._idle: list[_Child] = []
+        self._is_closed = False
+
+    @property
+    def idle_pids(self) -> list[int]:
+        """The processes that wait for a question."""
+        with self._guard:
+            return [child.pid for child in self._idle]
+
+    def ask(self, question: SqlQuery) -> Reply:
+        """Run a statement, and return what became of it within a second and a half, whatever it is."""
+        ends_at = time.monotonic() + ANSWER_S
+        if not self._turns.acquire(timeout=PATIENCE_S):
+            raise OverloadedError("too many statements are running; try again in a second")
+        try:
+            return self._ask_child(question, ends_at)
+        finally:
+            self._turns.release()
+
+    def close(self) -> None:
+        """End every process."""
+        with self._guard:
+            self._is_closed = True
+            ended, self._idle = self._idle, []
+        for child in ended:
+            child.end()
+        for child in ended:
+            child.wait()
+
+    def _ask_child(self, question: SqlQuery, ends_at: float) -> Reply:
+        child = self._take()
+        reply = child.ask(question, timeout_s=ends_at - time.monotonic())
+        if reply is GONE and child.questions > 1:  # it may have been ended while nobody looked
+            child.end()
+            child = _Child(self._command, self._environment)
+            reply = child.ask(question, timeout_s=ends_at - time.monotonic())
+        if reply is None or reply is GONE or not self._keep(child):
+            child.end()
+        return reply or Reply(verdict=Verdict.TIMEOUT, message=too_slow(question))
+
+    def _take(self) -> _Child:
+        """Return a process, one that was asked before where one waits."""
+        with self._guard:
+            if self._is_closed:
+                raise StorageError("the server is ending: no more statements are run")
+            if self._idle:
+                return self._idle.pop()
+        return _Child(self._command, self._environment)
+
+    def _keep(self, child: _Child) -> bool:
+        """Keep a process for the next statement, unless there are enough; tell whether it is kept."""
+        with self._guard:
+            if self._is_closed or len(self._idle) >= MOST_WARM or child.questions >= MOST_QUESTIONS:
+                return False
+            self._idle.append(child)
+            return True
+
+
+def _put_last(pid: int) -> None:
+    """Give a process the lowest priority, from its first moment on: whoever searches meanwhile shall not notice it.
+
+    It stays in the server's session, since Linux shares its time out among sessions before it looks at priorities.
+    """
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, pid, LOWEST_PRIORITY)
+
+
+def _encoded(question: SqlQuery) -> bytes:
+    return json.dumps({**question._asdict(), "views": dict(question.views)}).encode() + b"\n"
+
+
+def _bare_environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, "PYTHONPATH": str(Path(pinakes.__file__).parent.parent), "PYTHONUTF8": "1"}
+
+
+def _reply(line: bytes) -> Reply:
+    """Return the reply of a line; what is none comes from a process that is not to be believed any more."""
+    try:
+        known: dict[str, Any] = json.loads(line)
+        return Reply(**{**known, "verdict": Verdict(known["verdict"])})
+    except (ValueError, TypeError, KeyError):
+        return GONE

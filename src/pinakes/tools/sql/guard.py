@@ -1,0 +1,474 @@
+"""Read-only SQL over one SQLite file, for certain: what is let through, and how far it may go.
+
+It runs in a process that can be killed (`sql_child`), and imports nothing but the standard library and apsw. In order:
+the text is checked, it must be exactly one statement, the file is opened read-only, SQLite's own limits are lowered,
+an authorizer allows what is listed and denies the rest, a progress handler ends what takes long, and rows and bytes
+are counted as they are read. Any SQLite file can be opened so; what may be read of it is in the question.
+"""
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import apsw
+
+LONGEST_SQL_BYTES = 100_000
+MOST_ROWS = 1_000
+MOST_BYTES = 256 * 1024
+LONGEST_TEXT = 10_000
+"""How many characters of one value are given."""
+SHOWN_BLOB_BYTES = 32
+EXACT_NUMBERS = 2**53
+"""Greater whole numbers are not exact in the JSON of most clients."""
+STEPS_BETWEEN_LOOKS = 1_000
+BUSY_TIMEOUT_MS = 200
+
+LIMITS = {
+    apsw.SQLITE_LIMIT_LENGTH: 1_000_000,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: LONGEST_SQL_BYTES,
+    apsw.SQLITE_LIMIT_COLUMN: 200,
+    apsw.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    apsw.SQLITE_LIMIT_COMPOUND_SELECT: 10,
+    apsw.SQLITE_LIMIT_VDBE_OP: 25_000,
+    apsw.SQLITE_LIMIT_FUNCTION_ARG: 32,
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
+    apsw.SQLITE_LIMIT_VARIABLE_NUMBER: 10,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+SAFE_CONFIGURATION = {
+    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
+}
+SAFE_PRAGMAS = (
+    "trusted_schema=0",
+    "temp_store=MEMORY",
+    "mmap_size=0",
+    "cache_size=-8000",
+)
+LAST_PRAGMA = "query_only=1"
+"""It keeps temporary views from being made, too: it comes after ours."""
+
+FUNCTIONS = frozenset(
+    str.split("""
+    -> ->> abs acos acosh asin asinh atan atan2 atanh avg bm25 ceil ceiling char coalesce concat concat_ws cos cosh
+    count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor
+    glob group_concat hex highlight if ifnull iif instr json json_array json_array_length json_extract json_group_array
+    json_group_object json_insert json_object json_patch json_quote json_remove json_replace json_set json_type
+    json_valid julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim match max
+    median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow
+    power quote radians random rank replace round row_number rtrim sign sin sinh snippet sqrt strftime string_agg
+    substr substring sum tan tanh time timediff total trim trunc typeof unhex unicode unixepoch unlikely upper
+    """)
+)
+"""What may be called; neither files, nor the connection's state, nor what makes a text of any length from nothing."""
+TABLE_FUNCTIONS = frozenset({"json_each", "json_tree", "pragma_table_info"})
+PRAGMAS = frozenset({"table_info", "table_xinfo"})
+"""What may be asked of a table that may be read."""
+FTS_PARTS = ("data", "idx", "content", "docsize", "config")
+FTS_MODULE = re.compile(r"\bUSING\s+fts5\b", re.IGNORECASE)
+RESERVED = re.compile(r"sqlite_|pragma_")
+EPONYMOUS = frozenset({"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"})
+"""Tables that are there without being in the schema."""
+READING_VERBS = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"})
+CHANGING_VERBS = frozenset(
+    str.split("""
+    ALTER ANALYZE ATTACH BEGIN COMMIT CREATE DELETE DETACH DROP END INSERT REINDEX RELEASE REPLACE ROLLBACK SAVEPOINT
+    UPDATE VACUUM
+    """)
+)
+CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
+"""What a change looks like that begins with WITH; an UPDATE is known by its SET."""
+
+NO_PARAMETERS = "parameters (?, :name, @name, $name) are not taken; write the value into the statement"
+
+_PIECE = re.compile(
+    r"""(?P<skipped>\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))
+      | (?P<quoted>'[^']*(?:''[^']*)*(?:'|\Z)|"[^"]*(?:""[^"]*)*(?:"|\Z)|`[^`]*(?:``[^`]*)*(?:`|\Z)|\[[^\]]*(?:\]|\Z))
+      | (?P<end>;)
+      | (?P<word>[^\W\d][\w$]*)
+      | (?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_LIMIT_MESSAGE = re.compile(
+    r"too (?:many|big|large|complex|long)|at most \d+|parser stack overflow|too much|out of memory", re.IGNORECASE
+)
+_UNKNOWN_TABLE = re.compile(r"no such table: (?:\w+\.)?(\w+)")
+
+
+class Verdict(StrEnum):
+    """What became of a statement."""
+
+    OK = "ok"
+    DENIED = "denied"
+    MULTI = "multi"
+    SYNTAX = "syntax"
+    LIMIT = "limit"
+    TIMEOUT = "timeout"
+    STORAGE = "storage"
+    """The file cannot be read."""
+
+
+class SqlQuery(NamedTuple):
+    """A statement, and what it may read of which file.
+
+    These two are named tuples, since importing `dataclasses` is a third of the time in which a process starts.
+    """
+
+    path: str
+    sql: str
+    tables: tuple[str, ...]
+    """The tables and views that may be read."""
+    views: Mapping[str, str] = MappingProxyType({})
+    """Name → a SELECT: made for this statement alone, before any of it is looked at. They may be read as well."""
+    kept_away: tuple[str, ...] = ()
+    """Names of tables that are in another file: who asks for them is denied them rather than told they are unknown."""
+    limit: int = 100
+    time_s: float = 1.0
+
+
+class Reply(NamedTuple):
+    """What became of it: rows of JSON values, or why there are none."""
+
+    verdict: Verdict
+    message: str = ""
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    has_more: bool = False
+    notes: Sequence[str] = ()
+
+
+class _Refused(Exception):
+    """The statement is not run, or not run to its end."""
+
+    def __init__(self, verdict: Verdict, message: str) -> None:
+        super().__init__(message)
+        self.reply = Reply(verdict=verdict, message=message)
+
+
+def ask(question: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> Reply:
+    """Run the statement under every guard, and return what it gives or why it gives nothing."""
+    try:
+        statement = _require_one_statement(_require_text(question.sql))
+        with _Connection(question) as db:
+            return _Run(db, question, statement, ends_at=monotonic() + question.time_s, monotonic=monotonic).reply()
+    except _Refused as refusal:
+        return refusal.reply
+    except (apsw.Error, OSError) as error:
+        return Reply(verdict=Verdict.STORAGE, message=f"the data cannot be read: {type(error).__name__}")
+
+
+def too_slow(question: SqlQuery) -> str:
+    """Say that a statement took too long."""
+    return f"it took longer than {question.time_s:g} s; ask for less"
+
+
+def _require_text(sql: str) -> str:
+    """Refuse what is too long, or no text that SQLite takes whole."""
+    try:
+        length = len(sql.encode())
+    except UnicodeEncodeError:
+        raise _Refused(Verdict.SYNTAX, "the statement has half of a surrogate pair, which is no character") from None
+    if length > LONGEST_SQL_BYTES:
+        raise _Refused(Verdict.LIMIT, f"a statement is at most {LONGEST_SQL_BYTES:,} bytes long; this has {length:,}")
+    if "\0" in sql:
+        raise _Refused(Verdict.SYNTAX, "the statement has a NUL character")
+    return sql
+
+
+class _Statement(NamedTuple):
+    """The one statement of a text, without what is around it, and its pieces without space and comments."""
+
+    sql: str
+    words: Sequence[str]
+
+
+def _require_one_statement(sql: str) -> _Statement:
+    """Refuse none and several."""
+    statements: list[list[re.Match[str]]] = [[]]
+    for piece in _PIECE.finditer(sql):
+        if piece.lastgroup == "end":
+            statements.append([])
+        elif piece.lastgroup != "skipped":
+            statements[-1].append(piece)
+    found = [statement for statement in statements if statement]
+    if not found:
+        raise _Refused(Verdict.SYNTAX, "there is no statement")
+    if len(found) > 1:
+        raise _Refused(Verdict.MULTI, f"there are {len(found)} statements; give one")
+    (pieces,) = found
+    return _Statement(sql[pieces[0].start() : pieces[-1].end()], [piece.group() for piece in pieces])
+
+
+class _Connection:
+    """A read-only connection of its own for one statement."""
+
+    def __init__(self, question: SqlQuery) -> None:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        self._db = apsw.Connection(f"file:{_escaped(question.path)}?mode=ro", flags=flags)
+        self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        for option, value in SAFE_CONFIGURATION.items():
+            self._db.config(option, value)
+        for pragma in SAFE_PRAGMAS:
+            self._db.execute(f"PRAGMA {pragma}").fetchall()
+        for name, select in question.views.items():
+            self._db.execute(f"CREATE TEMP VIEW {quoted(name)} AS {select}")
+        self._db.execute(f"PRAGMA {LAST_PRAGMA}")
+
+    def __enter__(self) -> apsw.Connection:
+        return self._db
+
+    def __exit__(self, *_error: object) -> None:
+        self._db.close()
+
+
+def _escaped(path: str) -> str:
+    """Return a path as it stands in an address."""
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Run:
+    """One statement on one connection."""
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        question: SqlQuery,
+        statement: _Statement,
+        *,
+        ends_at: float,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._db = db
+        self._question = question
+        self._sql, self._words = statement
+        self._ends_at = ends_at
+        self._monotonic = monotonic
+        self._columns: list[str] | None = None
+        self._denied: str | None = None
+        self._schema = {str(name).lower(): str(sql or "") for name, sql in self._objects()}
+        self._tables = self._readable()
+        self._own_names = _common_table_names(self._words) - set(self._schema) - EPONYMOUS
+
+    def reply(self) -> Reply:
+        """Run the statement."""
+        self._put_guards_up()
+        cursor = self._db.cursor()
+        cursor.exec_trace = self._before_running
+        collected = _Rows(limit=self._question.limit)
+        try:
+            for row in cursor.execute(self._sql, can_cache=False):
+                if not collected.take(row):
+                    break
+        except apsw.InterruptError:
+            if not collected.is_full:
+                raise _Refused(Verdict.TIMEOUT, too_slow(self._question)) from None
+            collected.has_more = True
+        except UnicodeDecodeError:
+            raise _Refused(Verdict.SYNTAX, "a value is not valid UTF-8; ask for hex() of it") from None
+        except (apsw.Error, MemoryError) as error:
+            raise self._refusal(error) from None
+        return Reply(
+            verdict=Verdict.OK,
+            columns=self._columns or [],
+            rows=collected.rows,
+            has_more=collected.has_more,
+            notes=collected.notes(),
+        )
+
+    def _put_guards_up(self) -> None:
+        for limit, value in LIMITS.items():
+            self._db.limit(limit, value)
+        self._db.authorizer = self._authorise
+        self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_LOOKS)
+
+    def _is_over(self) -> bool:
+        return self._monotonic() > self._ends_at
+
+    def _objects(self) -> Iterator[Any]:
+        return self._db.execute(
+            "SELECT name, sql FROM sqlite_master UNION ALL SELECT name, sql FROM sqlite_temp_master"
+        )
+
+    def _readable(self) -> frozenset[str]:
+        """Return the names that may be read, with the tables that a full-text table keeps its index in."""
+        named = {name.lower() for name in (*self._question.tables, *self._question.views)}
+        full_text = [name for name in named if FTS_MODULE.search(self._schema.get(name, ""))]
+        return frozenset(named.union(f"{name}_{part}" for name in full_text for part in FTS_PARTS))
+
+    def _before_running(self, cursor: apsw.Cursor, _sql: str, _bindings: object) -> bool:
+        """Note the columns; refuse a second statement, and whatever SQLite itself says would write."""
+        if self._columns is not None:
+            raise _Refused(Verdict.MULTI, "there is more than one statement; give one")
+        self._columns = [str(column[0]) for column in cursor.get_description()]
+        if len(json.dumps(self._columns)) > MOST_BYTES:
+            raise _Refused(Verdict.LIMIT, f"the columns' names have more than {MOST_BYTES:,} bytes; give shorter ones")
+        if not cursor.is_readonly:
+            raise _Refused(Verdict.DENIED, self._denial("what changes something"))
+        return True
+
+    def _authorise(
+        self, action: int, first: str | None, second: str | None, schema: str | None, _in: str | None
+    ) -> int:
+        """Implement SQLite's authorizer: what is not known to be harmless is denied."""
+        if action in (apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE):
+            is_allowed, what = True, ""
+        elif action == apsw.SQLITE_READ:
+            is_allowed, what = self._may_read(first or "", second or "", schema), f"the table '{first}'"
+        elif action == apsw.SQLITE_FUNCTION:
+            is_allowed, what = (second or "").lower() in FUNCTIONS, f"the function '{second}'"
+        elif action == apsw.SQLITE_PRAGMA:
+            is_allowed, what = self._may_ask(first or "", second), f"the pragma '{first}'"
+        else:
+            is_allowed, what = False, "what does more than read"
+        if not is_allowed:
+            self._denied = self._denied or what
+        return apsw.SQLITE_OK if is_allowed else apsw.SQLITE_DENY
+
+    def _may_read(self, table: str, column: str, schema: str | None) -> bool:
+        name = table.lower()
+        if name in self._tables or name in TABLE_FUNCTIONS:
+            return True
+        # A table of which no column is read is named as it was written: it may be one of the statement's own.
+        return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
+
+    def _may_ask(self, pragma: str, argument: str | None) -> bool:
+        name = pragma.lower()
+        if name == "data_version":  # the full-text index asks for it
+            return argument is None
+        return name in PRAGMAS and argument is not None and argument.lower() in self._tables
+
+    def _denial(self, what: str) -> str:
+        readable = [*self._question.views, *self._question.tables]
+        named = ", ".join(name for name in dict.fromkeys(readable))
+        return f"not allowed: {what}; a statement reads, and only {named}"
+
+    def _refusal(self, error: Exception) -> _Refused:
+        """Return what an error of SQLite means here."""
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if self._denied is not None:
+            return _Refused(Verdict.DENIED, self._denial(self._denied))
+        is_denied = isinstance(error, apsw.AuthError | apsw.ReadOnlyError | apsw.PermissionsError)
+        if is_denied or _means_to_change(self._words):
+            return _Refused(Verdict.DENIED, self._denial("what changes something"))
+        if isinstance(error, MemoryError | apsw.NoMemError | apsw.TooBigError) or _LIMIT_MESSAGE.search(message):
+            return _Refused(Verdict.LIMIT, f"too much for one statement: {message}")
+        unknown = _UNKNOWN_TABLE.match(message)
+        if unknown and unknown[1].lower() in self._question.kept_away:
+            return _Refused(Verdict.DENIED, self._denial(f"the table '{unknown[1]}', which is kept elsewhere"))
+        if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
+            hint = (
+                ""
+                if self._words[0].upper() in READING_VERBS
+                else "; a statement begins with SELECT, WITH, VALUES or EXPLAIN"
+            )
+            said = NO_PARAMETERS if isinstance(error, apsw.BindingsError) else message
+            return _Refused(Verdict.SYNTAX, f"{said}{hint}")
+        return _Refused(Verdict.STORAGE, f"the data cannot be read: {type(error).__name__}")
+
+
+def _means_to_change(words: Sequence[str]) -> bool:
+    """Tell whether a statement, which failed anyway, was meant to change something: that is said rather than how."""
+    upper = [word.upper() for word in words]
+    while upper and upper[0] in {"EXPLAIN", "QUERY", "PLAN"}:
+        upper = upper[1:]
+    if not upper or upper[0] != "WITH":
+        return bool(upper) and upper[0] in CHANGING_VERBS
+    return not CHANGING_PAIRS.isdisjoint(pairwise(upper)) or {"UPDATE", "SET"} <= set(upper)
+
+
+def _common_table_names(words: Sequence[str]) -> set[str]:
+    """Return the names that a statement gives to tables of its own: `NAME AS (`, `NAME(…) AS [NOT] MATERIALIZED (`."""
+    names: set[str] = set()
+    for place, word in enumerate(words):
+        if word.upper() == "AS" and _opens_select(words[place + 1 : place + 4]):
+            named = _word_before(words, place)
+            if named is not None:
+                names.add(named.strip("\"`[]'").lower())
+    return names
+
+
+def _opens_select(following: Sequence[str]) -> bool:
+    while following and following[0].upper() in {"NOT", "MATERIALIZED"}:
+        following = following[1:]
+    return list(following[:1]) == ["("]
+
+
+def _word_before(words: Sequence[str], place: int) -> str | None:
+    """Return the word before a place, past a list in brackets."""
+    at = place - 1
+    if at >= 0 and words[at] == ")":
+        while at >= 0 and words[at] != "(":
+            at -= 1
+        at -= 1
+    return words[at] if at >= 0 else None
+
+
+class _Rows:
+    """Rows as they are read, up to a number of them and of bytes."""
+
+    def __init__(self, *, limit: int) -> None:
+        self.rows: list[list[Any]] = []
+        self.has_more = False
+        self._limit = min(limit, MOST_ROWS)
+        self._bytes = 0
+        self._notes: dict[str, None] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether there are as many rows as were asked for."""
+        return len(self.rows) >= self._limit
+
+    def take(self, row: tuple[Any, ...]) -> bool:
+        """Keep a row; tell whether another may follow."""
+        if self.is_full:
+            self.has_more = True
+            return False
+        values = [self._plain(value) for value in row]
+        self._bytes += len(json.dumps(values))
+        if self._bytes > MOST_BYTES:
+            if not self.rows:
+                raise _Refused(Verdict.LIMIT, f"one row has more than {MOST_BYTES:,} bytes; ask for fewer columns")
+            self.has_more = True
+            self._note(f"cut at {MOST_BYTES:,} bytes")
+            return False
+        self.rows.append(values)
+        return True
+
+    def notes(self) -> list[str]:
+        """Return what is to be said of the values."""
+        return list(self._notes)
+
+    def _note(self, note: str) -> None:
+        self._notes[note] = None
+
+    def _plain(self, value: Any) -> Any:
+        """Return a value as JSON has it."""
+        if isinstance(value, bytes):
+            self._note("blobs are given in hexadecimal, long ones by their size")
+            return f"x'{value.hex()}'" if len(value) <= SHOWN_BLOB_BYTES else f"blob of {len(value):,} bytes"
+        if isinstance(value, int) and abs(value) > EXACT_NUMBERS:
+            self._note("whole numbers beyond 2^53 are given as text, to be exact")
+            return str(value)
+        if isinstance(value, float) and not math.isfinite(value):
+            self._note("infinite numbers are given as text")
+            return "Infinity" if value > 0 else "-Infinity"
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            self._note(f"texts are cut at {LONGEST_TEXT:,} characters")
+            return value[:LONGEST_TEXT] + "…"
+        return value

@@ -1,0 +1,132 @@
+"""`debug.sql`: one read-only statement over one catalogue's data, in a process that can be killed."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageError
+from pinakes.model.principal import Action, Cost, Principal
+from pinakes.tools.admin.choice import choose_catalogue, iter_bounded
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import GenericParams, GenericResult
+from pinakes.tools.spec import ToolSpec
+from pinakes.tools.sql.children import SqlChildren
+from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
+from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, SqlFiles, columns_of, views_of
+
+UNKNOWN_COLUMN = "no such column"
+SHOWN_VALUE = 200
+"""How many characters of a value are in the text."""
+
+
+class SqlParams(GenericParams):
+    """The arguments of `debug.sql`."""
+
+    query: str
+    catalogue: str | None = None
+    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+
+
+class SqlResult(GenericResult):
+    """The answer of `debug.sql`."""
+
+    catalogue: str
+    columns: list[str]
+    rows: Annotated[list[list[Any]], WithJsonSchema({"type": "array", "items": {"type": "array"}})]
+    total: int | None
+    """How many rows the statement has; null where it has more than are given, which are not counted."""
+    has_more: bool
+    notes: list[str]
+
+
+class SqlTool:
+    """Runs statements over catalogues."""
+
+    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
+        """`catalogues` gives those that are served now."""
+        self._catalogues = catalogues
+        self._children = SqlChildren()
+        self._files = SqlFiles()
+
+    def run(self, principal: Principal, params: SqlParams) -> SqlResult:
+        """Run a statement over one of the catalogues that the caller sees."""
+        if principal.visibility.audiences is not None:
+            raise ForbiddenError("a statement reads all records of a catalogue, and some are kept from you")
+        catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
+        reply = self._children.ask(
+            SqlQuery(
+                path=str(self._files.path_of(catalogue)),
+                sql=params.query,
+                tables=TABLES,
+                views=views_of(catalogue.spec),
+                kept_away=KEPT_AWAY,
+                limit=params.limit,
+            )
+        )
+        if reply.verdict is not Verdict.OK:
+            raise _error(reply, params.query, catalogue.spec)
+        return SqlResult(
+            catalogue=catalogue.name,
+            columns=list(reply.columns),
+            rows=[list(row) for row in reply.rows],
+            total=None if reply.has_more else len(reply.rows),
+            has_more=reply.has_more,
+            notes=list(reply.notes),
+        )
+
+    def close(self) -> None:
+        """End the processes, and remove what was copied for them."""
+        self._children.close()
+        self._files.close()
+
+
+def sql_tools(tool: SqlTool) -> list[ToolSpec]:
+    """Declare `debug.sql`."""
+    return [
+        ToolSpec(
+            name="debug.sql",
+            description=(
+                "One read-only SQLite statement over a catalogue: items(id, kind, a column a field), "
+                "changes(change_no, id, op, principal, call_id, at)."
+            ),
+            params=SqlParams,
+            result=SqlResult,
+            action=Action.SERVER_ADMIN,
+            cost=Cost.SQL,
+            run=tool.run,
+            text=_text,
+        )
+    ]
+
+
+def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
+    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
+    message = f"{reply.verdict}: {reply.message}{hint}"
+    if reply.verdict is Verdict.DENIED:
+        return ForbiddenError(message)
+    return StorageError(reply.message) if reply.verdict is Verdict.STORAGE else InputError(message)
+
+
+def _column_hint(query: str, spec: CatalogueSpec) -> str:
+    """Return the columns of those tables that a statement names, or else of `items`."""
+    words = {word.lower() for word in re.findall(r"\w+", query)}
+    columns = columns_of(spec)
+    named = [table for table in columns if table in words] or [ITEMS]
+    return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
+
+
+def _text(result: SqlResult) -> str:
+    """Return the table, a line a row: some clients read the text alone."""
+    more = ", and there are more" if result.has_more else ""
+    head = f"{len(result.rows)} rows of {', '.join(map(_shown, result.columns))}{more}"
+    rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
+    return "\n".join([*iter_bounded([head, *rows]), *result.notes])
+
+
+def _shown(value: Any) -> str:
+    """Return a value in one line, cut where it is long."""
+    text = " ".join(str(value).split()) if value is not None else "null"
+    return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"

@@ -1,0 +1,346 @@
+"""The directory on SQLite and PostgreSQL: quick from memory, and not behind the database.
+
+A change by this process holds at the next call. So does one by another process on SQLite; on PostgreSQL it holds when
+the version was looked at again, which is never more than a second later.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pinakes.control.accounts import identity_cache as directory_module
+from pinakes.errors import NotFoundError, StorageError
+from pinakes.model.principal import LOCAL_USER, Action, Quotas
+
+pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
+
+REVOKE = {
+    "session": lambda people, secret: people.credentials.revoke_secret(secret),
+    "user disabled": lambda people, secret: people.accounts.set_disabled(LOCAL_USER, "ada", True),
+    "user deleted": lambda people, secret: people.accounts.delete_user(LOCAL_USER, "ada"),
+    "password": lambda people, secret: people.accounts.set_password(LOCAL_USER, "ada", "correct horse"),
+}
+CHANGE = {
+    "grant": lambda people: people.accounts.grant(LOCAL_USER, "ada", Action.EDIT_CATALOG),
+    "revoke": lambda people: people.accounts.revoke(LOCAL_USER, "ada", Action.ACCESS_CATALOG),
+    "role": lambda people: people.accounts.set_roles(LOCAL_USER, "ada", ["agent"]),
+    "restriction": lambda people: people.access.restrict(LOCAL_USER, "letters"),
+}
+
+
+@pytest.fixture
+def directory(people: Any) -> Any:
+    people.add("ada", Action.ACCESS_CATALOG)
+    return people.new_directory()
+
+
+def test_somebody_is_recalled_once_they_were_identified(people: Any, directory: Any) -> None:
+    secret = people.session("ada")
+    assert directory.recall(secret) is None
+    identity = directory.identify(secret)
+    assert directory.recall(secret) is identity
+    assert identity.principal == people.principal("ada")
+    assert identity.expires_at == people.clock.now() + timedelta(hours=12)
+    assert identity.credential_id == people.credentials.list_of("ada")[0].id
+
+
+def test_what_is_nobodys_is_never_anybodys(directory: Any) -> None:
+    for secret in ("", "nobody's", "pnk_s_" + "A" * 43, "\0", "\ud800", "a.b.c"):
+        assert directory.identify(secret) is None
+        assert directory.recall(secret) is None
+
+
+def test_memory_alone_answers_a_recall(people: Any, directory: Any, execute: Callable[..., list[Any]]) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    execute("ALTER TABLE credentials RENAME TO gone")
+    assert directory.recall(secret) is identity
+    execute("ALTER TABLE gone RENAME TO credentials")
+
+
+def test_a_session_that_is_over_is_not_recalled(people: Any, directory: Any) -> None:
+    secret, _ = people.credentials.issue_session(people.user("ada"), lasts=timedelta(seconds=0.5))
+    identity = directory.identify(secret)
+    people.clock.advance(0.4)
+    assert directory.recall(secret) is identity
+    assert directory.still_hold([identity]) == [True]
+    people.clock.advance(0.1)
+    assert directory.recall(secret) is None
+    assert directory.identify(secret) is None
+    assert directory.still_hold([identity]) == [False]
+
+
+@pytest.mark.parametrize("revocation", REVOKE)
+def test_what_this_process_revokes_is_gone_at_the_next_call(people: Any, directory: Any, revocation: str) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    assert directory.recall(secret) is identity
+    REVOKE[revocation](people, secret)
+    assert directory.recall(secret) is None
+    assert directory.still_hold([identity]) == [False]
+    assert directory.identify(secret) is None
+
+
+@pytest.mark.parametrize("change", CHANGE)
+def test_rights_that_this_process_changes_hold_at_the_next_call(people: Any, directory: Any, change: str) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    CHANGE[change](people)
+    assert directory.recall(secret) is None
+    assert directory.still_hold([identity]) == [False]
+    assert directory.identify(secret).principal == people.principal("ada") != identity.principal
+
+
+def test_a_change_that_was_refused_takes_nothing_from_anybody(people: Any, directory: Any) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    with pytest.raises(NotFoundError):
+        people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
+    assert directory.identify(secret) == identity
+    assert directory.recall(secret) == identity
+
+
+def test_somebody_who_was_read_before_a_change_and_kept_after_it_is_not_recalled(
+    people: Any, directory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = people.session("ada")
+    real = directory_module.load_rights
+
+    def overtaken(*arguments: Any, **others: Any) -> Any:
+        found = real(*arguments, **others)
+        monkeypatch.undo()
+        thread = threading.Thread(target=people.accounts.set_disabled, args=(LOCAL_USER, "ada", True))
+        thread.start()
+        thread.join()
+        return found
+
+    monkeypatch.setattr(directory_module, "load_rights", overtaken)
+    assert directory.identify(secret) is not None
+    assert directory.recall(secret) is None
+    assert directory.identify(secret) is None
+
+
+def test_a_look_that_is_answered_late_does_not_make_memory_believe_what_was(
+    people: Any, elsewhere: Any, directory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = people.session("ada")
+    real = people.database.version
+
+    def late() -> int:
+        before = real()
+        monkeypatch.undo()
+        elsewhere.accounts.set_disabled(LOCAL_USER, "ada", True)
+        people.clock.advance(0.1)
+        directory.refresh()
+        return before
+
+    directory.identify(secret)
+    monkeypatch.setattr(people.database, "version", late)
+    assert directory.identify(secret) is None
+    assert directory.recall(secret) is None
+    assert directory.refresh() is False
+
+
+def test_an_old_token_is_not_that_of_a_new_user_of_the_same_name(people: Any, directory: Any) -> None:
+    old = people.token("ada")
+    identity = directory.identify(old)
+    people.accounts.delete_user(LOCAL_USER, "ada")
+    people.add("ada", *Action)
+    assert directory.recall(old) is None
+    assert directory.identify(old) is None
+    assert directory.still_hold([identity]) == [False]
+    assert directory.identify(people.token("ada")).principal.actions == set(Action)
+
+
+@pytest.mark.parametrize("revocation", REVOKE)
+def test_what_another_process_revokes_is_forgotten_at_once_or_at_the_next_look(
+    people: Any, elsewhere: Any, directory: Any, place: Any, revocation: str
+) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    assert directory.refresh() is False
+    assert directory.still_hold([identity]) == [True]
+    REVOKE[revocation](elsewhere, secret)
+    assert directory.recall(secret) is (None if place.is_sqlite else identity)
+    assert directory.refresh() is True
+    assert directory.refresh() is False
+    assert directory.recall(secret) is None
+    assert directory.identify(secret) is None
+    assert directory.still_hold([identity]) == [False]
+
+
+@pytest.mark.parametrize("change", CHANGE)
+def test_somebody_whose_rights_change_elsewhere_is_not_who_they_were(
+    people: Any, elsewhere: Any, directory: Any, change: str
+) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    CHANGE[change](elsewhere)
+    assert directory.refresh()
+    assert directory.still_hold([identity]) == [False]
+    assert directory.identify(secret).principal == people.principal("ada") != identity.principal
+
+
+def test_a_change_that_somebody_else_was_identified_after_is_told_all_the_same(
+    people: Any, elsewhere: Any, directory: Any
+) -> None:
+    people.add("bob")
+    identity, others = directory.identify(people.session("ada")), people.session("bob")
+    directory.refresh()
+    elsewhere.accounts.set_disabled(LOCAL_USER, "ada", True)
+    directory.identify(others)
+    assert directory.refresh() is True
+    assert directory.still_hold([identity]) == [False]
+
+
+def test_those_who_did_not_change_still_hold(people: Any, elsewhere: Any, directory: Any) -> None:
+    people.add("bob")
+    ada, bob = (directory.identify(people.session(name)) for name in ("ada", "bob"))
+    elsewhere.accounts.reset_password(LOCAL_USER, "ada")
+    directory.refresh()
+    assert directory.still_hold([ada, bob, ada]) == [False, True, False]
+
+
+def test_those_who_hold_are_asked_for_once(people: Any, directory: Any, execute: Callable[..., list[Any]]) -> None:
+    identities = [directory.identify(people.session("ada")) for _ in range(3)]
+    people.add("bob")
+    directory.refresh()
+    assert directory.still_hold(identities) == [True] * 3
+    execute("ALTER TABLE credentials RENAME TO gone")
+    assert directory.still_hold(identities) == [True] * 3
+    execute("ALTER TABLE gone RENAME TO credentials")
+
+
+def test_nothing_is_believed_for_more_than_a_second_without_a_look(people: Any, elsewhere: Any, directory: Any) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    people.clock.advance(1.0)
+    assert directory.recall(secret) is identity
+    people.clock.advance(0.1)
+    assert directory.recall(secret) is None
+    elsewhere.credentials.revoke_secret(secret)
+    assert directory.still_hold([identity]) == [False]
+    assert directory.identify(secret) is None
+
+
+def test_without_the_database_everybody_is_forgotten_within_a_second(
+    people: Any, directory: Any, place: Any, execute: Callable[..., list[Any]], caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = people.session("ada")
+    identity = directory.identify(secret)
+    execute("ALTER TABLE control_version RENAME TO gone")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert directory.refresh() is False
+    assert len(caplog.records) == 1
+    assert directory.recall(secret) is (None if place.is_sqlite else identity)
+    people.clock.advance(1.1)
+    directory.refresh()
+    assert directory.recall(secret) is None
+    assert directory.still_hold([identity]) == [False]
+    with pytest.raises(StorageError):
+        directory.identify(secret)
+    execute("ALTER TABLE gone RENAME TO control_version")
+    directory.refresh()
+    assert directory.recall(secret) is identity
+    assert directory.still_hold([identity]) == [True]
+
+
+def test_rights_that_change_while_somebody_is_identified_are_not_kept(
+    people: Any, elsewhere: Any, directory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = people.session("ada")
+    real = directory_module.find_by_secret
+
+    def overtaken(*arguments: Any, **others: Any) -> Any:
+        found = real(*arguments, **others)
+        elsewhere.accounts.grant(LOCAL_USER, "ada", Action.EDIT_CATALOG)
+        directory.refresh()
+        return found
+
+    monkeypatch.setattr(directory_module, "find_by_secret", overtaken)
+    assert directory.identify(secret).principal.actions == {Action.ACCESS_CATALOG}
+    assert directory.recall(secret) is None
+    monkeypatch.undo()
+    assert directory.identify(secret).principal.actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG}
+
+
+def test_memory_is_bounded_and_keeps_those_who_came_last(
+    people: Any, directory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directory_module, "MOST_KEPT", 2)
+    secrets = [people.session("ada") for _ in range(3)]
+    directory.identify(secrets[0])
+    directory.identify(secrets[1])
+    directory.recall(secrets[0])
+    directory.identify(secrets[2])
+    assert [directory.recall(secret) is not None for secret in secrets] == [True, False, True]
+
+
+def test_memory_does_not_hold_secrets(people: Any, directory: Any) -> None:
+    secret = people.session("ada")
+    directory.identify(secret)
+    assert secret not in repr(vars(directory))
+    assert secret[6:] not in repr(vars(directory))
+
+
+def test_the_use_of_a_token_that_is_recalled_is_noted_once_a_minute(people: Any, directory: Any) -> None:
+    secret = people.token("ada")
+    directory.identify(secret)
+    start = people.clock.now()
+    for _ in range(100):
+        people.clock.advance(0.9)
+        directory.refresh()
+        assert directory.recall(secret) is not None
+    (credential,) = people.credentials.list_of("ada")
+    assert timedelta(seconds=55) < credential.last_used_at - start < timedelta(seconds=65)
+
+
+def test_what_a_principal_sees_and_how_often_they_may_call(people: Any, directory: Any) -> None:
+    people.accounts.create_role(LOCAL_USER, "heavy", [], Quotas(read=1000, write=0, sql=0))
+    people.add("bob", roles=["agent"])
+    people.add("cleo", roles=["agent", "heavy"])
+    people.add("dora", roles=["agent", "editor"])
+    people.add("root", roles=["admin"])
+    people.access.restrict(LOCAL_USER, "letters", roles=["editor"])
+    usual = Quotas(read=120, write=30, sql=10)
+    wanted = {
+        "ada": (frozenset({"user:ada"}), {"letters"}, usual),
+        "bob": (frozenset({"user:bob", "agent"}), {"letters"}, Quotas(read=60, write=10, sql=0)),
+        "cleo": (frozenset({"user:cleo", "agent", "heavy"}), {"letters"}, Quotas(read=1000, write=10, sql=0)),
+        "dora": (frozenset({"user:dora", "agent", "editor"}), frozenset(), usual),
+        "root": (None, frozenset(), usual),
+    }
+    for name, (audiences, hidden, quotas) in wanted.items():
+        principal = directory.principal_of(people.user(name))
+        assert (principal.visibility.audiences, principal.visibility.hidden, principal.quotas) == (
+            audiences,
+            hidden,
+            quotas,
+        )
+        assert principal.visibility.only is None
+
+
+def test_an_admins_narrowed_token_sees_what_others_see(people: Any, directory: Any) -> None:
+    people.add("root", roles=["admin"])
+    people.access.restrict(LOCAL_USER, "letters")
+    secret = people.token("root", scopes=[Action.ACCESS_CATALOG])
+    visibility = directory.identify(secret).principal.visibility
+    assert (visibility.audiences, visibility.hidden) == ({"admin", "user:root"}, {"letters"})
+
+
+def test_a_recall_takes_microseconds(people: Any, directory: Any) -> None:
+    secret = people.session("ada")
+    directory.identify(secret)
+    best = 1.0
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(100):
+            directory.recall(secret)
+        best = min(best, time.perf_counter() - began)
+    assert best / 100 < 50e-6

@@ -1,0 +1,336 @@
+"""Whatever is kept from a caller, they get what they would get if it had never been there.
+
+Catalogues that are hidden leave no trace at all. Records that are for others take no place in a ranking and count
+nowhere; the order of what is left may differ, since how rare a word is goes by the whole catalogue.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec, embedding_text
+from pinakes.control.control import Control
+from pinakes.errors import ExpectedError
+from pinakes.gate.answer import Answer
+from pinakes.gate.cache import AnswerCache
+from pinakes.gate.gate import Gate
+from pinakes.ingest.pipeline import digest_of
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.model.scope import SEES_EVERYTHING, Visibility
+from pinakes.model.vectors import ModelId, Vector
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.settings import Settings
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import Embedding, Put
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
+
+SPEC = """
+name = "things"
+title = "Things"
+summary = "For tests."
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25, fuzzy = true }
+[fields.body]
+type = "text"
+role = "body"
+search = true
+[fields.tags]
+type = "tag[]"
+search = true
+filter = true
+facet = true
+[fields.colour]
+type = "text"
+filter = true
+facet = true
+[embed]
+template = "{title}. {body}"
+"""
+MODEL = ModelId(name="m", dimension=16)
+NAMES = ("birds", "bards", "boats", "books")
+WORDS = ("robot", "story", "sea", "winter", "song", "king", "river")
+VALUES = ("Mecha", "Drama", "two words")
+AUDIENCES = ("staff", "press", "user:ada")
+ROLES = ("user", "editor", "agent")
+USERS = ("ada", "bob")
+MEMORY_FOLDER = Path("/dev/shm")
+"""Where there is one, files are kept in memory: many databases are made, and none has to survive."""
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
+names = st.frozensets(st.sampled_from(NAMES))
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Record:
+    fields = {
+        "title": draw(texts),
+        "body": draw(texts),
+        "tags": tuple(Tag("", one) for one in draw(st.lists(st.sampled_from(VALUES), max_size=2, unique=True))),
+        "colour": draw(st.sampled_from(VALUES)),
+    }
+    return Record(
+        id=RecordId(f"r{draw(st.integers(0, 9))}"),
+        fields=fields,
+        audiences=tuple(draw(st.lists(st.sampled_from(AUDIENCES), max_size=2, unique=True))),
+    )
+
+
+libraries = st.fixed_dictionaries(
+    {name: st.lists(records(), max_size=8, unique_by=lambda one: one.id) for name in NAMES}
+)
+"""The records of each catalogue."""
+sights = st.builds(
+    Visibility,
+    audiences=st.none() | st.frozensets(st.sampled_from(AUDIENCES)),
+    only=st.none() | names,
+    hidden=names,
+)
+restrictions = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.tuples(st.frozensets(st.sampled_from(USERS)), st.frozensets(st.sampled_from(ROLES))),
+)
+
+
+class WordVectors:
+    """Implements `Embedder` by adding up a vector for each word."""
+
+    model = MODEL
+
+    def check(self) -> str | None:
+        return None
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        return np.array([self.embed_query(text) for text in texts], dtype=np.float32).reshape(-1, MODEL.dimension)
+
+    def embed_query(self, text: str) -> Vector:
+        total = np.full(MODEL.dimension, 0.01)
+        for word in text.lower().split():
+            seed = sum(ord(letter) * 31**place for place, letter in enumerate(word)) % 2**32
+            total += np.random.default_rng(seed).normal(size=MODEL.dimension)
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+EMBEDDER = WordVectors()
+
+
+def spec_of(name: str) -> CatalogueSpec:
+    """Return a catalogue's declaration; each has a field that only it has, so that schemas differ."""
+    more = f'[fields.only_{name}]\ntype = "text"\nfilter = true\nfacet = true\n[embed]'
+    return compile_text(SPEC.replace("things", name).replace("[embed]", more), origin="test")
+
+
+SPECS = {name: spec_of(name) for name in NAMES}
+
+
+def opened(name: str, records: Sequence[Record]) -> OpenCatalogue:
+    spec = SPECS[name]
+    shelf = MemoryShelf(spec, model=MODEL)
+    assert spec.embed is not None
+    for record in records:
+        text = embedding_text(spec.embed, record)
+        vector = EMBEDDER.embed_query(text)
+        shelf.apply([Put(record=record, embedding=Embedding(digest=digest_of(text), vector=vector))])
+    return OpenCatalogue(
+        name=name,
+        spec=spec,
+        shelf=shelf,
+        searcher=Searcher(shelf=shelf, embedder=EMBEDDER),
+        recommender=Recommender(shelf=shelf, embedder=EMBEDDER, this_year=lambda: 2026),
+    )
+
+
+def toolbox(catalogues: Sequence[OpenCatalogue]) -> Toolbox:
+    if not catalogues:
+        return Toolbox([])
+    return Toolbox(generic_tools(catalogues), generic_resources(catalogues), catalogues=catalogues)
+
+
+def shared_gate(library: Mapping[str, Sequence[Record]]) -> Gate:
+    """Return the gate of a server, at which callers see different things; with a cache."""
+    catalogues = {name: opened(name, records) for name, records in library.items()}
+    sighted = ToolboxesByVisibility(NAMES, lambda visible: toolbox([catalogues[name] for name in visible]))
+    return Gate(sighted, cache=AnswerCache(1000))
+
+
+def own_gate(library: Mapping[str, Sequence[Record]]) -> Gate:
+    """Return the gate of a library that has nothing else."""
+    return Gate(toolbox([opened(name, library[name]) for name in NAMES if name in library]))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One thing to ask, and how its answer is made comparable."""
+
+    what: str
+    arguments: dict[str, Any]
+
+    def of(self, gate: Gate, principal: Principal) -> Any:
+        """Return the answer; of an error its text, which has its code and message."""
+        try:
+            return self._answer(gate, principal)
+        except ExpectedError as error:
+            return replace(Answer.of_error(error), error=None)
+
+    def _answer(self, gate: Gate, principal: Principal) -> Any:
+        if self.what == "tools":
+            return [(tool.name, tool.input_schema, tool.output_schema) for tool in gate.list_tools(principal)]
+        if self.what == "templates":
+            return [one.template for one in gate.list_templates(principal)]
+        if self.what == "resources":
+            return gate.list_resources(principal)
+        if self.what == "read":
+            return gate.read(principal, self.arguments["uri"])
+        if self.what == "complete":
+            template, variable, typed, others = self.arguments["of"]
+            return gate.complete(principal, template, variable, typed, others)
+        answer = gate.call(principal, self.what, self.arguments)
+        return replace(answer, error=None)
+
+
+RECORD, VALUE = "pinakes://{catalogue}/{+id}", "pinakes-values://{catalogue}/{field}/{value}"
+
+
+def asks() -> Iterator[Asked]:
+    """Yield everything by which something hidden could show."""
+    for what in ("tools", "templates", "resources"):
+        yield Asked(what, {})
+    yield Asked("search", {"query": "robot story", "limit": 50})
+    yield Asked("search", {"query": "king king winter", "limit": 50})
+    yield Asked("search", {"query": "sea", "limit": 2})
+    yield Asked("search", {"query": "sea", "limit": 2, "cursor": "2"})
+    yield Asked("search", {"query": "sea", "filters": {"colour": ["Drama"]}, "limit": 50})
+    yield Asked("browse", {})
+    yield Asked("browse", {"field": "tags"})
+    for name in (*NAMES, "boots"):
+        yield Asked("search", {"query": "sea song", "catalogue": name})
+        yield Asked("search", {"query": "sea", "filters": {f"only_{name}": ["x"]}})
+        yield Asked("browse", {"catalogue": name, "field": "colour"})
+        yield Asked("complete", {"of": (RECORD, "catalogue", name[:2], {})})
+        yield Asked("complete", {"of": (RECORD, "id", "sea", {"catalogue": name})})
+        yield Asked("complete", {"of": (VALUE, "value", "", {"catalogue": name, "field": "tags"})})
+        yield Asked("read", {"uri": f"pinakes-values://{name}/tags/Drama"})
+        for number in (0, 3):
+            yield Asked("fetch", {"id": f"{name}/r{number}"})
+            yield Asked("similar", {"id": f"{name}/r{number}"})
+            yield Asked("similar", {"id": f"{name}/r{number}", "catalogue": NAMES[number % 4]})
+            yield Asked("read", {"uri": f"pinakes://{name}/r{number}"})
+
+
+ASKS = tuple(asks())
+
+
+def caller(visibility: Visibility) -> Principal:
+    return Principal(name="ada", actions=frozenset({Action.ACCESS_CATALOG}), visibility=visibility)
+
+
+@given(libraries, st.lists(sights, min_size=1, max_size=2))
+@settings(max_examples=20, deadline=None)
+def test_a_hidden_catalogue_is_as_if_it_had_never_been_there(
+    library: dict[str, list[Record]], sights: list[Visibility]
+) -> None:
+    gate = shared_gate(library)
+    callers = [caller(SEES_EVERYTHING), *(caller(visibility) for visibility in sights)]
+    alone = {
+        one: own_gate({name: library[name] for name in NAMES if one.visibility.sees_catalogue(name)}) for one in callers
+    }
+    for asked in ASKS:
+        # The same caller at the other gate: what they see of the records that are left is the same.
+        expected = [
+            asked.of(alone[one], replace(one, visibility=Visibility(one.visibility.audiences))) for one in callers
+        ]
+        assert [asked.of(gate, one) for one in callers] == expected, asked
+        assert [asked.of(gate, one) for one in callers] == expected, asked  # now all of them are in the cache
+
+
+def visible(library: Mapping[str, Sequence[Record]], visibility: Visibility) -> dict[str, list[Record]]:
+    """Return, by the plainest rule, what a caller may see."""
+    return {
+        name: [one for one in library[name] if not one.audiences or _has_any(visibility.audiences, one.audiences)]
+        for name in NAMES
+        if name not in visibility.hidden and (visibility.only is None or name in visibility.only)
+    }
+
+
+def _has_any(held: frozenset[str] | None, wanted: Sequence[str]) -> bool:
+    return held is None or any(one in held for one in wanted)
+
+
+def results_of(answer: Any) -> list[dict[str, Any]]:
+    structured = answer.structured if isinstance(answer, Answer) else None
+    return list((structured or {}).get("results", []))
+
+
+def without_order(answer: Any) -> Any:
+    """Return an answer without what the words of the whole catalogue may change: order and scores."""
+    if not results_of(answer):
+        return answer.structured, answer.text
+    page = {name: value for name, value in answer.structured.items() if name != "results"}
+    return sorted((one["id"], one["title"], one["text"]) for one in results_of(answer)), page
+
+
+def sizes(answer: Any) -> Any:
+    """Return how many results there are, in the page and in all; an error as it is."""
+    if not results_of(answer):
+        return answer.structured, answer.text
+    return len(results_of(answer)), {name: one for name, one in answer.structured.items() if name != "results"}
+
+
+def comparable(asked: Asked, answer: Any) -> Any:
+    """Return what of an answer must be the same whether hidden records are there or not."""
+    if asked.what == "search":
+        return without_order(answer) if asked.arguments.get("limit") == 50 else sizes(answer)
+    if asked.what == "complete" and asked.arguments["of"][1] == "id" and not isinstance(answer, Answer):
+        return sorted(answer.values), answer.total
+    return answer
+
+
+@given(libraries, st.lists(sights, min_size=1, max_size=2))
+@settings(max_examples=20, deadline=None)
+def test_a_hidden_record_is_as_if_it_had_never_been_there_but_for_how_rare_words_are(
+    library: dict[str, list[Record]], sights: list[Visibility]
+) -> None:
+    gate = shared_gate(library)
+    for visibility in sights:
+        seen = visible(library, visibility)
+        known = {f"{name}/{record.id}" for name, records in seen.items() for record in records}
+        alone = own_gate(seen)
+        for asked in ASKS:
+            found, expected = asked.of(gate, caller(visibility)), asked.of(alone, caller(SEES_EVERYTHING))
+            assert {one["id"] for one in results_of(found)} <= known
+            assert comparable(asked, found) == comparable(asked, expected), asked
+
+
+@given(restrictions, st.fixed_dictionaries({user: st.lists(st.sampled_from(ROLES), unique=True) for user in USERS}))
+@settings(max_examples=15, deadline=None)
+def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
+    restricted: dict[str, tuple[frozenset[str], frozenset[str]]], roles: dict[str, list[str]]
+) -> None:
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as home,
+        closing(Control.open(Settings(home=Path(home)))) as control,
+    ):
+        for user in USERS:
+            control.accounts.create_user(LOCAL_USER, user, password=None, roles=roles[user])
+        for name, (users, for_roles) in restricted.items():
+            control.access.restrict(LOCAL_USER, name, users=users, roles=for_roles)
+        for user in USERS:
+            visibility = control.directory.principal_of(control.accounts.get_user(user)).visibility
+            for name in NAMES:
+                users, for_roles = restricted.get(name, (frozenset(USERS), frozenset()))
+                assert visibility.sees_catalogue(name) is (user in users or bool(for_roles & set(roles[user])))
+            assert visibility.audiences == {*roles[user], f"user:{user}"}

@@ -1,0 +1,76 @@
+"""The app: one damaged catalogue does not keep the others from being served."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, add_sample, own_recipe
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.errors import ExpectedError, ModelError
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+
+REQUESTS_THREAD = "requests"
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    app = App(Settings(home=tmp_path / "home"))
+    rows = tmp_path / "films.jsonl"
+    rows.write_text('{"title": "Heat"}\n')
+    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
+    source, recipe = JsonRows(rows), own_recipe(loaded)
+    add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False)
+    return app
+
+
+def damage(app: App) -> None:
+    (app.library.get_installed("films").folder / "catalogue.toml").write_text(SPEC + "x y")
+
+
+def test_a_damaged_catalogue_is_left_out_and_the_others_are_served(app: App, caplog: pytest.LogCaptureFixture) -> None:
+    add_sample(app, "handbook", progress=lambda _report: None, embed=False)
+    damage(app)
+    names = [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)]
+    assert "search_documents" in names
+    assert app.sharing_tools([]) == {}
+    assert caplog.text.count("catalogue 'films' is not served") == 1
+    app.close()
+
+
+def test_where_no_catalogue_can_be_opened_the_reason_is_said(app: App) -> None:
+    damage(app)
+    with pytest.raises(ExpectedError, match=r"no catalogue can be opened; .*not valid TOML"):
+        app.build_gate()
+
+
+def test_a_build_without_the_model_leaves_nothing_behind(tmp_path: Path) -> None:
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    with pytest.raises(ModelError):
+        add_sample(app, "handbook", progress=lambda _report: None)
+    assert list((tmp_path / "home").rglob("*.json")) == []
+    app.close()
+
+
+def test_a_closed_app_has_no_connections(tmp_path: Path, embedding_server: Any) -> None:
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings()))
+    before = set(threading.enumerate())
+    app.query_embedder.embed_query("robots")
+    (asking,) = (one for one in threading.enumerate() if one not in before and one.name == REQUESTS_THREAD)
+    app.close()
+    asking.join(5)
+    assert not asking.is_alive()

@@ -1,0 +1,142 @@
+"""Building: what depends on the records follows them."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, check_own_pack, open_rows, own_recipe
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.errors import InputError
+from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.model.record import RecordId
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.shelf.port import Shelf
+from pinakes.sources.json_rows import JsonRows
+
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+editable = true
+id = "id"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> App:
+    """A library with a catalogue that can be edited."""
+    (tmp_path / "films.jsonl").write_text('{"id": "1", "title": "Heat"}\n{"id": "2", "title": "Alien"}\n')
+    app = App(Settings(home=tmp_path / "home"))
+    add_films(app, tmp_path)
+    return app
+
+
+def add_films(app: App, folder: Path) -> int:
+    """Build the catalogue, or bring it up to date; return how many records were written."""
+    recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
+    source = JsonRows(folder / "films.jsonl")
+    return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False).written
+
+
+def pack_problems(app: App, shelf: Shelf) -> list[str]:
+    """Return what is wrong with the catalogue's pack."""
+    return check_own_pack(app.library.get_installed("films"), shelf.reader())
+
+
+def test_a_pack_that_is_older_than_edits_by_hand_is_made_again_with_the_next_build(app: App, tmp_path: Path) -> None:
+    shelf = app.open_catalogue("films").shelf
+    assert pack_problems(app, shelf) == []
+    Edits(shelf=shelf).apply(EditRequest(action=EditAction.UPDATE, id="1", fields={"title": "Warmth"}))
+    assert pack_problems(app, shelf) == ["older than the catalogue"]
+    assert add_films(app, tmp_path) == 0
+    assert pack_problems(app, shelf) == []
+    app.close()
+
+
+def test_a_damaged_pack_is_made_again_with_the_next_build(app: App, tmp_path: Path) -> None:
+    shelf = app.open_catalogue("films").shelf
+    for file in ("records.jsonl.zst", "manifest.json"):
+        (app.library.get_installed("films").folder / "pack" / file).write_bytes(b"{}")
+        assert pack_problems(app, shelf)
+        assert add_films(app, tmp_path) == 0
+        assert pack_problems(app, shelf) == []
+    app.close()
+
+
+def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted(app: App, tmp_path: Path) -> None:
+    def refresh_from_source(*rows: str) -> IngestReport:
+        (tmp_path / "films.jsonl").write_text("\n".join(rows))
+        recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC))
+        source = JsonRows(tmp_path / "films.jsonl")
+        return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=False)
+
+    for path in app.library.get_installed("films").folder.glob("ledger.sqlite*"):
+        path.unlink()
+    heat, brazil = '{"id": "1", "title": "Heat"}', '{"id": "3", "title": "Brazil"}'
+    report = refresh_from_source(heat, brazil)
+    assert (report.written, report.unchanged, report.removed, report.unplaced) == (1, 1, 0, 1)
+    report = refresh_from_source(heat)
+    assert (report.unchanged, report.removed, report.unplaced) == (1, 1, 0)
+    app.close()
+
+
+@pytest.mark.parametrize("shelf_kind", ["embedded", "lance"])
+def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
+    tmp_path: Path, embedding_server: Any, shelf_kind: str
+) -> None:
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=5)))
+    spec = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
+    recipe = own_recipe(LoadedSpec(spec=compile_text(spec, origin="films"), declaration=spec))
+
+    def add(*rows: str, embed: bool) -> IngestReport:
+        (tmp_path / "films.jsonl").write_text("\n".join(rows))
+        source = JsonRows(tmp_path / "films.jsonl")
+        return add_catalogue(
+            app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=embed, shelf_kind=shelf_kind
+        )
+
+    def has_vector() -> list[bool]:
+        reader = app.open_catalogue("films").shelf.reader()
+        keys = reader.find([RecordId(one) for one in "123"], scope=WHOLE)
+        return [bool(np.any(reader.vectors([keys[RecordId(one)]]))) for one in "123" if RecordId(one) in keys]
+
+    heat, alien = '{"id": "1", "title": "Heat"}', '{"id": "2", "title": "Alien"}'
+    add(heat, alien, embed=True)
+    assert has_vector() == [True, True]
+    assert add(heat, alien, embed=False).unchanged == 2
+    assert has_vector() == [True, True]
+    dated, more = heat.replace("}", ', "year": 1995}'), '{"id": "3", "title": "Brazil"}'
+    renamed = alien.replace("Alien", "Aliens")
+    assert add(dated, renamed, more, embed=False).written == 3
+    assert has_vector() == [True, False, False]
+    assert add(dated, renamed, more, embed=False).unchanged == 3
+    assert add(dated, renamed, more, embed=True).embedded == 2
+    assert has_vector() == [True, True, True]
+    app.close()
+
+
+def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_chosen(tmp_path: Path) -> None:
+    with closing(apsw.Connection(str(tmp_path / "music.sqlite"))) as db:
+        db.execute(
+            """CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
+               CREATE TABLE Album (AlbumId INTEGER PRIMARY KEY, Title TEXT, ArtistId INTEGER);
+               CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);"""
+        )
+    location = str(tmp_path / "music.sqlite")
+    assert open_rows("music", location).name == location
+    for choice in ({"table": "Album"}, {"query": "SELECT * FROM Album"}):
+        with pytest.raises(InputError, match="'music' reads it whole, in a way of its own; --table and --query are"):
+            open_rows("music", location, **choice)

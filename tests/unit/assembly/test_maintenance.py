@@ -1,0 +1,501 @@
+"""The duties of jobs, over a real library."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from pinakes.analytics.events import Event, EventKind, EventLog
+from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
+from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows, own_recipe
+from pinakes.assembly.maintenance import build_maintenance, plan_backup
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.control.control import Control
+from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
+from pinakes.jobs.backup import check_backup, list_backups
+from pinakes.jobs.board import JobBoard
+from pinakes.jobs.builtin_jobs import MaintenanceOperations, Source, list_builtin_jobs
+from pinakes.jobs.context import JobContext, JobStopped
+from pinakes.jobs.downloads.items import DownloadRequest, DownloadState
+from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes.jobs.runs import RunState
+from pinakes.jobs.scheduler import Scheduler
+from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
+from pinakes.settings import EmbeddingSettings, Settings
+
+pytestmark = pytest.mark.row("Z9")
+
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+id = "title"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[embed]
+template = "{title}"
+"""
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Path:
+    path = tmp_path / "films.csv"
+    path.write_text("title\nHeat\nThe Third Man\n")
+    return path
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "bread.md").write_text("# Bread\n\nFlour, water, salt.\n")
+    return folder
+
+
+@pytest.fixture
+def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
+    """A library with a catalogue of films from a table, and one of notes from a folder, without vectors."""
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    add_films(app, films, embed=False)
+    rows = open_rows("documents", str(notes))
+    add_catalogue(
+        app, rows, recipe=builtin_recipe("documents"), name="notes", progress=lambda _report: None, embed=False
+    )
+    yield app
+    app.close()
+
+
+def add_films(app: App, films: Path, *, embed: bool) -> None:
+    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
+    source = open_rows(None, str(films))
+    add_catalogue(app, source, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=embed)
+
+
+@pytest.fixture
+def control(app: App) -> Iterator[Control]:
+    with closing(Control.open(app.settings)) as control:
+        yield control
+
+
+@pytest.fixture
+def maintenance(app: App, control: Control) -> MaintenanceOperations:
+    return build_maintenance(app, control, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
+
+
+def run(name: str, maintenance: MaintenanceOperations, context: JobContext | None = None) -> str:
+    context = context or JobContext()
+    (spec,) = (one for one in list_builtin_jobs(lambda: maintenance) if one.name == name)
+    spec.body(context)
+    return context.report().output
+
+
+def titles(app: App, query: str, catalogue: str = "films") -> list[str]:
+    gate = app.build_gate([catalogue], tools=ToolChoice.GENERIC)
+    answer = gate.call(LOCAL_USER, "search", {"query": query, "catalogue": catalogue})
+    assert answer.structured is not None, answer.text
+    return [one["title"] for one in answer.structured["results"]]
+
+
+def search(app: App) -> Callable[[str], list[str]]:
+    """Search the films by a gate that stays open."""
+    gate = app.build_gate(["films"])
+
+    def find(query: str) -> list[str]:
+        structured = gate.call(LOCAL_USER, "search", {"query": query}).structured
+        assert structured is not None
+        return [one["title"] for one in structured["results"]]
+
+    return find
+
+
+def test_a_rescan_takes_in_what_has_changed_in_folders_and_a_refresh_what_has_in_files(
+    app: App, maintenance: MaintenanceOperations, films: Path, notes: Path
+) -> None:
+    find = search(app)
+    assert find("heat") == ["Heat"]
+    (notes / "soup.md").write_text("# Soup\n\nLeeks and potatoes.\n")
+    films.write_text("title\nThe Third Man\nBrief Encounter\n")
+    said = run("rescan_folders", maintenance)
+    assert said.startswith(f"notes from {notes.resolve()}: 2 rows, ")
+    assert find("brief encounter") == []
+    said = run("refresh_sources", maintenance)
+    assert said == f"films from {films.resolve()}: 2 rows, 1 written, 1 unchanged, 1 removed\n"
+    assert find("brief encounter") == ["Brief Encounter"]
+    assert find("heat") == []
+
+
+def test_a_source_that_is_gone_is_told_and_takes_no_record_with_it(
+    app: App, maintenance: MaintenanceOperations, films: Path
+) -> None:
+    films.unlink()
+    with pytest.raises(StorageError, match=r"1 of 1 failed: films from .*films.csv"):
+        run("refresh_sources", maintenance)
+    assert search(app)("heat") == ["Heat"]
+
+
+def test_sources_are_told_apart_and_opened_by_their_names(
+    app: App, maintenance: MaintenanceOperations, tmp_path: Path
+) -> None:
+    database = tmp_path / "more#films.sqlite"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("CREATE TABLE films (title TEXT)")
+        connection.execute("CREATE TABLE others (title TEXT)")
+        connection.execute("INSERT INTO films VALUES ('Alien')")
+        connection.execute("INSERT INTO others VALUES ('Gravity')")
+    loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
+    for choice in ({"table": "films"}, {"query": "SELECT title FROM others"}):
+        rows = open_rows(None, str(database), **choice)
+        add_catalogue(app, rows, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=False)
+    sources = {source.location.rpartition("/")[2]: source.is_folder for source in maintenance.list_sources()}
+    assert sources == {
+        "films.csv": False,
+        "more#films.sqlite#films": False,
+        "more#films.sqlite#SELECT title FROM others": False,
+        "notes": True,
+    }
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("INSERT INTO others VALUES ('Sunshine')")
+    said = run("refresh_sources", maintenance).splitlines()
+    assert said[1].endswith("#films: 1 rows, 0 written, 1 unchanged")
+    assert said[2].endswith("others: 2 rows, 1 written, 1 unchanged")
+
+
+def test_a_provider_is_asked_for_as_many_as_are_known_and_not_where_that_is_not_allowed(
+    app: App, maintenance: MaintenanceOperations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_spec_name: str | None, location: str, **_others: Any) -> Any:
+        asked.append(location)
+        raise InputError("offline")
+
+    monkeypatch.setattr("pinakes.assembly.maintenance.open_rows", refuse)
+    with pytest.raises(InputError):
+        maintenance.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+    folder = app.library.get_installed("notes").folder
+    with closing(apsw.Connection(str(folder / LEDGER_FILE))) as ledger:
+        ledger.executemany("INSERT INTO origins VALUES ('arxiv:all:bread', ?, '', '')", [("a",), ("b",)])
+    with pytest.raises(InputError):
+        maintenance.refresh(Source(catalogue="notes", location="arxiv:all:bread", is_folder=False), lambda _rows: None)
+    assert asked == ["arxiv:all:bread", "arxiv:all:bread?limit=2"]
+
+
+def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(
+    app: App, maintenance: MaintenanceOperations, films: Path
+) -> None:
+    films.write_text("title\n" + "".join(f"Film {number}\n" for number in range(2000)))
+    context = JobContext()
+    source = next(one for one in maintenance.list_sources() if not one.is_folder)
+
+    def rows_read(count: int) -> None:
+        if count > 500:
+            context.stop()
+        context.check_cancelled()
+
+    with pytest.raises(JobStopped):
+        maintenance.refresh(source, rows_read)
+    assert maintenance.check_catalogue("films") == []
+    assert search(app)("heat") == ["Heat"]
+    assert maintenance.refresh(source, lambda _rows: None).startswith("2000 rows")
+    assert maintenance.verify_index("films", lambda: None) == []
+
+
+def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(
+    app: App, maintenance: MaintenanceOperations, films: Path
+) -> None:
+    find = search(app)
+    assert find("third") == ["The Third Man"]
+    assert run("verify_indexes", maintenance).count("its indexes have exactly its records") == 2
+    assert "films: 2 records indexed" in run("rebuild_indexes", maintenance)
+    assert find("third") == ["The Third Man"]
+    films.write_text("title\nHeat\nThe Third Man\nRonin\n")
+    run("refresh_sources", maintenance)
+    assert find("ronin") == ["Ronin"]
+    assert run("verify_indexes", maintenance).count("its indexes have exactly its records") == 2
+
+
+def test_an_index_that_was_deleted_is_made_again(app: App, maintenance: MaintenanceOperations) -> None:
+    shutil.rmtree(app.library.get_installed("films").folder / "index")
+    assert maintenance.rebuild_index("films") == "2 records indexed"
+    assert search(app)("heat") == ["Heat"]
+
+
+def test_an_index_that_differs_from_the_records_is_told(
+    app: App, maintenance: MaintenanceOperations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = app.open_catalogue("films").shelf
+    keys = shelf.reader().scan(scope=WHOLE, limit=10)
+    view = type(shelf.reader())
+    monkeypatch.setattr(view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else [])
+    assert maintenance.verify_index("films", lambda: None) == ["1 records are not indexed"]
+    monkeypatch.undo()
+    monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
+    (problem,) = maintenance.verify_index("films", lambda: None)
+    assert problem == "2 of its records are not found by their own words, such as 'Heat'"
+
+
+def test_a_catalogue_that_is_changed_while_it_is_verified_is_looked_at_again(
+    maintenance: MaintenanceOperations, films: Path
+) -> None:
+    (source,) = (one for one in maintenance.list_sources() if not one.is_folder)
+    looks = 0
+
+    def change() -> None:
+        nonlocal looks
+        looks += 1
+        with films.open("a") as file:
+            file.write(f"Film {looks}\n")
+        maintenance.refresh(source, lambda _rows: None)
+
+    def change_at_first() -> None:
+        if looks == 0:
+            change()
+
+    assert maintenance.verify_index("films", change_at_first) == []
+    with pytest.raises(StorageError, match="changed all the time"):
+        maintenance.verify_index("films", change)
+
+
+def test_the_integrity_check_finds_what_is_damaged(
+    app: App, maintenance: MaintenanceOperations, control: Control
+) -> None:
+    assert run("integrity_check", maintenance).splitlines()[-1].startswith("audit: ")
+    folder = app.library.get_installed("films").folder
+    pack = next((folder / "pack").glob("records*"))
+    pack.write_bytes(b"x")
+    assert "its sha256 is not the manifest's" in maintenance.check_catalogue("films")[0]
+    (app.library.get_installed("notes").folder / LEDGER_FILE).write_bytes(b"not a database" * 1000)
+    assert "file is not a database" in " ".join(maintenance.check_catalogue("notes"))
+    with control.database.begin() as connection:
+        connection.exec_driver_sql("UPDATE audit_head SET number = 7")
+    with pytest.raises(StorageError, match="the audit is not whole: row 1 is missing"):
+        run("integrity_check", maintenance)
+
+
+@pytest.mark.parametrize("name", ["integrity_check", "verify_indexes", "rebuild_indexes", "recompute_calibration"])
+def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after(
+    app: App, maintenance: MaintenanceOperations, name: str
+) -> None:
+    app.close()
+    store = app.library.get_installed("films").folder / "records.sqlite"
+    content = store.read_bytes()
+    store.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    context = JobContext()
+    with pytest.raises(
+        StorageError, match=r"1 of \d failed: (catalogue )?films: its files cannot be read: .*malformed"
+    ):
+        run(name, maintenance, context)
+    assert "notes: " in context.report().output
+
+
+def test_a_back_up_can_be_put_back_as_a_library(
+    app: App, maintenance: MaintenanceOperations, control: Control, tmp_path: Path
+) -> None:
+    control.accounts.create_user(LOCAL_USER, "ada", password="correct horse battery", roles=["user"], grants=())
+    (app.settings.home / "pinakes.toml").write_text("offline = true\n")
+    said = run("backup", maintenance)
+    made = app.settings.home / "backups" / "20261115T030000Z"
+    assert said.strip().endswith(str(made))
+    assert check_backup(made) == []
+    assert not list(made.rglob("index"))
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    again = App(Settings(home=restored, offline=True))
+    assert titles(again, "third") == ["The Third Man"]
+    assert titles(again, "bread", "notes")[0] == "Bread"
+    assert [one.sources for one in again.library.list_installed()] == [
+        one.sources for one in app.library.list_installed()
+    ]
+    for name in ("films", "notes"):
+        was, now = app.open_catalogue(name).shelf.reader(), again.open_catalogue(name).shelf.reader()
+        assert was.change_no == now.change_no
+    again.close()
+    with closing(Control.open(Settings(home=restored))) as other:
+        assert other.accounts.get_user("ada") == control.accounts.get_user("ada")
+        assert other.accounts.check_login("ada", "correct horse battery") is not None
+        assert other.audit.verify().first_problem is None
+
+
+def test_a_library_that_is_put_back_takes_nothing_for_running_that_runs_elsewhere(
+    app: App, maintenance: MaintenanceOperations, control: Control, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = DownloadQueue(control.database, QueueRules())
+    download, _ = queue.request("ada", DownloadRequest(provider="archive", album="Water Music"))
+    assert queue.claim() is not None
+    serving = Scheduler(JobBoard(control.database, list_builtin_jobs(lambda: maintenance)))
+    serving.board.trigger("backup", by="ada")
+    serving.step()
+    assert serving.wait(20)
+    serving.step()
+    assert serving.board.find_runner() is not None
+    (made,) = list_backups(app.settings.home / "backups")
+    assert check_backup(made) == []
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    assert not list(restored.glob("control.sqlite-*"))
+
+    with closing(App(Settings(home=restored, offline=True))) as again, closing(Control.open(again.settings)) as other:
+        board = JobBoard(other.database, list_builtin_jobs(lambda: build_maintenance(again, other)))
+        assert board.find_runner() is None
+        ran = Scheduler(board).run_now("integrity_check", by="ada", show=lambda _run, _report: None)
+        assert (ran.state, ran.error) == (RunState.DONE, None)
+        runs, _ = board.list_runs()
+        assert [(run.job, run.state) for run in runs] == [
+            ("integrity_check", RunState.DONE),
+            ("backup", RunState.DONE),
+        ]
+        claim = DownloadQueue(other.database, QueueRules()).claim()
+        assert claim is not None
+        assert claim.download.id == download.id
+        assert other.audit.verify().first_problem is None
+    assert "interrupted" not in caplog.text
+    assert queue.get(download.id).state is DownloadState.RUNNING
+
+
+def test_a_control_database_of_postgresql_is_left_to_its_own_tools(
+    maintenance: MaintenanceOperations, control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control.database, "dialect", "postgresql")
+    plan = maintenance.plan_backup()
+    assert "control.sqlite" not in [item.name for item in plan.items]
+    assert "PostgreSQL" in plan.notes[0]
+    assert "pg_dump" in plan.notes[0]
+
+
+def test_the_audit_is_pruned_and_verified(maintenance: MaintenanceOperations, control: Control) -> None:
+    entry = AuditEntry(
+        at=datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=400),
+        call_id="old",
+        principal="ada",
+        via="http",
+        operation="tools/call",
+        target="search",
+        parameters={},
+        outcome=Outcome.OK,
+    )
+    control.audit.write(entry, durable=True)
+    assert run("prune_audit", maintenance).startswith("1 rows from before 2025-11-15 removed; the audit's 1 rows")
+    assert control.audit.verify().first_problem is None
+
+
+def test_events_and_downloads_are_pruned(maintenance: MaintenanceOperations, control: Control) -> None:
+    long_ago = datetime(2026, 11, 15, tzinfo=UTC) - timedelta(days=200)
+    queue = DownloadQueue(control.database, QueueRules(), now=lambda: long_ago)
+    for album in ("Messiah", "Saul"):
+        download, _is_new = queue.request("ada", DownloadRequest(provider="archive", album=album))
+    queue.cancel(download.id, user="ada")
+    with closing(EventLog(control.database)) as events:
+        events.note(Event(kind=EventKind.DOWNLOAD, user="ada", subject="1", at=long_ago))
+        events.flush()
+        assert run("prune_logs", maintenance).splitlines() == [
+            "downloads: 1 from before 2026-05-19 removed",
+            "events: 1 from before 2026-05-19 removed",
+        ]
+    assert [one.wish.album for one in queue.list_downloads()[0]] == ["Messiah"]
+
+
+def test_offline_nobody_is_asked_for_updates(
+    maintenance: MaintenanceOperations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.run", None)
+    assert run("check_updates", maintenance) == "not asked: this Pinakes is set to be offline\n"
+
+
+def test_a_catalogue_without_vectors_has_nothing_to_measure(maintenance: MaintenanceOperations) -> None:
+    assert run("recompute_calibration", maintenance) == "films: it has no vectors\nnotes: it has no vectors\n"
+
+
+def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(
+    app: App, maintenance: MaintenanceOperations
+) -> None:
+    marker = app.library.get_installed("notes").folder / "installed.json"
+    gone = "/venv/site-packages/pinakes_catalogues/documents/sample"
+    marker.write_text(f'{{"spec": "documents", "sources": ["{gone}"]}}')
+    assert [source.catalogue for source in maintenance.list_sources()] == ["films"]
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, films: Path, embedding_server: Any) -> Iterator[App]:
+    """A library whose films have vectors by a real endpoint."""
+    app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=5)))
+    add_films(app, films, embed=True)
+    yield app
+    app.close()
+
+
+def test_a_calibration_is_measured_anew(embedded: App) -> None:
+    with closing(Control.open(embedded.settings)) as control:
+        maintenance = build_maintenance(embedded, control)
+        path = embedded.library.get_installed("films").folder / CALIBRATION_FILE
+        path.unlink()
+        assert run("recompute_calibration", maintenance).startswith("films: relevant from a cosine of 0.")
+        assert path.is_file()
+        assert maintenance.verify_index("films", lambda: None) == []
+
+
+def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
+    other = App(Settings(home=embedded.settings.home, embedding=EmbeddingSettings()))
+    with closing(Control.open(embedded.settings)) as control:
+        maintenance = build_maintenance(other, control)
+        (source,) = maintenance.list_sources()
+        for work in (lambda: maintenance.refresh(source, lambda _rows: None), lambda: maintenance.recalibrate("films")):
+            with pytest.raises(ModelError, match="its vectors are by"):
+                work()
+    other.close()
+
+
+def test_the_integrity_check_finds_records_that_name_what_is_not_there(
+    app: App, maintenance: MaintenanceOperations, tmp_path: Path
+) -> None:
+    (tmp_path / "music.jsonl").write_text('{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n')
+    rows, recipe = open_rows("music", str(tmp_path / "music.jsonl")), builtin_recipe("music")
+    add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
+    assert maintenance.check_catalogue("music") == ["'album_id' of track records names what is not there: 'gone'"]
+
+
+def test_a_catalogue_on_the_lance_shelf_is_looked_after_too(tmp_path: Path, films: Path) -> None:
+    pytest.importorskip("lancedb")
+    app = App(Settings(home=tmp_path / "home", offline=True, shelves={"films": "lance"}))
+    add_films(app, films, embed=False)
+    with closing(Control.open(app.settings)) as control:
+        maintenance = build_maintenance(app, control)
+        assert maintenance.verify_index("films", lambda: None) == []
+        assert maintenance.check_catalogue("films") == []
+        assert "keeps no index on disk" in maintenance.rebuild_index("films")
+        made = Path(run("backup", maintenance).strip().rpartition("in ")[2])
+    assert check_backup(made) == []
+    again = App(Settings(home=made, offline=True))
+    assert titles(again, "heat") == ["Heat"]
+    again.close()
+    app.close()
+
+
+def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:
+    (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
+    fresh = build_maintenance(App(app.settings), control)
+    for check in (fresh.check_catalogue, lambda name: fresh.verify_index(name, lambda: None)):
+        with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
+            check("films")
+
+
+def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(
+    app: App, control: Control, maintenance: MaintenanceOperations
+) -> None:
+    (app.library.get_installed("films").folder / "installed.json").write_text("{")
+    assert maintenance.list_catalogues() == ["films", "notes"]
+    with pytest.raises(StorageError, match=r"installed.json is damaged"):
+        maintenance.check_catalogue("films")
+    (note,) = plan_backup(app, control).notes
+    assert note.startswith("'films' is not in it: ")

@@ -1,0 +1,185 @@
+"""Limits: exactly as many as are allowed in any minute, whoever asks however."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.control.accounts.limits import LoginLimiter, MovingWindow, RateLimiter
+from pinakes.errors import RateLimitedError
+from pinakes.model.principal import LOCAL_USER, Cost, Principal, Quotas
+
+pytestmark = [pytest.mark.row("Z12"), pytest.mark.alone]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def principal(name: str = "ada", **quotas: int) -> Principal:
+    return Principal(name=name, actions=frozenset(), quotas=Quotas(**{"read": 0, "write": 0, "sql": 0, **quotas}))
+
+
+def is_taken(work: Callable[[], None]) -> bool:
+    try:
+        work()
+    except RateLimitedError:
+        return False
+    return True
+
+
+def test_as_many_calls_are_taken_as_are_allowed_and_the_next_is_told_when_to_come_back(clock: Clock) -> None:
+    limiter = RateLimiter(monotonic=clock)
+    for _ in range(3):
+        limiter.require(principal(read=3), Cost.READ)
+        clock.now += 10
+    with pytest.raises(RateLimitedError, match="you have 3 read calls a minute; try again in 30 s") as caught:
+        limiter.require(principal(read=3), Cost.READ)
+    assert caught.value.retry_after_s == 30
+    clock.now += 29.5
+    with pytest.raises(RateLimitedError) as caught:
+        limiter.require(principal(read=3), Cost.READ)
+    assert caught.value.retry_after_s == 1
+    clock.now += 0.5
+    limiter.require(principal(read=3), Cost.READ)
+    with pytest.raises(RateLimitedError) as caught:
+        limiter.require(principal(read=3), Cost.READ)
+    assert caught.value.retry_after_s == 10
+
+
+def test_refused_calls_do_not_count(clock: Clock) -> None:
+    limiter = RateLimiter(monotonic=clock)
+    limiter.require(principal(read=1), Cost.READ)
+    for _ in range(59):
+        clock.now += 1
+        assert not is_taken(lambda: limiter.require(principal(read=1), Cost.READ))
+    clock.now += 1
+    limiter.require(principal(read=1), Cost.READ)
+
+
+def test_costs_and_people_are_counted_apart(clock: Clock) -> None:
+    limiter = RateLimiter(monotonic=clock)
+    for name in ("ada", "bob"):
+        for cost in Cost:
+            limiter.require(principal(name, read=1, write=1, sql=1), cost)
+    for name in ("ada", "bob"):
+        for cost in Cost:
+            with pytest.raises(RateLimitedError, match=f"1 {cost} calls"):
+                limiter.require(principal(name, read=1, write=1, sql=1), cost)
+
+
+def test_whoever_has_no_quotas_is_not_limited_and_whoever_has_none_of_them_always_is(clock: Clock) -> None:
+    limiter = RateLimiter(monotonic=clock)
+    for _ in range(1000):
+        limiter.require(LOCAL_USER, Cost.SQL)
+    with pytest.raises(RateLimitedError, match="you have no sql calls a minute") as caught:
+        limiter.require(principal(sql=0), Cost.SQL)
+    assert caught.value.retry_after_s == 60
+
+
+def test_a_quota_that_is_lowered_counts_what_was_taken_before(clock: Clock) -> None:
+    limiter = RateLimiter(monotonic=clock)
+    for _ in range(5):
+        limiter.require(principal(read=5), Cost.READ)
+        clock.now += 1
+    with pytest.raises(RateLimitedError) as caught:
+        limiter.require(principal(read=2), Cost.READ)
+    clock.now += caught.value.retry_after_s
+    limiter.require(principal(read=2), Cost.READ)
+
+
+@pytest.mark.parametrize("limit", [1, 120])
+def test_fifty_threads_are_given_exactly_as_many_as_are_allowed(limit: int) -> None:
+    limiter = RateLimiter()
+    with ThreadPoolExecutor(50) as pool:
+        asked = [pool.submit(is_taken, lambda: limiter.require(principal(read=limit), Cost.READ)) for _ in range(1000)]
+        assert sum(one.result() for one in asked) == limit
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from([0.0, 0.5, 1.0, 19.0, 20.0, 30.0, 60.0, 61.0])), max_size=60
+    ),
+    limit=st.integers(0, 4),
+)
+def test_a_moving_window_takes_what_a_list_of_all_times_would(steps: list[tuple[str, float]], limit: int) -> None:
+    clock = Clock()
+    window = MovingWindow(monotonic=clock)
+    taken: dict[str, list[float]] = {"a": [], "b": []}
+    for key, seconds in steps:
+        clock.now += seconds
+        recent = [at for at in taken[key] if at > clock.now - 60]
+        wait_s = window.take(key, limit)
+        assert (wait_s is None) is (len(recent) < limit)
+        if wait_s is None:
+            taken[key].append(clock.now)
+        elif limit:
+            free_at = clock.now + wait_s
+            assert len([at for at in recent if at > free_at - 60]) < limit
+            assert len([at for at in recent if at >= free_at - 60]) >= limit
+
+
+def test_keys_that_are_idle_are_forgotten_and_there_are_never_too_many(clock: Clock) -> None:
+    window = MovingWindow(monotonic=clock, most_keys=3)
+    for number in range(10):
+        window.take(str(number), 1)
+    assert window.take("9", 1) == 60
+    assert len(window._taken) == 3
+    clock.now += 60
+    window.take("other", 0)
+    assert list(window._taken) == ["other"]
+    window.take("new", 1)
+    assert list(window._taken) == ["new"]
+
+
+def test_logins_are_limited_by_name(clock: Clock) -> None:
+    limiter = LoginLimiter(monotonic=clock)
+    for number in range(10):
+        limiter.require("Ada" if number % 2 else "ada", f"10.0.0.{number}")
+    with pytest.raises(RateLimitedError, match="too many attempts to log in; try again in 60 s"):
+        limiter.require("ada", "10.0.1.1")
+    limiter.require("bob", "10.0.1.1")
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::{}", "not an address"])
+def test_logins_are_limited_by_address_and_an_ipv6_network_is_one(clock: Clock, address: str) -> None:
+    limiter = LoginLimiter(monotonic=clock)
+    for number in range(30):
+        limiter.require(f"user{number}", address.format(number + 1))
+    with pytest.raises(RateLimitedError):
+        limiter.require("somebody", address.format("ffff"))
+    limiter.require("somebody", "10.9.9.9")
+
+
+def test_ipv4_addresses_that_a_socket_for_both_shows_are_counted_apart(clock: Clock) -> None:
+    limiter = LoginLimiter(monotonic=clock)
+    for number in range(30):
+        limiter.require(f"user{number}", "::ffff:10.0.0.1")
+    with pytest.raises(RateLimitedError):
+        limiter.require("somebody", "10.0.0.1")
+    limiter.require("somebody", "::ffff:10.0.0.2")
+    limiter.require("somebody", "::1")
+
+
+def test_a_limit_costs_microseconds() -> None:
+    limiter = RateLimiter()
+    caller = principal(read=1_000_000)
+    best = 1.0
+    for _ in range(20):
+        began = time.perf_counter()
+        for _ in range(100):
+            limiter.require(caller, Cost.READ)
+        best = min(best, time.perf_counter() - began)
+    assert best / 100 < 50e-6

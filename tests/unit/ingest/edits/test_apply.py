@@ -1,0 +1,973 @@
+"""Edits: what a request comes to by the spec, plan and apply, undo, and what happens when others are in the way."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
+from pinakes.ingest.edits import plan as edit_plans
+from pinakes.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
+from pinakes.ingest.edits.plan import EditAction, EditPlan, EditRequest
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.model.scope import WHOLE, Visibility
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.memory import MemoryShelf
+from pinakes.shelf.port import LOCAL, Author, Delete, Op, Put
+from pinakes.text.query import analyse_query
+
+pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
+
+SPEC = compile_text(
+    """
+name = "library"
+title = "Library"
+summary = "For tests."
+editable = true
+
+[kinds.author]
+[kinds.book]
+[kinds.chapter]
+
+[relations.book_authors]
+kind = "book"
+field = "author_ids"
+to = "author"
+copies = "authors"
+
+[relations.chapter_book]
+kind = "chapter"
+field = "book_id"
+to = "book"
+copies = "book"
+
+[fields.title]
+type = "text"
+role = "title"
+required = true
+search = { boost = 0.25 }
+
+[fields.author_ids]
+type = "text[]"
+kinds = ["book"]
+filter = "any-of"
+
+[fields.authors]
+type = "text[]"
+kinds = ["book"]
+search = true
+facet = true
+
+[fields.book_id]
+type = "text"
+kinds = ["chapter"]
+required = true
+filter = "equals"
+
+[fields.book]
+type = "text"
+kinds = ["chapter"]
+search = true
+
+[fields.subjects]
+type = "tag[]"
+filter = "all-of"
+facet = true
+
+[fields.pages]
+type = "int"
+kinds = ["book"]
+filter = "range"
+at_least = 1
+at_most = 9_999
+
+[fields.price]
+type = "float"
+at_least = 0
+
+[fields.published]
+type = "date"
+
+[fields.form]
+type = "enum"
+values = ["novel", "essay"]
+kinds = ["book"]
+
+[fields.page]
+type = "url"
+
+[fields.scan]
+type = "text"
+names_file = true
+
+[fields.extra]
+type = "json"
+
+[embed]
+template = "{title}. {authors}. {book}"
+""",
+    origin="test",
+)
+LOST = Record(id=RecordId("lost"), fields={})
+ADA, BOB = Author(principal="ada", call_id="c-ada"), Author(principal="bob", call_id="c-bob")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """A catalogue in memory, and short ways to edit it."""
+
+    shelf: MemoryShelf
+    edits: Edits
+
+    def create(self, kind: str | None, record_id: str | None = None, *, author: Author = LOCAL, **fields: Any) -> str:
+        request = EditRequest(action=EditAction.CREATE, kind=kind, id=record_id, fields=fields)
+        return self.edits.apply(request, author=author).plan.changes[0].id
+
+    def update(self, record_id: str, *, author: Author = LOCAL, token: str | None = None, **fields: Any) -> Applied:
+        request = EditRequest(action=EditAction.UPDATE, id=record_id, fields=fields)
+        return self.edits.apply(request, author=author, token=token)
+
+    def delete(self, record_id: str, *, author: Author = LOCAL, cascade: bool = False) -> Applied:
+        request = EditRequest(action=EditAction.DELETE, id=record_id, cascade=cascade)
+        return self.edits.apply(request, author=author)
+
+    def undo(self, what: str, *, author: Author = LOCAL, cascade: bool = False) -> Applied:
+        return self.edits.apply(EditRequest(action=EditAction.UNDO, id=what, cascade=cascade), author=author)
+
+    def get(self, record_id: str) -> Mapping[str, Any]:
+        reader = self.shelf.reader()
+        key = reader.find([RecordId(record_id)], scope=WHOLE)[RecordId(record_id)]
+        return reader.fetch([key], scope=WHOLE)[key].fields
+
+    def ids(self) -> list[str]:
+        reader = self.shelf.reader()
+        return sorted(reader.ids(reader.scan(scope=WHOLE, limit=1_000)))
+
+    def state(self) -> dict[str, Record]:
+        reader = self.shelf.reader()
+        return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1_000), scope=WHOLE).values()}
+
+
+def new_bench(spec: CatalogueSpec, embedder: Any) -> Bench:
+    shelf = MemoryShelf(spec, model=embedder.model)
+    return Bench(shelf=shelf, edits=Edits(shelf=shelf, embedder=embedder))
+
+
+@pytest.fixture
+def bench(embedder: Any) -> Bench:
+    """An empty catalogue."""
+    return new_bench(SPEC, embedder)
+
+
+@pytest.fixture
+def filled(bench: Bench) -> Bench:
+    """Two authors, a book by each, one by both, and a chapter of the first."""
+    bench.create("author", "woolf", title="Woolf")
+    bench.create("author", "mann", title="Mann")
+    bench.create("book", "waves", title="The Waves", author_ids=["woolf"])
+    bench.create("book", "mountain", title="The Mountain", author_ids=["mann"])
+    bench.create("book", "letters", title="Letters", author_ids=["mann", "woolf"])
+    bench.create("chapter", "dawn", title="Dawn", book_id="waves")
+    return bench
+
+
+def refusal(what: Callable[[], Any], kind: type[ExpectedError] = InputError) -> str:
+    with pytest.raises(kind) as refused:
+        what()
+    assert type(refused.value) is kind
+    return refused.value.message
+
+
+# Creating
+
+
+def test_a_new_record_gets_an_id_made_of_its_kind_and_title_and_a_number_where_that_is_taken(bench: Bench) -> None:
+    ids = [bench.create("author", title="Virginia  Woolf!") for _ in range(3)]
+    assert ids == ["author-virginia-woolf", "author-virginia-woolf-2", "author-virginia-woolf-3"]
+    assert bench.create("author", title="進撃の巨人") == "author-進撃の巨人"
+    assert [bench.create("author", title="?!") for _ in range(2)] == ["author-1", "author-2"]
+    assert len(bench.create("author", title="long " * 100)) < 80
+
+
+def test_an_id_that_a_deleted_record_had_is_not_given_to_another(bench: Bench) -> None:
+    bench.delete(bench.create("author", title="Woolf"))
+    assert bench.create("author", title="Woolf") == "author-woolf-2"
+    assert bench.create("author", "author-woolf", title="Woolf") == "author-woolf"
+
+
+def test_every_type_of_value_is_kept_as_the_field_has_it(bench: Bench) -> None:
+    bench.create("author", "woolf", title="Woolf")
+    bench.create(
+        "book",
+        "waves",
+        title=" The Waves ",
+        author_ids=["woolf", "woolf"],
+        subjects=["sea", {"category": "mood", "value": "calm"}, ""],
+        pages=324.0,
+        price=7,
+        published="1931-10-08",
+        form="NOVEL",
+        page="https://example.org/waves",
+        scan="scans/the waves..pdf",
+        extra={"deep": [1, {"two": None}]},
+    )
+    assert bench.get("waves") == {
+        "title": "The Waves",
+        "author_ids": ("woolf",),
+        "authors": ("Woolf",),
+        "subjects": (Tag("", "sea"), Tag("mood", "calm")),
+        "pages": 324,
+        "price": 7.0,
+        "published": "1931-10-08",
+        "form": "novel",
+        "page": "https://example.org/waves",
+        "scan": "scans/the waves..pdf",
+        "extra": {"deep": [1, {"two": None}]},
+    }
+    assert type(bench.get("waves")["pages"]) is int
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"titel": "x"}, "no field 'titel' (did you mean 'title'?); book has: title, author_ids, authors, subjects"),
+        ({"book_id": "x"}, "'book_id' is a field of chapter, not of book; book has: title"),
+        ({"id": "x"}, "'id' is given beside 'fields'"),
+        ({"title": 5}, "'title' is '5'; a text is right"),
+        ({"title": "a\x00b"}, "'title' has control or broken characters"),
+        ({"title": "a\ud800b"}, "'title' has control or broken characters"),
+        ({"title": "a\x9bb"}, "'title' has control or broken characters"),
+        ({"title": "\u202enovel"}, "'title' has control or broken characters"),
+        ({"subjects": ["se\u2066a"]}, "'subjects' has control or broken characters"),
+        ({"title": "\u200b\ufeff "}, "book needs 'title'"),
+        ({"title": "x" * 100_001}, "'title' has 100001 characters; 100000 at the most are right"),
+        ({"author_ids": "woolf"}, "'author_ids' is 'woolf'; a list, as in [\"a\", \"b\"], is right"),
+        ({"author_ids": [1]}, "'author_ids' is '1'; a text is right"),
+        ({"author_ids": ["x"] * 1_001}, "'author_ids' has 1001 items"),
+        ({"subjects": [{"name": "sea"}]}, '\'subjects\' is "{\'name\': \'sea\'}"; {"category": "c", "value": "b"}'),
+        ({"pages": "324"}, "'pages' is '324'; a whole number, as in 1723, is right"),
+        ({"pages": 3.5}, "'pages' is '3.5'; a whole number"),
+        ({"pages": True}, "'pages' is 'True'; a whole number"),
+        ({"pages": 10**30}, "a whole number"),
+        ({"pages": 0}, "'pages' is '0'; 1 to 9999 is right"),
+        ({"pages": 10_000}, "'pages' is '10000'; 1 to 9999 is right"),
+        ({"price": -0.01}, "'price' is '-0.01'; 0 or more is right"),
+        ({"price": float("inf")}, "'price' is 'inf'; a number, as in 2.5, is right"),
+        ({"price": float("nan")}, "'price' is 'nan'; a number"),
+        ({"price": 10**400}, "'price'"),
+        ({"published": "October"}, "'published' is 'October'; a date, as in 2015-04-30, is right"),
+        ({"published": 1931}, "'published' is '1931'; a date"),
+        ({"form": "poem"}, "'form' is 'poem'; one of novel, essay is right"),
+        ({"page": "not an address"}, "'page' is 'not an address'; an address without spaces is right"),
+        ({"scan": "/etc/passwd"}, "'scan' is '/etc/passwd'; a relative path without '..' is right"),
+        ({"scan": " /etc/passwd"}, "'scan' is ' /etc/passwd'; a relative path"),
+        ({"scan": "a/../../b.mp3"}, "'scan' is 'a/../../b.mp3'; a relative path"),
+        ({"scan": "..\\b.mp3"}, "a relative path without '..'"),
+        ({"scan": "C:\\b.mp3"}, "a relative path without '..'"),
+        ({"extra": {"n": 2**70}}, "a value cannot be kept"),
+        ({"extra": "x" * 2_000_000}, "1000000 at the most are right"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_with_what_would(bench: Bench, fields: dict[str, Any], says: str) -> None:
+    assert says in refusal(lambda: bench.create("book", **{"title": "The Waves", **fields}))
+    assert bench.ids() == []
+
+
+def test_a_number_at_its_bound_is_kept(bench: Bench) -> None:
+    for pages in (1, 9_999):
+        assert bench.get(bench.create("book", title="The Waves", pages=pages, price=0))["pages"] == pages
+
+
+def test_letters_are_kept_in_one_form_whatever_form_they_are_given_in(bench: Bench) -> None:
+    bench.create("author", "zoe\u0308", title="Zoe\u0308")
+    bench.create("book", title="Ete\u0301", author_ids=["zo\u00eb"], subjects=["ro\u0302le", "r\u00f4le"])
+    assert bench.ids() == ["book-ete", "zo\u00eb"]
+    assert bench.get("book-ete") == {
+        "title": "Et\u00e9",
+        "author_ids": ("zo\u00eb",),
+        "authors": ("Zo\u00eb",),
+        "subjects": (Tag("", "r\u00f4le"),),
+    }
+
+
+def test_a_record_of_a_source_is_named_by_its_id_to_the_letter(bench: Bench) -> None:
+    source_id = RecordId("zoe\u0308")
+    bench.shelf.apply([Put(record=Record(id=source_id, kind="author", fields={"title": "Zoë"}))])
+    bench.create("book", "waves", title="The Waves", author_ids=[source_id])
+    assert bench.get("waves")["author_ids"] == (source_id,)
+    bench.update(source_id, title="Zoe")
+    assert bench.get("waves")["authors"] == ("Zoe",)
+
+
+def test_names_of_records_may_be_given_as_they_are_written_there(bench: Bench) -> None:
+    bench.shelf.apply([Put(record=Record(id=RecordId("zoe"), kind="author", fields={"title": "Zoe\u0308"}))])
+    bench.create("book", "waves", title="The Waves", author_ids=["zoe"], authors=["Zoe\u0308"])
+    assert bench.get("waves")["authors"] == ("Zoe\u0308",)
+
+
+@pytest.mark.parametrize("record_id", ["wave\u200bs", "\u202ewaves", "waves\x9b"])
+def test_a_new_id_that_looks_like_another_is_refused(bench: Bench, record_id: str) -> None:
+    message = refusal(lambda: bench.create("book", record_id, title="The Waves"))
+    assert message == "'id' has control or invisible characters; an id without them is right"
+
+
+def test_a_tag_that_others_have_is_of_their_category(bench: Bench) -> None:
+    tags = [{"category": "theme", "value": "Sea"}]
+    bench.create("book", "waves", title="The Waves", subjects=tags)
+    bench.create("book", "lighthouse", title="To the Lighthouse", subjects=["sea", "light"])
+    assert bench.get("lighthouse")["subjects"] == (Tag("theme", "sea"), Tag("", "light"))
+    bench.update("waves", subjects=[{"category": "place", "value": "Sea"}])
+    bench.update("waves", subjects=["Sea", "light"])
+    assert bench.get("waves")["subjects"] == (Tag("place", "Sea"), Tag("", "light"))
+
+
+def test_all_that_is_wrong_with_the_fields_is_said_at_once(bench: Bench) -> None:
+    message = refusal(lambda: bench.create("book", titel="x", pages="many", form="poem"))
+    assert all(part in message for part in ("no field 'titel'", "'pages'", "'form'"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (
+            EditRequest(action=EditAction.CREATE, fields={"title": "x"}),
+            "'kind' is missing; one of author, book, chapter",
+        ),
+        (
+            EditRequest(action=EditAction.CREATE, kind="bok", fields={"title": "x"}),
+            "no kind 'bok' (did you mean 'book'?)",
+        ),
+        (EditRequest(action=EditAction.CREATE, kind="book"), "'fields' is missing"),
+        (EditRequest(action=EditAction.CREATE, kind="book", fields={"pages": 1}), "book needs 'title'"),
+        (EditRequest(action=EditAction.CREATE, kind="chapter", fields={"title": "x"}), "chapter needs 'book_id'"),
+        (EditRequest(action=EditAction.CREATE, kind="author", id=" x", fields={"title": "x"}), "'id' is 1 to 200"),
+        (EditRequest(action=EditAction.CREATE, kind="author", id="x" * 201, fields={"title": "x"}), "'id' is 1 to 200"),
+        (EditRequest(action=EditAction.UPDATE, fields={"title": "x"}), "'id' is missing"),
+        (EditRequest(action=EditAction.UPDATE, id="woolf"), "'fields' is missing"),
+        (EditRequest(action=EditAction.UPDATE, id="woolf", kind="book", fields={"title": "x"}), "cannot be changed"),
+        (EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": None}), "author needs 'title'"),
+        (EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "  "}), "author needs 'title'"),
+        (EditRequest(action=EditAction.DELETE), "'id' is missing"),
+        (EditRequest(action=EditAction.DELETE, id="woolf", fields={"title": "x"}), "'fields' is not for a delete"),
+        (EditRequest(action=EditAction.UNDO), "'id' is missing"),
+        (EditRequest(action=EditAction.UNDO, id="c", kind="book"), "an undo has an 'id' alone"),
+    ],
+)
+def test_a_request_without_sense_is_refused_with_what_is_missing(
+    filled: Bench, request_: EditRequest, says: str
+) -> None:
+    assert says in refusal(lambda: filled.edits.plan(request_))
+
+
+def test_an_id_that_is_taken_is_refused(filled: Bench) -> None:
+    message = refusal(lambda: filled.create("author", "woolf", title="Another"), ConflictError)
+    assert "there is a record 'woolf' already" in message
+
+
+def test_a_catalogue_that_does_not_say_so_cannot_be_edited(embedder: Any) -> None:
+    bench = new_bench(get_builtin("anime").spec, embedder)
+    assert "'anime' cannot be edited" in refusal(lambda: bench.create(None, title="x"))
+
+
+def test_where_there_is_one_kind_it_need_not_be_named(embedder: Any) -> None:
+    text = get_builtin("anime").declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
+    bench = new_bench(compile_text(text, origin="test"), embedder)
+    assert bench.create(None, title="Undine") == "record-undine"
+
+
+# Relations
+
+
+@pytest.mark.parametrize("ids", [["nobody"], ["waves"], ["woolf", "nobody"], ["WOOLF"]])
+def test_ids_of_records_that_are_not_there_or_of_another_kind_are_refused(filled: Bench, ids: list[str]) -> None:
+    message = refusal(lambda: filled.create("book", title="Another", author_ids=ids))
+    assert message == f"'author_ids': there is no author '{ids[-1]}'"
+
+
+def test_the_names_of_related_records_are_filled_in_and_follow_the_ids(filled: Bench) -> None:
+    assert filled.get("letters")["authors"] == ("Mann", "Woolf")
+    assert filled.get("dawn")["book"] == "The Waves"
+    filled.update("letters", author_ids=["woolf"])
+    assert filled.get("letters")["authors"] == ("Woolf",)
+    filled.update("letters", author_ids=None)
+    assert set(filled.get("letters")) == {"title"}
+
+
+def test_a_renamed_record_is_renamed_in_all_that_name_it_in_one_change(filled: Bench) -> None:
+    applied = filled.update("woolf", title="Virginia Woolf", author=ADA)
+    assert [change.id for change in applied.plan.changes] == ["woolf", "waves", "letters"]
+    assert filled.get("waves")["authors"] == ("Virginia Woolf",)
+    assert filled.get("letters")["authors"] == ("Mann", "Virginia Woolf")
+    assert filled.get("mountain")["authors"] == ("Mann",)
+    assert {change.author for change in filled.shelf.list_changes(limit=3)} == {ADA}
+    filled.update("waves", title="Waves")
+    assert filled.get("dawn")["book"] == "Waves"
+
+
+def test_a_name_that_is_written_otherwise_stays_so_when_another_is_renamed(filled: Bench) -> None:
+    written = Record(
+        id=RecordId("letters"),
+        kind="book",
+        fields={"title": "Letters", "author_ids": ("mann", "woolf"), "authors": ("Th. Mann", "V. Woolf")},
+    )
+    filled.shelf.apply([Put(record=written)])
+    filled.update("woolf", title="Virginia Woolf")
+    assert filled.get("letters")["authors"] == ("Th. Mann", "Virginia Woolf")
+    filled.update("letters", pages=10)
+    assert filled.get("letters")["authors"] == ("Th. Mann", "Virginia Woolf")
+
+
+def test_the_copied_names_are_not_set_by_hand_where_ids_say_them(filled: Bench) -> None:
+    message = refusal(lambda: filled.update("waves", authors=["Somebody"]))
+    assert message == "'authors' has the names of the records in 'author_ids'; set that, or rename them"
+    assert "'authors' has the names" in refusal(lambda: filled.update("waves", author_ids=["mann"], authors=["Woolf"]))
+    filled.update("waves", author_ids=["mann"], authors=["Mann"])
+    filled.update("waves", author_ids=None, authors=["Anonymous"])
+    assert filled.get("waves")["authors"] == ("Anonymous",)
+    filled.update("waves", authors=["Somebody", "Else"])
+    assert filled.get("waves")["authors"] == ("Somebody", "Else")
+
+
+def test_a_tag_that_is_given_by_its_value_keeps_its_category(filled: Bench) -> None:
+    filled.update("waves", subjects=[{"category": "mood", "value": "calm"}])
+    filled.update("waves", subjects=["sea", "calm"])
+    assert filled.get("waves")["subjects"] == (Tag("", "sea"), Tag("mood", "calm"))
+
+
+# Deleting
+
+
+def test_a_record_that_others_name_is_not_deleted_and_they_are_counted_and_named(filled: Bench) -> None:
+    message = refusal(lambda: filled.delete("woolf"), ConflictError)
+    assert "author 'woolf' is named by 2 records: book 'waves', book 'letters'; change them first" in message
+    for number in range(9):
+        filled.create("chapter", f"c{number}", title="A chapter", book_id="mountain")
+    message = refusal(lambda: filled.delete("mountain"), ConflictError)
+    assert "is named by 9 records: chapter 'c0'" in message
+    assert "4 more" in message
+    assert len(filled.ids()) == 15
+
+
+def test_a_cascade_deletes_what_names_nothing_else_and_takes_the_id_out_of_the_rest(filled: Bench) -> None:
+    applied = filled.delete("woolf", cascade=True)
+    ops = {change.id: change.op for change in applied.plan.changes}
+    assert ops == {"woolf": Op.DELETE, "waves": Op.DELETE, "dawn": Op.DELETE, "letters": Op.UPDATE}
+    assert filled.ids() == ["letters", "mann", "mountain"]
+    assert filled.get("letters") == {"title": "Letters", "author_ids": ("mann",), "authors": ("Mann",)}
+    assert filled.delete("mann", cascade=True).plan.changes
+    assert filled.ids() == []
+
+
+def test_ids_that_differ_in_case_alone_are_different_records(filled: Bench) -> None:
+    filled.create("author", "WOOLF", title="Another")
+    filled.delete("WOOLF")
+    assert "woolf" in filled.ids()
+
+
+def test_deleting_or_updating_what_is_not_there_is_refused(filled: Bench) -> None:
+    assert "no record 'nobody'" in refusal(lambda: filled.delete("nobody"), NotFoundError)
+    assert "no record 'nobody'" in refusal(lambda: filled.update("nobody", title="x"), NotFoundError)
+    wrong = EditRequest(action=EditAction.DELETE, id="woolf", kind="book")
+    assert "no book 'woolf'" in refusal(lambda: filled.edits.apply(wrong), NotFoundError)
+
+
+def test_an_edit_of_very_many_records_is_refused(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edit_plans, "MOST_RECORDS", 2)
+    assert "more than 2 records" in refusal(lambda: filled.update("woolf", title="Virginia Woolf"))
+    assert filled.get("woolf")["title"] == "Woolf"
+
+
+# Plans
+
+
+def plan_of(bench: Bench, record_id: str, **fields: Any) -> EditPlan:
+    return bench.edits.plan(EditRequest(action=EditAction.UPDATE, id=record_id, fields=fields))
+
+
+def test_a_plan_says_what_would_change_field_by_field_and_changes_nothing(filled: Bench) -> None:
+    before = filled.state()
+    plan = plan_of(filled, "waves", title="Waves", pages=324, subjects=["sea"])
+    assert [(one.field, one.before, one.after) for one in plan.changes[0].fields] == [
+        ("pages", None, 324),
+        ("subjects", None, [{"category": "", "value": "sea"}]),
+        ("title", "The Waves", "Waves"),
+    ]
+    assert [(one.field, one.before, one.after) for one in plan.changes[1].fields] == [("book", "The Waves", "Waves")]
+    assert filled.state() == before
+
+
+def test_a_plan_is_applied_as_it_was_told(filled: Bench) -> None:
+    plan = plan_of(filled, "woolf", title="Virginia Woolf")
+    applied = filled.update("woolf", title="Virginia Woolf", token=plan.token)
+    assert applied.plan.changes == plan.changes
+
+
+def test_a_plan_outlives_changes_that_do_not_matter_to_it(filled: Bench) -> None:
+    plan = plan_of(filled, "woolf", title="Virginia Woolf")
+    filled.update("mountain", pages=700)
+    filled.create("author", title="Joyce")
+    filled.update("woolf", title="Virginia Woolf", token=plan.token)
+    assert filled.get("waves")["authors"] == ("Virginia Woolf",)
+
+
+@pytest.mark.parametrize(
+    ("move", "says"),
+    [
+        (
+            lambda bench: bench.update("woolf", title="V. Woolf", author=BOB),
+            "'woolf' was changed since by bob (change 7",
+        ),
+        (lambda bench: bench.update("letters", pages=3, author=BOB), "'letters' was changed since by bob (change 7"),
+        (lambda bench: bench.delete("dawn", author=BOB) and bench.delete("waves", author=BOB), "'waves' was deleted"),
+        (lambda bench: bench.create("book", "new", title="x", author_ids=["woolf"], author=BOB), "'new' was changed"),
+        (lambda bench: bench.delete("woolf", author=BOB, cascade=True), "'woolf' was deleted since by bob"),
+    ],
+    ids=["the record", "what follows", "what followed is gone", "more follows", "the record is gone"],
+)
+def test_a_plan_is_refused_when_anything_moved_with_what_it_was_and_by_whom(
+    filled: Bench, move: Callable[[Bench], Any], says: str
+) -> None:
+    plan = plan_of(filled, "woolf", title="Virginia Woolf")
+    move(filled)
+    before = filled.state()
+    message = refusal(lambda: filled.update("woolf", title="Virginia Woolf", token=plan.token), ConflictError)
+    assert says in message
+    assert filled.state() == before
+
+
+def test_a_plan_of_another_request_is_refused(filled: Bench) -> None:
+    plan = plan_of(filled, "woolf", title="Virginia Woolf")
+    message = refusal(lambda: filled.update("woolf", title="Someone Else", token=plan.token))
+    assert "another request" in message
+    for token in ("", "x", "12", "-", "12-", "²-x", f"{10**30}-x"):
+        assert "'plan' is not one" in refusal(lambda token=token: filled.update("woolf", title="x", token=token))
+    assert "nothing was changed" in refusal(lambda: filled.update("woolf", title="x", token="99-x"), ConflictError)
+
+
+def test_a_plan_of_a_creation_is_refused_when_its_id_was_taken(bench: Bench) -> None:
+    request = EditRequest(action=EditAction.CREATE, kind="author", fields={"title": "Woolf"})
+    plan = bench.edits.plan(request)
+    bench.create("author", title="Woolf", author=BOB)
+    assert "by bob" in refusal(lambda: bench.edits.apply(request, token=plan.token), ConflictError)
+    assert bench.ids() == ["author-woolf"]
+
+
+def test_what_would_change_nothing_is_no_change(filled: Bench) -> None:
+    change_no = filled.shelf.reader().change_no
+    assert filled.update("waves", title="The Waves", pages=None).plan.changes == ()
+    assert filled.shelf.reader().change_no == change_no
+
+
+class Meddling:
+    """An embedder that lets somebody else write while it works."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.model = inner.model
+        self.meddle: Callable[[], Any] = lambda: None
+
+    def embed_documents(self, texts: Any) -> Any:
+        meddle, self.meddle = self.meddle, lambda: None
+        meddle()
+        return self.inner.embed_documents(texts)
+
+
+@pytest.fixture
+def meddled(filled: Bench, embedder: Any) -> Bench:
+    """The filled catalogue, with an embedder that others are quicker than."""
+    return Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=Meddling(embedder)))
+
+
+def test_of_two_edits_of_a_record_at_once_the_one_with_a_plan_is_refused(meddled: Bench, filled: Bench) -> None:
+    request = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "By Ada"})
+    token = meddled.edits.plan(request).token
+    meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", author=BOB)  # type: ignore[union-attr]
+    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
+    assert "'woolf' was changed since by bob" in message
+    assert meddled.get("woolf")["title"] == "By Bob"
+    token = meddled.edits.plan(request).token
+    meddled.edits.embedder.meddle = lambda: filled.create("book", title="New", author_ids=["woolf"])  # type: ignore[union-attr]
+    message = refusal(lambda: meddled.edits.apply(request, author=ADA, token=token), ConflictError)
+    assert "was changed since" in message
+
+
+def test_of_two_edits_of_a_record_at_once_without_plans_both_are_made(meddled: Bench, filled: Bench) -> None:
+    meddled.edits.embedder.meddle = lambda: filled.update("woolf", title="By Bob", price=2)  # type: ignore[union-attr]
+    applied = meddled.update("woolf", title="By Ada")
+    assert meddled.get("woolf") == {"title": "By Ada", "price": 2.0}
+    assert meddled.get("waves")["authors"] == ("By Ada",)
+    assert (applied.plan.changes[0].before or LOST).get("title") == "By Bob"
+    meddled.edits.embedder.meddle = lambda: filled.delete("woolf", cascade=True)  # type: ignore[union-attr]
+    refusal(lambda: meddled.update("woolf", title="Too late"), NotFoundError)
+
+
+def test_an_edit_that_others_are_always_quicker_than_is_given_up(meddled: Bench, filled: Bench) -> None:
+    prices = iter(range(1_000))
+
+    def meddle() -> None:
+        filled.update("woolf", price=next(prices), author=BOB)
+        meddled.edits.embedder.meddle = meddle  # type: ignore[union-attr]
+
+    meddle()
+    message = refusal(lambda: meddled.update("woolf", title="By Ada"), ConflictError)
+    assert "'woolf' was changed since by bob" in message
+    assert "nothing was changed, ask again" in message
+    assert (filled.get("woolf")["title"], next(prices)) == ("Woolf", ATTEMPTS + 1)
+
+
+def test_edits_of_a_record_in_many_threads_are_all_made(tmp_path: Path) -> None:
+    shelf = EmbeddedShelf.create(tmp_path / "library", SPEC, model=None)
+    edits = Edits(shelf=shelf)
+    edits.apply(EditRequest(action=EditAction.CREATE, kind="book", id="waves", fields={"title": "The Waves"}))
+    given: list[dict[str, Any]] = [{"pages": 324}, {"price": 7.0}, {"form": "novel"}, {"scan": "a.pdf"}] * 3
+
+    def edit(fields: dict[str, Any]) -> None:
+        edits.apply(EditRequest(action=EditAction.UPDATE, id="waves", fields={**fields, "title": str(fields)}))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(edit, given))
+    made = shelf.history().list_changes(limit=100)[0].after
+    shelf.close()
+    assert made is not None
+    assert {**made.fields, "title": ""} == {"title": "", "pages": 324, "price": 7.0, "form": "novel", "scan": "a.pdf"}
+
+
+def test_an_edit_goes_through_when_others_changed_something_else_meanwhile(meddled: Bench, filled: Bench) -> None:
+    meddled.edits.embedder.meddle = lambda: filled.update("mann", title="Thomas Mann")  # type: ignore[union-attr]
+    meddled.update("waves", title="Waves")
+    assert (meddled.get("waves")["title"], meddled.get("mann")["title"]) == ("Waves", "Thomas Mann")
+
+
+def test_a_creation_that_somebody_was_in_the_way_of_takes_the_next_id(meddled: Bench, filled: Bench) -> None:
+    meddled.edits.embedder.meddle = lambda: filled.create("author", title="Joyce")  # type: ignore[union-attr]
+    assert meddled.create("author", title="Joyce") == "author-joyce-2"
+
+
+def test_a_record_is_not_deleted_when_another_began_to_name_it_meanwhile(filled: Bench) -> None:
+    request = EditRequest(action=EditAction.DELETE, id="mountain")
+    plan = filled.edits.plan(request)
+    filled.create("chapter", title="Snow", book_id="mountain")
+    assert "chapter-snow" in refusal(lambda: filled.edits.apply(request, token=plan.token), ConflictError)
+
+
+# Undo
+
+
+def test_every_edit_can_be_undone_by_its_call_or_its_change_number(filled: Bench) -> None:
+    start = filled.state()
+    for number in range(3):
+        author = Author(principal="ada", call_id=f"c-{number}")
+        filled.update("woolf", title="Virginia Woolf", author=author)
+        changed, last = filled.state(), filled.shelf.reader().change_no
+        what = (author.call_id, str(last), str(last - 1))[number]
+        applied = filled.undo(what, author=Author(principal="bob", call_id=f"u-{number}"))
+        assert [change.id for change in applied.plan.changes] == ["woolf", "waves", "letters"]
+        assert filled.state() == start
+        filled.undo(f"u-{number}", author=Author(call_id=f"r-{number}"))
+        assert filled.state() == changed
+        filled.undo(f"r-{number}")
+        assert filled.state() == start
+
+
+def test_a_cascade_is_undone_whole_and_can_be_done_again(filled: Bench) -> None:
+    start = filled.state()
+    filled.delete("woolf", cascade=True, author=ADA)
+    gone = filled.state()
+    filled.undo("c-ada", author=BOB)
+    assert filled.state() == start
+    filled.undo("c-bob", author=Author(call_id="c-3"))
+    assert filled.state() == gone
+    filled.undo("c-3")
+    assert filled.state() == start
+
+
+def test_a_creation_is_undone_unless_others_name_it_by_now(filled: Bench) -> None:
+    filled.create("author", "joyce", title="Joyce", author=ADA)
+    filled.create("book", "ulysses", title="Ulysses", author_ids=["joyce"])
+    assert "book 'ulysses'" in refusal(lambda: filled.undo("c-ada"), ConflictError)
+    filled.undo("c-ada", cascade=True)
+    assert not {"joyce", "ulysses"} & set(filled.ids())
+
+
+def test_an_undo_is_refused_when_a_record_moved_since_with_who_moved_it(filled: Bench) -> None:
+    filled.update("woolf", title="Virginia Woolf", author=ADA)
+    filled.update("letters", pages=12, author=BOB)
+    message = refusal(lambda: filled.undo("c-ada"), ConflictError)
+    assert "'letters' was changed since by bob" in message
+    assert filled.get("woolf")["title"] == "Virginia Woolf"
+    filled.undo("c-bob")
+    filled.undo("c-ada")
+    assert filled.get("woolf")["title"] == "Woolf"
+
+
+def test_an_undone_rename_reaches_what_was_made_since(filled: Bench) -> None:
+    filled.update("woolf", title="Virginia Woolf", author=ADA)
+    filled.create("book", "orlando", title="Orlando", author_ids=["woolf"])
+    filled.undo("c-ada")
+    assert filled.get("orlando")["authors"] == ("Woolf",)
+
+
+def test_a_record_that_comes_back_has_the_present_names_of_what_it_names(filled: Bench) -> None:
+    filled.delete("dawn", author=ADA)
+    filled.update("waves", title="Waves")
+    filled.undo("c-ada")
+    assert filled.get("dawn")["book"] == "Waves"
+
+
+def test_a_name_that_is_written_otherwise_comes_back_so_unless_its_record_was_renamed(filled: Bench) -> None:
+    fields = {"title": "Letters", "author_ids": ("mann", "woolf"), "authors": ("Th. Mann", "V. Woolf")}
+    filled.shelf.apply([Put(record=Record(id=RecordId("letters"), kind="book", fields=fields))])
+    filled.update("woolf", title="Virginia Woolf", author=BOB)
+    filled.undo("c-bob")
+    assert filled.get("letters") == fields
+    rename = Author(principal="ada", call_id="c-rename")
+    filled.update("woolf", title="Virginia Woolf", author=rename)
+    filled.update("woolf", published="1882-01-25", author=Author(call_id="c-set"))
+    filled.undo("c-set")
+    filled.undo("c-rename")
+    assert filled.get("letters") == fields
+    filled.delete("letters", author=ADA)
+    filled.update("woolf", title="Virginia Woolf")
+    filled.update("mann", published="1875-06-06")
+    filled.undo("c-ada")
+    assert filled.get("letters")["authors"] == ("Th. Mann", "Virginia Woolf")
+
+
+def test_a_record_does_not_come_back_when_what_it_names_is_gone(filled: Bench) -> None:
+    filled.delete("dawn", author=ADA)
+    filled.delete("waves")
+    assert "there is no book 'waves' any more" in refusal(lambda: filled.undo("c-ada"), ConflictError)
+
+
+def test_a_change_that_never_was_cannot_be_undone(filled: Bench) -> None:
+    for what in ("nothing", "0", "99999", "9" * 40):
+        assert "there is no change" in refusal(lambda what=what: filled.undo(what), NotFoundError)
+
+
+def test_a_change_by_a_source_can_be_undone_alone(filled: Bench) -> None:
+    start = filled.state()
+    last = filled.shelf.apply([Delete(RecordId("dawn")), Delete(RecordId("mountain"))])
+    filled.undo(str(last))
+    assert set(filled.ids()) == set(start) - {"dawn"}
+
+
+def test_an_undo_can_be_previewed(filled: Bench) -> None:
+    filled.update("woolf", title="Virginia Woolf", author=ADA)
+    request = EditRequest(action=EditAction.UNDO, id="c-ada")
+    plan = filled.edits.plan(request)
+    assert plan.changes[0].fields[0].after == "Woolf"
+    filled.edits.apply(request, token=plan.token)
+    assert filled.get("woolf")["title"] == "Woolf"
+    assert "undo that first" in refusal(lambda: filled.edits.apply(request), ConflictError)
+
+
+# What the caller may see
+
+
+GUEST = Visibility(frozenset())
+
+
+@pytest.fixture
+def guarded(filled: Bench) -> Bench:
+    """The filled catalogue with a book that only the staff sees."""
+    fields = {"title": "Secret", "author_ids": ("woolf",), "authors": ("Woolf",)}
+    secret = Record(id=RecordId("secret"), kind="book", fields=fields, audiences=("staff",))
+    filled.shelf.apply([Put(record=secret)], author=ADA)
+    return filled
+
+
+def test_what_may_not_be_seen_can_be_neither_changed_nor_named_nor_undone(guarded: Bench) -> None:
+    hidden = [
+        EditRequest(action=EditAction.UPDATE, id="secret", fields={"title": "x"}),
+        EditRequest(action=EditAction.DELETE, id="secret"),
+        EditRequest(action=EditAction.UNDO, id="c-ada"),
+    ]
+    for request in hidden:
+        with pytest.raises(NotFoundError):
+            guarded.edits.apply(request, visibility=GUEST)
+    naming = EditRequest(action=EditAction.CREATE, kind="chapter", fields={"title": "x", "book_id": "secret"})
+    assert "there is no book 'secret'" in refusal(lambda: guarded.edits.apply(naming, visibility=GUEST))
+
+
+def test_what_may_not_be_seen_follows_a_rename_and_is_not_deleted_with_what_it_names(guarded: Bench) -> None:
+    rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
+    guarded.edits.apply(rename, visibility=GUEST)
+    assert guarded.get("secret")["authors"] == ("Virginia Woolf",)
+    for cascade in (False, True):
+        delete = EditRequest(action=EditAction.DELETE, id="woolf", cascade=cascade)
+        message = refusal(lambda delete=delete: guarded.edits.apply(delete, visibility=GUEST), ConflictError)
+        assert "you may not see" in message
+        assert "secret" not in message
+
+
+def test_a_rename_that_hidden_records_followed_can_be_undone_by_who_made_it(guarded: Bench) -> None:
+    rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
+    undo = EditRequest(action=EditAction.UNDO, id="c-guest")
+    before = guarded.state()
+    guest = Author(principal="guest", call_id="c-guest")
+    guarded.edits.apply(rename, author=guest, visibility=GUEST)
+    guarded.edits.apply(undo, visibility=GUEST)
+    assert guarded.state() == before
+    guarded.edits.apply(rename, author=replace(guest, call_id="c-again"), visibility=GUEST)
+    guarded.update("secret", authors=None, author_ids=None)
+    again = replace(undo, id="c-again")
+    message = refusal(lambda: guarded.edits.apply(again, visibility=GUEST), ConflictError)
+    assert message == "a record that you may not see has changed since; undo that first"
+
+
+def test_who_moved_what_may_not_be_seen_is_not_told(guarded: Bench) -> None:
+    rename = EditRequest(action=EditAction.UPDATE, id="woolf", fields={"title": "Virginia Woolf"})
+    plan = guarded.edits.plan(rename, visibility=GUEST)
+    guarded.update("secret", pages=3, author=BOB)
+    message = refusal(lambda: guarded.edits.apply(rename, token=plan.token, visibility=GUEST), ConflictError)
+    assert message == "something has changed since; nothing was changed, ask for a new preview"
+
+
+# Vectors
+
+
+def nearest(bench: Bench, embedder: Any, text: str) -> list[str]:
+    reader = bench.shelf.reader()
+    (ranking,) = reader.nearest(embedder.embed_query(text)[None, :], scope=WHOLE, limit=3)
+    return [str(one) for one in reader.ids([hit.key for hit in ranking.best])]
+
+
+def test_an_edit_is_found_by_words_and_by_meaning_at_once(filled: Bench, embedder: Any) -> None:
+    filled.update("woolf", title="Virginia Lighthouse")
+    reader = filled.shelf.reader()
+    found = reader.lexical(analyse_query("lighthouse", synonyms={}), scope=WHOLE, limit=5)
+    assert sorted(reader.ids([hit.key for hit in found.best])) == ["letters", "waves", "woolf"]
+    assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
+
+
+def test_only_texts_that_are_new_are_embedded(filled: Bench, embedder: Any) -> None:
+    before = embedder.documents.copy()
+    filled.update("waves", pages=324)
+    filled.update("woolf", title="Virginia Woolf", author=ADA)
+    filled.undo("c-ada")
+    assert set(embedder.documents - before) == {
+        "Virginia Woolf",
+        "The Waves. Virginia Woolf",
+        "Letters. Mann, Virginia Woolf",
+    }
+
+
+def test_without_an_embedder_an_edit_succeeds_says_so_and_is_found_by_words(filled: Bench, embedder: Any) -> None:
+    embedder.problem = "the embedder is away"
+    applied = filled.update("woolf", title="Virginia Lighthouse")
+    (note,) = applied.notes
+    assert "3 records have no vector yet" in note
+    assert "the embedder is away" in note
+    reader = filled.shelf.reader()
+    assert reader.lexical(analyse_query("lighthouse", synonyms={}), scope=WHOLE, limit=5).total == 3
+    embedder.problem = None
+    assert "woolf" not in nearest(filled, embedder, "Virginia Lighthouse")
+    assert embed_missing(filled.shelf, embedder) == 3
+    assert nearest(filled, embedder, "Virginia Lighthouse")[0] == "woolf"
+    assert embed_missing(filled.shelf, embedder) == 0
+
+
+def test_what_others_change_while_vectors_are_made_is_not_overwritten(filled: Bench, embedder: Any) -> None:
+    """One of the records has no text to embed, so that it gets no vector and is not to be touched at all."""
+    untitled = Record(id=RecordId("untitled"), kind="author", fields={"price": 1.0})
+    filled.shelf.apply([Put(record=untitled)])
+    embedder.problem = "away"
+    filled.update("woolf", title="Virginia Woolf")
+    embedder.problem = None
+    meddling = Meddling(embedder)
+    meddling.meddle = lambda: filled.shelf.apply([Put(record=replace(untitled, fields={"price": 2.0}))])
+    assert embed_missing(filled.shelf, meddling) == 3  # type: ignore[arg-type]
+    assert filled.get("untitled") == {"price": 2.0}
+    filled.shelf.apply([Put(record=Record(id=RecordId("mann"), kind="author", fields={"title": "Thomas Mann"}))])
+    meddling.meddle = lambda: filled.shelf.apply([Delete(RecordId("mann"))])
+    assert embed_missing(filled.shelf, meddling) == 0  # type: ignore[arg-type]
+    assert "mann" not in filled.ids()
+
+
+def test_what_got_its_vector_later_can_still_be_undone(filled: Bench, embedder: Any) -> None:
+    start = filled.state()
+    embedder.problem = "away"
+    filled.update("woolf", title="Virginia Woolf", author=ADA)
+    embedder.problem = None
+    embed_missing(filled.shelf, embedder)
+    filled.undo("c-ada")
+    assert filled.state() == start
+
+
+def test_an_embedder_of_another_model_gives_no_vectors(filled: Bench, new_embedder: Any) -> None:
+    other = new_embedder(type(filled.shelf.model)(name="other", dimension=64))  # type: ignore[misc]
+    bench = Bench(shelf=filled.shelf, edits=Edits(shelf=filled.shelf, embedder=other))
+    (note,) = bench.update("woolf", title="Virginia Woolf").notes
+    assert "the embedder is other" in note
+    assert not other.documents
+    assert embed_missing(filled.shelf, other) == 0
+
+
+def test_a_catalogue_without_vectors_is_edited_without_an_embedder(embedder: Any) -> None:
+    shelf = MemoryShelf(SPEC)
+    bench = Bench(shelf=shelf, edits=Edits(shelf=shelf, embedder=embedder))
+    bench.create("author", title="Woolf")
+    assert not embedder.documents
+    assert (
+        Edits(shelf=shelf).apply(EditRequest(action=EditAction.UPDATE, id="author-woolf", fields={"title": "x"})).notes
+        == ()
+    )
+
+
+def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: MemoryShelf) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(MemoryShelf, "publish", fail)
+    message = refusal(lambda: filled.update("woolf", title="x", author=ADA), StorageError)
+    assert message == "the change is made (call c-ada), but not indexed yet: the disk is full"
+    assert filled.get("woolf")["title"] == "x"
+
+
+# The catalogue that edits were made for
+
+
+def test_music_follows_its_relations(embedder: Any) -> None:
+    bench = new_bench(get_builtin("music").spec, embedder)
+    artist = bench.create("artist", name="Clara Schumann")
+    album = bench.create("album", name="Lieder", artist_ids=[artist], year=1843)
+    track = bench.create("track", name="Liebst du um Schönheit", artist_ids=[artist], album_id=album, position=1)
+    assert (artist, album, track) == (
+        "artist-clara-schumann",
+        "album-lieder",
+        "track-liebst-du-um-schonheit",
+    )
+    bench.update(artist, name="Clara Wieck")
+    bench.update(album, name="Sechs Lieder")
+    assert bench.get(track)["artists"] == bench.get(album)["artists"] == ("Clara Wieck",)
+    assert bench.get(track)["album"] == "Sechs Lieder"
+    bench.delete(artist, cascade=True)
+    assert bench.ids() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "right"),
+    [
+        ("track", "seconds", -5, "0 to 10000000"),
+        ("track", "seconds", 1.7e308, "0 to 10000000"),
+        ("album", "seconds", 1e300, "0 to 10000000"),
+        ("track", "position", -3, "0 or more"),
+        ("track", "disc", -1, "0 or more"),
+        ("artist", "plays", -10, "0 or more"),
+        ("album", "year", -5000, "1000 to 2999"),
+        ("track", "year", 3000, "1000 to 2999"),
+        ("track", "file", "/etc/passwd", "a relative path without '..'"),
+        ("album", "cover", "../../../../etc/passwd", "a relative path without '..'"),
+    ],
+)
+def test_music_has_no_numbers_and_no_files_that_cannot_be(
+    embedder: Any, kind: str, field: str, value: Any, right: str
+) -> None:
+    bench = new_bench(get_builtin("music").spec, embedder)
+    message = refusal(lambda: bench.create(kind, name="Liebst du um Schönheit", **{field: value}))
+    assert message == f"'{field}' is {str(value)!r}; {right} is right"
