@@ -44,8 +44,8 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.settings import EmbeddingSettings, Settings
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Embedding, Put
+from support.memory_shelf import MemoryShelf
 
 REPO = Path(__file__).resolve().parent.parent
 MODEL_CACHE = REPO / ".cache" / "models"

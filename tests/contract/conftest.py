@@ -23,9 +23,9 @@ from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Delete, Embedding, Put, Shelf, ShelfReader
 from pinakes.text.query import analyse_query
+from support.memory_shelf import MemoryShelf
 
 MODEL = ModelId(name="test-model", dimension=16)
 ANSWER_TIMEOUT_S = 30

@@ -19,9 +19,9 @@ from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Delete, Embedding, Put
 from pinakes.text.query import TextQuery, analyse_query
+from support.memory_shelf import MemoryShelf
 
 lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
 shelf_module = importlib.import_module("pinakes.shelf.lance.shelf")

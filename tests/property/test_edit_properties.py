@@ -22,9 +22,9 @@ from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Range, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Author, Embedding, Put, Shelf
 from pinakes.text.query import analyse_query
+from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 

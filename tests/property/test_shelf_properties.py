@@ -18,9 +18,9 @@ from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.vectors import build_vector_table
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Change, Delete, Embedding, Put, ShelfReader
 from pinakes.text.query import analyse_query
+from support.memory_shelf import MemoryShelf
 
 SPEC = compile_text(
     """

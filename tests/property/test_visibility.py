@@ -30,12 +30,12 @@ from pinakes.model.vectors import ModelId, Vector
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Embedding, Put
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.record_resources import generic_resources
 from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
+from support.memory_shelf import MemoryShelf
 
 SPEC = """
 name = "things"

@@ -7,7 +7,7 @@ from datetime import date
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
 from pinakes.errors import InputError
 from pinakes.model.record import Record, Tag
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, Condition, Range
+from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.text.analyser import index_tokens
 from pinakes.text.normalise import fold
 
@@ -53,6 +53,27 @@ def number_of(record: Record, field: FieldSpec) -> float:
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
     """Return the tokens of these fields' texts."""
     return [token for field in fields for text in texts_of(record.get(field.name)) for token in index_tokens(text)]
+
+
+def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
+    """Tell whether a record meets a condition."""
+    if isinstance(condition, Range):
+        number = number_of(record, spec.fields[condition.field])
+        above = condition.at_least is None or number >= condition.at_least
+        below = condition.at_most is None or number <= condition.at_most
+        return not math.isnan(number) and above and below
+    if condition.field == WORDS_FIELD:
+        here = set(text_tokens(record, spec.searched_fields))
+    else:
+        here = {term for term, _, _ in entries_of(record, condition.field)}
+    wanted = {asked_term(condition.field, value) for value in condition.values}
+    match condition:
+        case AnyOf():
+            return not here.isdisjoint(wanted)
+        case NoneOf():
+            return here.isdisjoint(wanted)
+        case AllOf():
+            return wanted <= here
 
 
 def term_fields(spec: CatalogueSpec) -> list[str]:

@@ -13,9 +13,9 @@ from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_fr
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import IngestReport, Target
 from pinakes.model.scope import WHOLE
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.port import SourceRow
 from pinakes_catalogues.papers.rows import MAPPING
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P4")
 

@@ -12,8 +12,8 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
 from pinakes.model.record import Record, RecordId
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.port import SourceRow
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("A10")
 

@@ -14,9 +14,9 @@ from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.port import SourceRow
 from pinakes_catalogues.anime import rows as anime_rows
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("A10")
 

@@ -10,8 +10,8 @@ from pinakes.errors import InputError, UnavailableError
 from pinakes.measure.bench import bench, time_start
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.tools.catalogue import OpenCatalogue
+from support.memory_shelf import MemoryShelf
 
 ANSWERING = """
 import json, sys

@@ -11,11 +11,11 @@ from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.similar import find_similar
+from support.memory_shelf import MemoryShelf
 
 TOOLS = ("catalog.get", "catalog.search")
 LARGEST_TOOLS = 4_096

@@ -15,7 +15,7 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import DECLARATION, EMBEDDINGS, MANIFEST, RECORDS, build_pack, check_pack
-from pinakes.shelf.memory import MemoryShelf
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("A10")
 

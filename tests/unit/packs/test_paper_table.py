@@ -14,8 +14,8 @@ from pinakes.errors import InputError, StorageError
 from pinakes.model.scope import WHOLE
 from pinakes.packs import builder
 from pinakes.packs.paper_table import export_paper_table
-from pinakes.shelf.memory import MemoryShelf
 from pinakes_catalogues.papers.rows import record_of
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")
 

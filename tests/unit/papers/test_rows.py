@@ -12,9 +12,9 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import require_valid
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
 from pinakes.model.record import Tag
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.json_rows import JsonRows
 from pinakes_catalogues.papers.rows import MAPPING, normalised_title, record_of
+from support.memory_shelf import MemoryShelf
 
 SPEC = get_builtin("papers").spec
 

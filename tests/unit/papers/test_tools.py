@@ -24,12 +24,12 @@ from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.papers.rows import MAPPING, record_of
 from pinakes_catalogues.papers.tools import tools
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P1")
 

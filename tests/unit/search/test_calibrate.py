@@ -22,8 +22,8 @@ from pinakes.search.calibrate import (
     save_calibration,
 )
 from pinakes.settings import Settings
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.json_rows import JsonRows
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P2")
 

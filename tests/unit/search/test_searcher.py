@@ -12,7 +12,7 @@ from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import Searcher
-from pinakes.shelf.memory import MemoryShelf
+from support.memory_shelf import MemoryShelf
 
 
 @pytest.fixture

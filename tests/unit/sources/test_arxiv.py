@@ -15,10 +15,10 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import Target, ingest
 from pinakes.model.scope import WHOLE
 from pinakes.net.polite import Clock, Pace
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.sources.arxiv import ArxivPapers, open_arxiv, read_feed
 from pinakes.sources.provider_query import read_provider_query
 from pinakes_catalogues.papers.rows import MAPPING
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P3")
 

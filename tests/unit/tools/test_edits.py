@@ -22,13 +22,13 @@ from pinakes.model.scope import WHOLE, Visibility
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools import edits as edits_module
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_resources, edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.toolbox import Toolbox
+from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 

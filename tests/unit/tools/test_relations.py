@@ -7,9 +7,9 @@ import pytest
 
 from pinakes.catalogue.loader import get_builtin
 from pinakes.model.record import Record, RecordId
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Delete, Put
 from pinakes.tools.relations import check_relations
+from support.memory_shelf import MemoryShelf
 
 SPEC = get_builtin("music").spec
 

@@ -11,9 +11,8 @@ from pinakes.model.hits import Ranking
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import PUBLIC, Scope, Visibility
 from pinakes.search.searcher import QueryVector
-from pinakes.shelf.memory import meets
 from pinakes.shelf.port import ShelfReader
-from pinakes.shelf.terms import text_tokens
+from pinakes.shelf.terms import meets, text_tokens
 from pinakes.text.normalise import clean
 from pinakes.text.query import MAX_CHARS, analyse_query
 from pinakes.tools.catalogue import OpenCatalogue

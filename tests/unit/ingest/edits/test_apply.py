@@ -17,9 +17,9 @@ from pinakes.ingest.edits.plan import EditAction, EditPlan, EditRequest
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE, Visibility
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import LOCAL, Author, Delete, Op, Put
 from pinakes.text.query import analyse_query
+from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 

@@ -15,9 +15,9 @@ from pinakes.ingest.mapping import build_mapping
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Target, ingest
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Author
 from pinakes.sources.port import SourceRow
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z5")
 

@@ -17,10 +17,10 @@ from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Visibility
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.memory import MemoryShelf
 from pinakes.shelf.port import Put
 from pinakes.tools.admin.inspect import Inspector, inspect_tools
 from pinakes.tools.admin.logs import LogRing
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
 

@@ -7,9 +7,9 @@ import pytest
 from pinakes.catalogue.loader import compile_text
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.shelf.memory import K1, B, MemoryShelf
 from pinakes.shelf.port import Put
 from pinakes.text.query import TextQuery
+from support.memory_shelf import K1, B, MemoryShelf
 
 SPEC = compile_text(
     "name='x'\ntitle='X'\nsummary='x'\n[fields.title]\ntype='text'\nrole='title'\nsearch={boost=0.5}\n"

@@ -1,6 +1,6 @@
-"""A shelf in memory: plain Python, no indexes, every answer worked out from the records. For tests and tiny catalogues.
+"""The reference shelf: plain Python in memory, no indexes, every answer computed from the records.
 
-It is the reference that the clever shelves are held against, so it prefers the obvious to the quick.
+Other shelves are compared with it, so it prefers the obvious to the quick.
 """
 
 import math
@@ -18,37 +18,16 @@ from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.history import require_unmoved
 from pinakes.shelf.port import LOCAL, Author, Change, Delete, Op, PastChange, Put
-from pinakes.shelf.terms import asked_term, entries_of, number_of, require_countable, require_filterable, text_tokens
+from pinakes.shelf.terms import entries_of, meets, number_of, require_countable, require_filterable, text_tokens
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery
 
 K1 = 1.2
 B = 0.75
-
-
-def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
-    """Tell whether a record meets a condition."""
-    if isinstance(condition, Range):
-        number = number_of(record, spec.fields[condition.field])
-        above = condition.at_least is None or number >= condition.at_least
-        below = condition.at_most is None or number <= condition.at_most
-        return not math.isnan(number) and above and below
-    if condition.field == WORDS_FIELD:
-        here = set(text_tokens(record, spec.searched_fields))
-    else:
-        here = {term for term, _, _ in entries_of(record, condition.field)}
-    wanted = {asked_term(condition.field, value) for value in condition.values}
-    match condition:
-        case AnyOf():
-            return not here.isdisjoint(wanted)
-        case NoneOf():
-            return here.isdisjoint(wanted)
-        case AllOf():
-            return wanted <= here
 
 
 class MemoryView:

@@ -1,0 +1,1 @@
+"""Code that several tests share: reference implementations, builders and fixtures."""
