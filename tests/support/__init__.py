@@ -1,1 +1,1 @@
-"""Code that several tests share: reference implementations, builders and fixtures."""
+"""What tests share: servers, clients, libraries and embedders. Imported as `support`."""

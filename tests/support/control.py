@@ -1,0 +1,122 @@
+"""Control databases for tests, and accounts over them."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pinakes.control.accounts.accounts import Accounts, User
+from pinakes.control.accounts.catalogue_access import CatalogueAccess
+from pinakes.control.accounts.credentials import Credentials
+from pinakes.control.accounts.identity_cache import IdentityCache
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.model.principal import LOCAL_USER, Action, Principal, Quotas
+
+PROCESS_TIMEOUT_S = 60
+USUAL_QUOTAS = Quotas(read=120, write=30, sql=10)
+
+
+class Clock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self._passed_s = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 11, 15, 12, 0, tzinfo=UTC) + timedelta(seconds=self._passed_s)
+
+    def monotonic(self) -> float:
+        return 1000.0 + self._passed_s
+
+    def advance(self, seconds: float) -> None:
+        self._passed_s += seconds
+
+
+@dataclass(kw_only=True)
+class Place:
+    """Where a control database of a test is, and everything over it."""
+
+    url: str
+    clock: Clock = field(default_factory=Clock)
+    _opened: list[ControlDatabase] = field(default_factory=list)
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.startswith("sqlite")
+
+    def open(self) -> ControlDatabase:
+        """Open the database once more, as another process would."""
+        database = ControlDatabase.open(self.url)
+        self._opened.append(database)
+        return database
+
+    def close(self) -> None:
+        for database in self._opened:
+            database.close()
+
+    def run(self, script: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start a script in a process of its own, with the address as its first argument."""
+        command = [sys.executable, "-c", script, self.url, *arguments]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run_together(self, script: str, count: int) -> list[str]:
+        """Return what processes print that all begin at once: each says 'ready', and goes on when it is told."""
+        processes = [self.run(script) for _ in range(count)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        printed = [process.communicate(timeout=PROCESS_TIMEOUT_S)[0] for process in processes]
+        assert [process.returncode for process in processes] == [0] * count
+        return [one.strip() for one in printed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Accounts, credentials and access over one database, with short ways to make some."""
+
+    database: ControlDatabase
+    clock: Clock
+    accounts: Accounts
+    credentials: Credentials
+    access: CatalogueAccess
+
+    def add(self, name: str, *actions: Action, roles: Sequence[str] = (), password: str | None = None) -> Principal:
+        """Make a user with these permissions, and return them as a caller."""
+        self.accounts.create_user(LOCAL_USER, name, password=password, roles=roles, grants=actions)
+        return self.principal(name)
+
+    def principal(self, name: str) -> Principal:
+        """Return a user as a caller, with everything that they may do."""
+        return self.new_directory().principal_of(self.user(name))
+
+    def user(self, name: str) -> User:
+        return self.accounts.get_user(name)
+
+    def session(self, name: str) -> str:
+        """Return the secret of a new session."""
+        return self.credentials.issue_session(self.user(name))[0]
+
+    def token(self, name: str, **narrowing: Any) -> str:
+        """Return the secret of a new token."""
+        label = f"token {len(self.credentials.list_of(name))}"
+        return self.credentials.issue_token(LOCAL_USER, name, name=label, **narrowing)[0]
+
+    def new_directory(self, **others: Any) -> IdentityCache:
+        times = {"now": self.clock.now, "monotonic": self.clock.monotonic}
+        return IdentityCache(self.database, default_quotas=USUAL_QUOTAS, **times, **others)
+
+
+def _people(database: ControlDatabase, clock: Clock) -> People:
+    return People(
+        database=database,
+        clock=clock,
+        accounts=Accounts(database, now=clock.now),
+        credentials=Credentials(database, now=clock.now),
+        access=CatalogueAccess(database),
+    )

@@ -1,0 +1,81 @@
+"""Libraries and catalogues for tests, in memory and on disk."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pinakes.assembly.app import App
+from pinakes.catalogue.spec import CatalogueSpec, embedding_text
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.ingest.pipeline import digest_of
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.settings import Settings
+from pinakes.shelf.port import Embedding, Put
+from support.embedders import WordEmbedder, word_vector
+from support.memory_shelf import MemoryShelf
+
+REPO = Path(__file__).resolve().parent.parent.parent
+MODEL_CACHE = REPO / ".cache" / "models"
+SHARED_DATA = REPO.parent / "shared" / "data"
+
+
+@dataclass(kw_only=True)
+class Shelved:
+    """A catalogue in memory with the word embedder, and ways to fill it."""
+
+    spec: CatalogueSpec
+    embedder: WordEmbedder = field(default_factory=WordEmbedder)
+    shelf: MemoryShelf = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shelf = MemoryShelf(self.spec, model=self.embedder.model)
+
+    def put(self, *records: Record, embed: bool = True) -> None:
+        """Put the records, with the vectors of their texts."""
+        assert self.spec.embed is not None
+        for record in records:
+            text = embedding_text(self.spec.embed, record)
+            vector = word_vector(text, self.embedder.model.dimension)
+            embedding = Embedding(digest=digest_of(text), vector=vector) if embed else None
+            self.shelf.apply([Put(record=record, embedding=embedding)])
+
+
+def make_anime(name: str, **fields: Any) -> Record:
+    """Return a record of the anime catalogue: `name` is its id and, unless given, its title; tags are plain words."""
+    tags = tuple(tag if isinstance(tag, Tag) else Tag("theme", tag) for tag in fields.pop("tags", ()))
+    values = {"title": name, "type": "TV", "status": "FINISHED", "tags": tags, **fields}
+    return Record(id=RecordId(name), fields={key: value for key, value in values.items() if value not in (None, ())})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """A library on disk, opened in this process."""
+
+    home: Path
+    app: App
+    gate: Gate
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        """Call a tool as the local user."""
+        return self.gate.call(LOCAL_USER, tool, arguments)
+
+    def structured(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must answer, and return its structured content."""
+        answer = self.call(tool, **arguments)
+        assert not answer.is_error, answer.text
+        assert answer.structured is not None
+        return answer.structured
+
+
+@contextmanager
+def opened(settings: Settings, *names: str) -> Iterator[Library]:
+    """Open these catalogues of a library; all, where none is named."""
+    app = App(settings)
+    try:
+        yield Library(home=settings.home, app=app, gate=app.build_gate(names))
+    finally:
+        app.close()

@@ -1,0 +1,97 @@
+"""`pinakes` as a process of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+
+PINAKES = (sys.executable, "-m", "pinakes")
+"""The command of this tree, whichever is installed."""
+
+
+class ServerProcess:
+    """`pinakes serve --http` as a process of its own, on a free port, ended with the test."""
+
+    def __init__(self, home: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+        self.home = home
+        self.environment = {**os.environ, "PINAKES_HOME": str(home), "LOG_LEVEL": "WARNING", **(environment or {})}
+        self.log: list[str] = []
+        self._heard = threading.Event()
+        command = [*PINAKES, "serve", "--http", "--port", "0", *arguments]
+        self.process = subprocess.Popen(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        if not self._heard.wait(60):
+            self.stop()
+            raise AssertionError(f"the server did not come up: {self.log}")
+        self.url = self._find(r"serving at (http://[^ ]+)")
+        self.port = int(self.url.rpartition(":")[2])
+        wait_until(self._is_ready, timeout_s=60)
+
+    @property
+    def admin_secret(self) -> str:
+        """The one-time password of the first admin, as it was printed."""
+        return self._find(r"password  (\S+)")
+
+    def token(self, user: str, *, name: str = "test", **options: str) -> str:
+        """Make a token for a user on this machine."""
+        more = [part for key, value in options.items() for part in (f"--{key}", value)]
+        return self.run("token", "add", name, "--user", user, *more).strip()
+
+    def run(self, *arguments: str) -> str:
+        """Run a `pinakes` command on the same library, and return what it wrote to standard output."""
+        done = subprocess.run(
+            [*PINAKES, *arguments], env=self.environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def stop(self, number: int = signal.SIGTERM, timeout_s: float = 20) -> int:
+        """End the process, and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            self._listener.join(5)
+            assert self.process.stderr is not None
+            self.process.stderr.close()
+        return code
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line)
+            if "serving at" in line:
+                self._heard.set()
+        self._heard.set()
+
+    def _find(self, pattern: str) -> str:
+        found = re.search(pattern, "".join(self.log))
+        assert found, self.log
+        return found[1]
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log
+        try:
+            return httpx.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def wait_until(is_so: Callable[[], bool], *, timeout_s: float) -> None:
+    """Wait until something is so; fail where it does not become so in time."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not become so in time"
+        time.sleep(0.02)
