@@ -1,6 +1,6 @@
 """What catalogue authors import: records, tools, and the ways to ask an open catalogue."""
 
-from pinakes.errors import ExpectedError, InputError, NotFoundError
+from pinakes.errors import ExpectedError, InputError, NotFoundError, UnavailableError
 from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
@@ -15,11 +15,10 @@ from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
 from pinakes.shelf.port import ShelfReader
-from pinakes.sources.audio_rows import AudioRows, extract_picture
 from pinakes.sources.csv_rows import CsvRows
-from pinakes.sources.folder_rows import FolderRows
+from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import Readings, RecallingSource, RowSource, SourceRow
+from pinakes.sources.port import Reading, Readings, RecallingSource, RowSource, SourceRow
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
 from pinakes.sources.whole_rows import WholeRows
@@ -36,11 +35,11 @@ from pinakes.tools.spec import QueryText, ToolParams, ToolResult, ToolSpec
 
 __all__ = [
     "KIND_FIELD",
+    "LEADS_OUT",
     "WORDS_FIELD",
     "Action",
     "AllOf",
     "AnyOf",
-    "AudioRows",
     "Condition",
     "Cost",
     "CsvRows",
@@ -67,6 +66,7 @@ __all__ = [
     "Range",
     "Ranked",
     "RankedKey",
+    "Reading",
     "Readings",
     "RecallingSource",
     "Recommendation",
@@ -92,11 +92,12 @@ __all__ = [
     "ToolParams",
     "ToolResult",
     "ToolSpec",
+    "UnavailableError",
     "WholeRows",
     "analyse_query",
     "clean",
+    "day_of",
     "embed_query",
-    "extract_picture",
     "find_file",
     "find_packed",
     "find_path",
@@ -104,6 +105,8 @@ __all__ = [
     "fold_name",
     "ingest_batch",
     "ingest_from_provider",
+    "is_inside",
+    "iter_files",
     "like_words",
     "open_unpacked",
     "preference_vocabulary",

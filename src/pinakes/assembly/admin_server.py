@@ -24,7 +24,6 @@ from pinakes.jobs.downloads.desk import Downloads
 from pinakes.jobs.downloads.items import Download
 from pinakes.jobs.downloads.providers import HttpProviderSpec
 from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.sound import find_problem
 from pinakes.jobs.downloads.worker import DownloadHooks
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.model.principal import LOCAL_USER, Action, Identity
@@ -41,6 +40,7 @@ from pinakes.tools.admin.server import ServerState, server_tools
 from pinakes.tools.admin.users import users_tools
 from pinakes.tools.sql.tool import SqlTool, sql_tools
 from pinakes.tools.toolbox import ServerTools
+from pinakes_catalogues.music.audio.sound import find_problem
 
 logger = logging.getLogger(__name__)
 

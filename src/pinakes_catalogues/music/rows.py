@@ -21,7 +21,6 @@ from typing import Any
 import orjson
 
 from pinakes.api import (
-    AudioRows,
     CsvRows,
     ExpectedError,
     InputError,
@@ -35,10 +34,11 @@ from pinakes.api import (
     RowSource,
     SourceRow,
     Tag,
-    extract_picture,
     find_path,
     without_packing,
 )
+from pinakes_catalogues.music.audio.files import AudioRows
+from pinakes_catalogues.music.audio.tags import find_picture
 from pinakes_catalogues.music.database import find_rows
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, YEARS, Tagged, group_rows
 from pinakes_catalogues.music.synth import PIECES, file_of, render
@@ -206,7 +206,7 @@ def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
 
 def _extracted(path: Path, name: str) -> bytes | None:
     try:
-        picture = extract_picture(path)
+        picture = find_picture(path)
     except ExpectedError:
         return None
     return picture[1] if picture and picture[0] == name else None

@@ -27,8 +27,9 @@ from pinakes.gate.gate import Gate
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
-from pinakes.sources.audio_rows import AudioRows, load_tags
 from pinakes.sources.port import RowSource
+from pinakes_catalogues.music.audio.files import AudioRows
+from pinakes_catalogues.music.audio.tags import read_tags
 from pinakes_catalogues.music.rows import GroupedRows, open_rows
 
 RATE = 8_000
@@ -133,7 +134,7 @@ class AudioFolder:
         """Change the tags of a file."""
         write_tags(self.path / name, tags, None)
 
-    def rows(self, *, read: Callable[[Path], dict[str, Any]] = load_tags) -> GroupedRows:
+    def rows(self, *, read: Callable[[Path], dict[str, Any]] = read_tags) -> GroupedRows:
         """Return the rows of the folder."""
         return GroupedRows(AudioRows(self.path, read=read), of_files=True)
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from pinakes.errors import InputError
 from pinakes.ingest.ledger import Ledger
 from pinakes.jobs.downloads.names import AUDIO_SUFFIXES
 from pinakes.sources import folder_rows
-from pinakes.sources.audio_rows import AUDIO_ENDINGS, AudioRows, extract_picture, load_tags
-from pinakes.sources.audio_tags import meant, read_tags, year_of
 from pinakes.sources.port import SourceRow
 from pinakes.tools.media import MIME_TYPES
+from pinakes_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
+from pinakes_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
 
 pytestmark = pytest.mark.row("Z17")
 
@@ -39,7 +40,7 @@ class CountedReading:
 
     def __call__(self, path: Path) -> dict[str, Any]:
         self.read.append(path.name)
-        return load_tags(path)
+        return read_tags(path)
 
 
 @pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
@@ -62,7 +63,7 @@ def test_every_format_says_the_same_of_the_same_tags(audio: Any, pictures: tuple
     )
     said = read_tags(path)
     assert said.pop("seconds") == pytest.approx(1.0, abs=0.1)
-    assert extract_picture(path) == (said.pop("picture"), pictures[0])
+    assert find_picture(path) == (said.pop("picture"), pictures[0])
     assert said == {
         "title": "Für Elise",
         "artists": ["Ludwig van Beethoven", "Somebody Else"],
@@ -82,7 +83,7 @@ def test_every_format_says_the_same_of_the_same_tags(audio: Any, pictures: tuple
 @pytest.mark.parametrize("ending", ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
 def test_a_file_without_tags_has_its_length_and_nothing_else(audio: Any, ending: str) -> None:
     assert set(read_tags(audio.add(f"song.{ending}"))) == {"seconds"}
-    assert extract_picture(audio.path / f"song.{ending}") is None
+    assert find_picture(audio.path / f"song.{ending}") is None
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_a_picture_beside_the_files_is_found_by_its_name_and_for_a_disc_in_the_f
 
 def test_what_is_inside_a_file_is_a_cover_only_if_it_looks_like_a_picture(audio: Any) -> None:
     path = audio.add("a.mp3", title="A", cover=b"<svg onload='alert(1)'>")
-    assert extract_picture(path) is None
+    assert find_picture(path) is None
     assert "picture" not in read_tags(path)
 
 
@@ -342,3 +343,53 @@ def make_unreadable(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
         monkeypatch.setattr("builtins.open", failing_open)
 
     return make
+
+
+def test_artists_listed_one_by_one_replace_the_credit_that_joins_them(audio: Any) -> None:
+    singers = ["Ella Fitzgerald", "Louis Armstrong"]
+    path = audio.add("song.flac", artist="Ella Fitzgerald & Louis Armstrong", artists=singers)
+    assert read_tags(path)["artists"] == singers
+
+
+def test_tags_that_were_unsynchronised_are_read_as_they_were_written(audio: Any, pictures: tuple[bytes, bytes]) -> None:
+    path = audio.add("song.mp3")
+    sound = path.read_bytes()
+    title = b"\x01" + "Ærø".encode("utf-16")
+    picture = b"\x00image/jpeg\x00\x03\x00" + pictures[0]
+    frames = b"".join(
+        name + len(body).to_bytes(4, "big") + bytes(2) + body for name, body in ((b"TIT2", title), (b"APIC", picture))
+    )
+    stored = re.sub(rb"\xff(?=[\xe0-\xff\x00])", b"\xff\x00", frames)
+    size = bytes(len(stored) >> shift & 0x7F for shift in (21, 14, 7, 0))
+    path.write_bytes(b"ID3\x03\x00\x80" + size + stored + sound)
+    assert stored != frames
+    assert read_tags(path)["title"] == "Ærø"
+    assert find_picture(path) == (read_tags(path)["picture"], pictures[0])
+
+
+def test_an_old_tag_at_the_end_adds_nothing_to_a_newer_one_and_is_read_where_it_is_the_only_one(audio: Any) -> None:
+    old_tag = b"TAG" + b"Old title".ljust(30, b"\0") + bytes(94) + b"\x00"
+    path = audio.add("song.mp3")
+    path.write_bytes(path.read_bytes() + old_tag)
+    assert (read_tags(path)["title"], read_tags(path)["genres"]) == ("Old title", ["Blues"])
+    path = audio.add("other.mp3", title="New title")
+    path.write_bytes(path.read_bytes() + old_tag)
+    assert read_tags(path)["title"] == "New title"
+    assert "genres" not in read_tags(path)
+
+
+def test_a_large_file_without_sound_is_given_up_after_a_bounded_number_of_reads(
+    audio: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = audio.path / "zeros.mp3"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    monkeypatch.setattr("pinakes_catalogues.music.audio.tags.MOST_READS", 1_000)
+    with pytest.raises(InputError, match="it cannot be read: no sound was found"):
+        read_tags(path)
+
+
+def test_a_file_is_read_by_its_content_where_its_ending_is_wrong(audio: Any) -> None:
+    path = audio.add("song.flac", title="A", artist="B")
+    renamed = path.rename(path.with_suffix(".mp3"))
+    assert read_tags(renamed)["title"] == "A"

@@ -21,8 +21,8 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
-from pinakes.sources.audio_rows import load_tags
 from pinakes.tools.media import MediaKind
+from pinakes_catalogues.music.audio.tags import read_tags
 from pinakes_catalogues.music.rows import open_rows
 
 pytestmark = pytest.mark.row("Z17")
@@ -40,7 +40,7 @@ class CountedReading:
 
     def __call__(self, path: Path) -> dict[str, Any]:
         self.read.append(path.name)
-        return load_tags(path)
+        return read_tags(path)
 
 
 @pytest.mark.timeout(600)

@@ -7,12 +7,11 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from pinakes.errors import InputError
-from pinakes.sources.audio_rows import AUDIO_ENDINGS
 
 LONGEST_NAME = 200
 LONGEST_COMPONENT_BYTES = 120
 """Short enough for every filesystem, with room for '.part.json.new' and ' (99)'."""
-AUDIO_SUFFIXES = frozenset(AUDIO_ENDINGS)
+AUDIO_SUFFIXES = frozenset({".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav"})
 TAKEN_SUFFIXES = AUDIO_SUFFIXES | {".jpg", ".jpeg", ".png", ".webp"}
 """The kinds of files that go into a music folder; nothing else is fetched."""
 RESERVED = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pinakes.errors import InputError
-from pinakes.sources.audio_rows import load_tags
+from pinakes.api import InputError
+from pinakes_catalogues.music.audio.tags import read_tags
 
 
 def find_problem(file: Path) -> str | None:
@@ -11,7 +11,7 @@ def find_problem(file: Path) -> str | None:
     if file.stat().st_size == 0:
         return "it is empty"
     try:
-        load_tags(file)
+        read_tags(file)
     except InputError as error:
         return error.message
     return None

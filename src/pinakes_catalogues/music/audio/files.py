@@ -4,7 +4,6 @@ A file that did not change since it was last read, by its size and the time of i
 the source is given what it remembers (`recall`). Covers are either pictures beside the files or inside them.
 """
 
-import importlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -15,20 +14,27 @@ from typing import Any
 
 import orjson
 
-from pinakes.errors import InputError, UnavailableError
-from pinakes.sources.folder_rows import LEADS_OUT, day_of, is_inside, iter_files
-from pinakes.sources.port import Reading, Readings, SourceRow
+from pinakes.api import (
+    LEADS_OUT,
+    InputError,
+    Reading,
+    Readings,
+    SourceRow,
+    UnavailableError,
+    day_of,
+    is_inside,
+    iter_files,
+)
+from pinakes_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
 """The endings of files that are read."""
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
 PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
 """What the picture of an album beside its files is called, the likeliest first."""
-MOST_PICTURE_BYTES = 10_000_000
 MOST_PATH_CHARS = 1_000
 DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
 """What the folder of one disc of several is called."""
-TAGS_MODULE = "pinakes.sources.audio_tags"
 READER = 1
 """To be raised when files are to be read again although they did not change."""
 SAVED_AT_ONCE = 200
@@ -36,27 +42,15 @@ SAVED_AT_ONCE = 200
 TagReader = Callable[[Path], dict[str, Any]]
 
 
-def load_tags(path: Path) -> dict[str, Any]:
-    """Read the tags of a file; what reads them is loaded when it is needed."""
-    tags: dict[str, Any] = importlib.import_module(TAGS_MODULE).read_tags(path)
-    return tags
-
-
-def extract_picture(path: Path) -> tuple[str, bytes] | None:
-    """Return the cover inside a file, with the name that `picture` of its row says; None where there is none."""
-    picture: tuple[str, bytes] | None = importlib.import_module(TAGS_MODULE).find_picture(path)
-    return picture
-
-
 class AudioRows:
     """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
 
-    A row has what `audio_tags.read_tags` gives, and `path`, `folders` (those on the path, without that of a disc),
+    A row has what `read_tags` gives, and `path`, `folders` (those on the path, without that of a disc),
     `added` (the day of the file's last change, if it has one) and, where there is a picture beside it, `beside`. Both
     paths are relative to the folder; links that lead out of it are refused.
     """
 
-    def __init__(self, path: Path, *, read: TagReader = load_tags) -> None:
+    def __init__(self, path: Path, *, read: TagReader = read_tags) -> None:
         self._path = path.expanduser()
         self._read = read
         self._readings: Readings | None = None

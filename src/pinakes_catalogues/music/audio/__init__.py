@@ -1,0 +1,1 @@
+"""Audio files: which files are read, and what their tags say."""
