@@ -190,6 +190,7 @@ def test_an_open_process_indexes_by_itself_what_another_did_not_publish(
         assert other.ask("samurai") == [["new"], 3, None]
 
 
+@pytest.mark.alone
 def test_a_second_writer_is_told_in_time_which_catalogue_is_busy_and_by_which_lock(
     embedded_stock: Any, other_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +273,7 @@ def test_threads_that_read_while_one_writes_see_whole_changes(embedded_stock: An
     assert embedded_stock.shelf.reader().count(WHOLE) == 42
 
 
+@pytest.mark.alone
 def test_a_first_reader_and_whoever_publishes_do_not_wait_for_each_other(embedded_stock: Any) -> None:
     fill(embedded_stock, 2)
     shelf = EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)

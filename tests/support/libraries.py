@@ -1,5 +1,6 @@
 """Libraries and catalogues for tests, in memory and on disk."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from support.memory_shelf import MemoryShelf
 
 REPO = Path(__file__).resolve().parent.parent.parent
 MODEL_CACHE = REPO / ".cache" / "models"
-SHARED_DATA = REPO.parent / "shared" / "data"
+SHARED_DATA = Path(os.environ.get("PINAKES_TEST_DATA", REPO.parent / "shared" / "data"))
 
 
 @dataclass(kw_only=True)

@@ -119,6 +119,7 @@ def test_somebody_without_a_password_cannot_log_in(people: Any) -> None:
     assert people.accounts.check_login("robot", "") is None
 
 
+@pytest.mark.alone
 def test_unknown_wrong_and_disabled_look_and_last_the_same(people: Any) -> None:
     people.add("known", password=GOOD)
     people.add("disabled", password=GOOD)

@@ -96,6 +96,7 @@ def test_a_durable_entry_is_there_for_others_when_it_is_written(place: Any, log:
     assert len(AuditLog(place.open()).tail()) == 1
 
 
+@pytest.mark.alone
 def test_other_entries_are_there_within_a_moment_and_before_later_ones(place: Any, log: AuditLog) -> None:
     reader = AuditLog(place.open())
     log.write(replace(ENTRY, call_id="first"), durable=False)
@@ -463,6 +464,7 @@ def test_closing_tries_once_more_where_the_database_was_away(
     assert AuditLog(place.open()).verify().rows == 1
 
 
+@pytest.mark.alone
 def test_an_entry_that_need_not_be_durable_costs_microseconds(log: AuditLog) -> None:
     best = 1.0
     for _ in range(20):

@@ -326,6 +326,7 @@ def test_an_address_that_gives_no_keys_lets_nobody_in(
     assert len([record for record in caplog.records if record.levelno == logging.WARNING]) == 1
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mood", ["hang", "trickle"])
 def test_an_address_that_is_slow_holds_nobody_for_long(
     issuer: ExternalIssuer, key_server: KeyServer, mood: str, monkeypatch: pytest.MonkeyPatch
@@ -387,6 +388,7 @@ def test_a_key_that_is_no_longer_published_is_no_longer_taken(
     assert keys.find("one") is None
 
 
+@pytest.mark.alone
 def test_whoever_comes_while_keys_are_fetched_uses_those_that_are_there(
     place: Any, keys: PublishedKeys, key_server: KeyServer
 ) -> None:

@@ -334,6 +334,7 @@ def test_an_admins_narrowed_token_sees_what_others_see(people: Any, directory: A
     assert (visibility.audiences, visibility.hidden) == ({"admin", "user:root"}, {"letters"})
 
 
+@pytest.mark.alone
 def test_a_recall_takes_microseconds(people: Any, directory: Any) -> None:
     secret = people.session("ada")
     directory.identify(secret)

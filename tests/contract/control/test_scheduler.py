@@ -284,6 +284,7 @@ def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(
     assert (done.cause, done.attempt) == (Cause.RESUME, 1)
 
 
+@pytest.mark.alone
 def test_stopping_does_not_wait_for_a_body_that_reaches_no_checkpoint(
     real: Callable[[], Scheduler], work: Work
 ) -> None:
@@ -354,6 +355,7 @@ def test_nothing_is_run_here_while_another_process_runs_jobs(
     assert board.list_runs()[1] == 0
 
 
+@pytest.mark.alone
 def test_a_holder_that_may_be_dead_is_waited_for_before_a_job_is_run_here(
     place: Any, work: Work, execute: Callable[..., list[Any]]
 ) -> None:

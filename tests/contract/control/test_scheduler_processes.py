@@ -110,6 +110,7 @@ def test_of_two_processes_exactly_one_runs_the_jobs(
     assert where == {f"in {pid_of(board)}\n"}
 
 
+@pytest.mark.alone
 def test_a_killed_holder_is_followed_and_its_run_is_interrupted_or_begun_anew(
     board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
 ) -> None:
@@ -173,6 +174,7 @@ def test_a_holder_that_is_paused_for_longer_than_its_lease_is_followed_and_ends_
     until(lambda: pid_of(board) == paused.pid)  # it is as good as ever
 
 
+@pytest.mark.alone
 def test_after_a_kill_a_job_can_be_run_from_the_command_line_at_once(
     board: JobBoard, serve: Callable[[], "subprocess.Popen[str]"]
 ) -> None:

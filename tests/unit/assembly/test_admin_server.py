@@ -204,6 +204,7 @@ def test_a_house_that_was_told_to_end_before_it_began_does_not_begin(house: Admi
     assert not names & {"scheduler", "downloads 1", "downloads 2"}
 
 
+@pytest.mark.alone
 def test_the_house_ends_in_time_whatever_is_being_done(app: App, music: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_music(app, music, "music")
     lets_go = threading.Event()

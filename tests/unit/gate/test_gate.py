@@ -117,6 +117,7 @@ def test_a_long_wrong_value_is_not_repeated_in_full() -> None:
     assert len(GATE.call(READER, "search", {"query": "x", "limit": "9" * 10_000}).text) < 300
 
 
+@pytest.mark.alone
 def test_a_long_wrong_name_is_neither_repeated_in_full_nor_compared_at_length() -> None:
     started = time.perf_counter()
     text = GATE.call(READER, "search", {"query": "x", "limit of a kind " * 200_000: 3}).text
@@ -133,6 +134,7 @@ def test_of_many_problems_the_first_are_named_and_of_far_too_many_none() -> None
     assert "1000 arguments are too many; known: query, limit, filters" in text
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "many",
     [

@@ -146,6 +146,7 @@ def test_what_no_database_takes_is_replaced() -> None:
     assert redacted({"\ud83d": "\0"}) == {"?": "␀"}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "unit",
     [

@@ -137,6 +137,7 @@ def test_names_of_albums_are_compared_by_what_they_mean(one: str, other: str, sa
     assert ReleaseNames([other]).has(one) is same
 
 
+@pytest.mark.alone
 def test_a_long_list_of_long_names_is_held_against_many_albums_in_no_time() -> None:
     names = [f"Songs of the {chr(97 + number % 26) * (1 + number // 26)} river and hills" for number in range(300)]
     albums = [record("album", f"l{number}", name) for number, name in enumerate(names)]

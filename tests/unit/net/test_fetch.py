@@ -461,6 +461,7 @@ def test_a_server_that_stalls_is_left_and_gone_on_with(place):
     assert place.server.asked("/a.mp3")[1]["range"] == "bytes=50000-"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("reply", [trickle, stall(after=0)])
 def test_a_fetch_ends_when_its_time_is_over_whatever_trickles(place, reply):
     place.server.replies["/a.mp3"] = [reply]

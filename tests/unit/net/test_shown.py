@@ -47,6 +47,7 @@ def test_an_address_without_secrets_is_shown_as_it_is(address: str) -> None:
     assert shown_address(address) == address
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("part", ["?", "?key", "://", "&a=b"])
 def test_a_text_of_nothing_but_beginnings_takes_no_time(part: str) -> None:
     began = time.process_time()

@@ -515,6 +515,7 @@ def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=50000-"
 
 
+@pytest.mark.alone
 def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
     begun, goes_on = threading.Event(), threading.Event()
 
