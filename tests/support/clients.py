@@ -14,6 +14,7 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from websockets.asyncio.client import connect as open_websocket
+from websockets.typing import Subprotocol
 
 from pinakes.errors import ExpectedError
 from pinakes.gate.gate import Gate
@@ -119,7 +120,7 @@ async def _complete(client: Client, request: Request) -> Reply:
 async def websocket_streams(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
     """Open a WebSocket as the SDK's client wants a transport: a stream of messages each way."""
     async with (
-        open_websocket(url, additional_headers=headers, subprotocols=["mcp"], max_size=None) as socket,
+        open_websocket(url, additional_headers=headers, subprotocols=[Subprotocol("mcp")], max_size=None) as socket,
         anyio.create_task_group() as tasks,
     ):
         assert socket.subprotocol == "mcp"

@@ -108,8 +108,10 @@ class People:
         return self.credentials.issue_token(LOCAL_USER, name, name=label, **narrowing)[0]
 
     def new_directory(self, **others: Any) -> IdentityCache:
-        times = {"now": self.clock.now, "monotonic": self.clock.monotonic}
-        return IdentityCache(self.database, default_quotas=USUAL_QUOTAS, **times, **others)
+        clock = self.clock
+        return IdentityCache(
+            self.database, default_quotas=USUAL_QUOTAS, now=clock.now, monotonic=clock.monotonic, **others
+        )
 
 
 def _people(database: ControlDatabase, clock: Clock) -> People:

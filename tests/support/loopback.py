@@ -252,7 +252,8 @@ class EmbeddingServer(LoopbackServer):
             "zero": lambda texts: self._same(texts, 0.0),
             "500": lambda _texts: (500, b"{}"),
         }
-        reply = answers.get(self.mood, lambda texts: self._vectors(texts, self.model.dimension))(body["input"])
+        texts: list[str] = body["input"]
+        reply = answers[self.mood](texts) if self.mood in answers else self._vectors(texts, self.model.dimension)
         if self.mood == "well":
             with self._guard:
                 self.texts.update(body["input"])

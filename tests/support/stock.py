@@ -170,6 +170,7 @@ class Other:
 
     def has_spoken(self) -> bool:
         assert self._process.poll() in (None, 0), "the other process failed"
+        assert self._process.stdout is not None
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def wait(self) -> int:
