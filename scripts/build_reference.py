@@ -7,7 +7,6 @@ Run after changing any of them; with `--check` nothing is written, and pages tha
 
 import argparse
 import ast
-import dataclasses
 import importlib
 import inspect
 import json
@@ -20,6 +19,8 @@ from typing import Any, cast, get_args, get_origin
 
 import click
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from pinakes import errors, settings
 from pinakes.catalogue import declaration
@@ -112,9 +113,11 @@ def tools_page() -> str:
 def settings_page() -> str:
     """Return the page of every setting."""
     variables = {place: variable for variable, place in settings.ENVIRONMENT.items()}
-    top = [one for one in dataclasses.fields(settings.Settings) if not dataclasses.is_dataclass(one.default)]
     meanings = attribute_docs(settings.Settings)
-    rows = [_setting_row("", one, {**variables, ("", "home"): "PINAKES_HOME"}, meanings) for one in top]
+    variables["", "home"] = "PINAKES_HOME"
+    fields = settings.Settings.model_fields
+    top = {key: fields[key] for key in ("home", *settings.TOP_KEYS)}
+    rows = [_setting_row("", key, field, variables, meanings) for key, field in top.items()]
     sections = settings.SECTIONS
     parts = [
         f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
@@ -123,7 +126,7 @@ def settings_page() -> str:
     ]
     for section, model in sections.items():
         meanings = attribute_docs(model)
-        rows = [_setting_row(section, one, variables, meanings) for one in dataclasses.fields(model)]
+        rows = [_setting_row(section, key, field, variables, meanings) for key, field in model.model_fields.items()]
         parts += [f"## `[{section}]`", _doc(model), _table(("key", "variable", "default", "meaning"), rows)]
     addresses = [(f"`{kind}`", f"`{url}`", f"`{path}`") for kind, (url, path) in settings.ENDPOINT_DEFAULTS.items()]
     parts += ["## Usual addresses", _table(("kind", "`url`", "`path`"), addresses)]
@@ -368,17 +371,18 @@ def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) ->
 
 def _setting_row(
     section: str,
-    field: "dataclasses.Field[Any]",
+    key: str,
+    field: FieldInfo,
     variables: Mapping[tuple[str, str], str],
     meanings: Mapping[str, str],
 ) -> Row:
-    variable = variables.get((section, field.name))
-    is_in_file = field.name != "home"  # the file is in the library's folder, so it cannot say where that is
+    variable = variables.get((section, key))
+    is_in_file = key != "home"  # the file is in the library's folder, so it cannot say where that is
     return (
-        f"`{field.name}`" if is_in_file else NONE,
+        f"`{key}`" if is_in_file else NONE,
         f"`{variable}`" if variable else NONE,
-        NONE if field.default is dataclasses.MISSING else _shown(field.default),
-        meanings[field.name],
+        NONE if field.default in (PydanticUndefined, {}) else _shown(field.default),
+        meanings[key],
     )
 
 

@@ -14,6 +14,7 @@ from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
+from pinakes.settings import SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
@@ -82,12 +83,14 @@ __all__ = [
     "Scope",
     "SearchPage",
     "Searcher",
+    "SettingsSection",
     "ShelfReader",
     "SourceRow",
     "SqliteRows",
     "Tag",
     "Target",
     "TextQuery",
+    "Texts",
     "TitleChoice",
     "ToolParams",
     "ToolResult",
@@ -111,7 +114,9 @@ __all__ = [
     "open_unpacked",
     "preference_vocabulary",
     "query_tokens",
+    "read_section",
     "resolve_title",
+    "setting",
     "split_passages",
     "understand",
     "without_packing",

@@ -2,29 +2,37 @@
 
 Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables, flags. Names:
 `docs/reference/settings.md`.
+
+A catalogue package may have a section of its own: it declares a `SettingsSection`, names it in the entry point group
+`pinakes.settings` (name of the section, or of a key outside any section = the class) and reads it with `read_section`.
 """
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import platformdirs
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from pinakes.errors import InputError, did_you_mean
 
 CONFIG_FILE = "pinakes.toml"
-SINGLE_KEYS = {"log_level": '"INFO"', "offline": "true", "semantic_scholar_key": '"…"'}
-"""The keys that stand outside any section, with an example of each."""
-FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-SHELF_KINDS = ("embedded", "lance")
-PROVIDERS = "downloads.providers"
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-LOG_FORMATS = ("text", "json")
-SIGNATURES = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by a key pair; those by a shared secret would let a holder of the public key sign."""
+PACKAGE_SECTIONS = "pinakes.settings"
+"""The entry point group in which packages name their sections."""
 
 ENDPOINT_DEFAULTS = {
     "infinity": ("http://localhost:7997", "/embeddings"),
@@ -34,148 +42,211 @@ ENDPOINT_DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingSettings:
+def setting(default: Any, variable: str, *, ge: float | None = None, le: float | None = None) -> Any:
+    """Declare a setting with its default, its environment variable and its bounds."""
+    return Field(default, json_schema_extra={"variable": variable}, ge=ge, le=le)
+
+
+def _refuse_flag(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is not a number")
+    return value
+
+
+def _split(value: Any) -> Any:
+    """Return the parts of a list that is written with commas; variables have no other form."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
+        raise ValueError("is not a list of texts")
+    return tuple(str(part).strip() for part in parts if str(part).strip())
+
+
+def _require_http(address: str) -> str:
+    if not address.startswith(("http://", "https://")):
+        raise ValueError("does not begin with http:// or https://")
+    return address
+
+
+Whole = Annotated[int, BeforeValidator(_refuse_flag)]
+Number = Annotated[float, BeforeValidator(_refuse_flag)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
+Address = Annotated[str, AfterValidator(_require_http)]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
+Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Signatures by a key pair; those by a shared secret would let a holder of the public key sign."""
+ShelfKind = Literal["embedded", "lance"]
+
+
+class SettingsSection(BaseModel):
+    """A section of the settings: fields with defaults, each with its environment variable; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+SectionT = TypeVar("SectionT", bound=SettingsSection)
+
+
+class EmbeddingSettings(SettingsSection):
     """Which embedder is used. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
 
-    kind: str = "local"
+    kind: Literal["local", "infinity", "ollama", "tei", "openai"] = setting("local", "PINAKES_EMBED_KIND")
     """`local`, `infinity`, `ollama`, `tei` or `openai`."""
-    url: str = ""
+    url: str = setting("", "PINAKES_EMBED_URL")
     """Where the server is; empty: the usual address of its kind. Not used by `local`."""
-    path: str = ""
+    path: str = setting("", "PINAKES_EMBED_PATH")
     """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
-    model: str = "all-MiniLM-L6-v2"
+    model: str = setting("all-MiniLM-L6-v2", "PINAKES_EMBED_MODEL")
     """What the server calls the model. Not used by `local`, which has one model."""
-    dimension: int = 384
+    dimension: Whole = setting(384, "PINAKES_EMBED_DIMENSION", ge=1)
     """How many numbers a vector of the model has. Not used by `local`."""
-    api_key: str = ""
+    api_key: str = setting("", "PINAKES_EMBED_API_KEY")
     """Sent to the server as a bearer token, where it is not empty."""
-    query_prefix: str = ""
+    query_prefix: str = setting("", "PINAKES_EMBED_QUERY_PREFIX")
     """Put before every query. Not used by `local`."""
-    document_prefix: str = ""
+    document_prefix: str = setting("", "PINAKES_EMBED_DOCUMENT_PREFIX")
     """Put before every text that is stored. Not used by `local`."""
-    lower_case: bool = True
+    lower_case: bool = setting(True, "PINAKES_EMBED_LOWER_CASE")
     """Whether texts are sent in lower case, stored ones and queries alike. Not used by `local`."""
-    timeout_s: float = 2.0
+    timeout_s: Number = setting(2.0, "PINAKES_EMBED_TIMEOUT_S", ge=0)
     """How many seconds a query's vector may take; a batch of texts may take 30 times as long. Not used by `local`."""
-    batch_size: int = 32
+    batch_size: Whole = setting(32, "PINAKES_EMBED_BATCH_SIZE", ge=1)
     """How many texts are sent at a time. Not used by `local`."""
-    folder: str = ""
+    folder: str = setting("", "PINAKES_EMBED_FOLDER")
     """Used by `local` only: the model's folder, where it is not in the library."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_address(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the usual address of a known kind of server."""
+        usual_url, usual_path = ENDPOINT_DEFAULTS.get(str(values.get("kind")), ("", ""))
+        url = values.get("url") or usual_url
+        path = values.get("path") or usual_path
+        return {**values, "url": url.rstrip("/") if isinstance(url, str) else url, "path": path}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankSettings:
+
+class RerankSettings(SettingsSection):
     """The optional cross-encoder endpoint; off while `url` is empty."""
 
-    url: str = ""
+    url: str = setting("", "PINAKES_RERANK_URL")
     """The whole address of the call, such as `http://localhost:7997/rerank`; empty: off."""
-    model: str = ""
+    model: str = setting("", "PINAKES_RERANK_MODEL")
     """What the server calls the model."""
-    api_key: str = ""
+    api_key: str = setting("", "PINAKES_RERANK_API_KEY")
     """Sent to the server as a bearer token, where it is not empty."""
-    timeout_s: float = 0.5
+    timeout_s: Number = setting(0.5, "PINAKES_RERANK_TIMEOUT_S", ge=0)
     """How many seconds it may take; after that the order stays as it was."""
-    depth: int = 30
+    depth: Whole = setting(30, "PINAKES_RERANK_DEPTH", ge=0)
     """How many of the best results it looks at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSettings:
+class ServerSettings(SettingsSection):
     """`pinakes serve --http`: where it listens, and its bounds."""
 
-    host: str = "127.0.0.1"
+    host: str = setting("127.0.0.1", "PINAKES_HOST")
     """The address it listens on; anything but loopback needs accounts."""
-    port: int = 8080
+    port: Whole = setting(8080, "PORT", ge=0, le=65_535)
     """The port of everything: MCP, REST, health, metrics and the page."""
-    public_url: str = ""
+    public_url: str = setting("", "PINAKES_PUBLIC_URL")
     """What clients call it by, such as `https://catalogue.example.org`, where a proxy stands before it."""
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: Texts = setting((), "PINAKES_ALLOWED_HOSTS")
     """Further values of the `Host` header that are taken, beside loopback, `host` and that of `public_url`."""
-    allowed_origins: tuple[str, ...] = ()
+    allowed_origins: Texts = setting((), "PINAKES_ALLOWED_ORIGINS")
     """Further values of the `Origin` header that are taken, beside those of the allowed hosts."""
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: Texts = setting((), "PINAKES_TRUSTED_PROXIES")
     """Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
-    accounts: bool = True
+    accounts: bool = setting(True, "PINAKES_ACCOUNTS")
     """Whether callers must say who they are; without, everybody on this machine is the local user."""
-    cache_size: int = 100
+    cache_size: Whole = setting(100, "CACHE_SIZE", ge=0)
     """How many answers are kept for the same question asked again; 0: none."""
-    threads: int = 4
+    threads: Whole = setting(4, "PINAKES_THREADS", ge=1)
     """How many calls run at once."""
-    queue: int = 1000
+    queue: Whole = setting(1000, "PINAKES_QUEUE", ge=1)
     """How many calls may wait for their turn; more are refused at once."""
-    streams: int = 4000
+    streams: Whole = setting(4000, "PINAKES_STREAMS", ge=1)
     """How many streams (SSE, WebSocket, sessions) may be open."""
-    shutdown_s: float = 5.0
+    shutdown_s: Number = setting(5.0, "PINAKES_SHUTDOWN_S", ge=0)
     """How long calls that are being answered may go on when the server is asked to end."""
-    log_format: str = "text"
+    log_format: Literal["text", "json"] = setting("text", "PINAKES_LOG_FORMAT")
     """`text` or `json`: a line a call, on standard error."""
 
+    @field_validator("public_url")
+    @classmethod
+    def _require_address(cls, url: str) -> str:
+        return _require_http(url).rstrip("/") if url else ""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlSettings:
+
+class ControlSettings(SettingsSection):
     """Where accounts, tokens and the audit are kept."""
 
-    url: str = ""
+    url: str = setting("", "PINAKES_CONTROL_URL")
     """`postgresql+psycopg://USER:PASSWORD@HOST/NAME`, or `sqlite:///PATH`; empty: `control.sqlite` in the library."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpSettings:
+class McpSettings(SettingsSection):
     """MCP over the network."""
 
-    enabled: bool = True
+    enabled: bool = setting(True, "PINAKES_MCP_ENABLED")
     """Whether `/mcp`, `/sse` and `/v1/mcp` are there; without, only REST is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimitSettings:
+class RateLimitSettings(SettingsSection):
     """How many calls a minute a user has, over all connections; a role may have its own."""
 
-    read_per_minute: int = 120
+    read_per_minute: Whole = setting(120, "PINAKES_READ_PER_MINUTE", ge=0)
     """Searches, look-ups, resources, and noting that something was played."""
-    write_per_minute: int = 30
+    write_per_minute: Whole = setting(30, "PINAKES_WRITE_PER_MINUTE", ge=0)
     """Everything else that changes something."""
-    sql_per_minute: int = 10
+    sql_per_minute: Whole = setting(10, "PINAKES_SQL_PER_MINUTE", ge=0)
     """`debug.sql`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthSettings:
+class AuthSettings(SettingsSection):
     """Bearer tokens of an external issuer (JWT); off while `issuer` is empty."""
 
-    issuer: str = ""
+    issuer: str = setting("", "PINAKES_AUTH_ISSUER")
     """The `iss` of its tokens, such as `https://login.example.org`; also where clients are sent to log in."""
-    audience: str = ""
+    audience: str = setting("", "PINAKES_AUTH_AUDIENCE")
     """The `aud` that a token must have."""
-    jwks_url: str = ""
+    jwks_url: str = setting("", "PINAKES_AUTH_JWKS_URL")
     """Where its keys are; or `public_key_file`."""
-    public_key_file: str = ""
+    public_key_file: str = setting("", "PINAKES_AUTH_PUBLIC_KEY_FILE")
     """A PEM file with its key."""
-    algorithms: tuple[str, ...] = ("RS256", "ES256", "EdDSA")
+    algorithms: Annotated[tuple[Signature, ...], BeforeValidator(_split)] = setting(
+        ("RS256", "ES256", "EdDSA"), "PINAKES_AUTH_ALGORITHMS"
+    )
     """The signatures that are taken."""
-    user_claim: str = "sub"
+    user_claim: str = setting("sub", "PINAKES_AUTH_USER_CLAIM")
     """The claim that names the user."""
-    default_role: str = ""
+    default_role: str = setting("", "PINAKES_AUTH_DEFAULT_ROLE")
     """The role of a user who is seen for the first time; empty: none, until somebody gives them one."""
 
+    @model_validator(mode="after")
+    def _require_keys(self) -> "AuthSettings":
+        if self.issuer and not self.audience:
+            raise ValueError("'audience' is missing: a token must be meant for this server")
+        if self.issuer and bool(self.jwks_url) is bool(self.public_key_file):
+            raise ValueError("an issuer needs either 'jwks_url' or 'public_key_file'")
+        if self.issuer and not self.algorithms:
+            raise ValueError("'algorithms' is empty: name at least one, such as RS256")
+        return self
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadsSettings:
-    """Where albums come from and go; providers are in `[downloads.providers]`."""
 
-    folder: str = ""
+class DownloadsSettings(SettingsSection):
+    """Where albums come from and go."""
+
+    folder: str = setting("", "PINAKES_MUSIC_FOLDER")
     """The music folder that finished albums land in; empty: `music` in the library."""
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: Texts = setting((), "PINAKES_DOWNLOAD_HOSTS")
     """Hosts that may be asked although they are not public."""
-    allowed_networks: tuple[str, ...] = ()
+    allowed_networks: Texts = setting((), "PINAKES_DOWNLOAD_NETWORKS")
     """Networks that may be asked although they are not public, such as `10.0.0.0/8`."""
-    allowed_ports: tuple[str, ...] = ()
+    allowed_ports: Texts = setting((), "PINAKES_DOWNLOAD_PORTS")
     """Ports that may be asked beside 80 and 443."""
+    providers: Mapping[str, Address] = {}
+    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(SettingsSection):
     """Everything that is configured."""
 
     home: Path
@@ -196,20 +267,23 @@ class Settings:
     """The section `[auth]`."""
     downloads: DownloadsSettings = DownloadsSettings()
     """The section `[downloads]`."""
-    download_providers: Mapping[str, str] = field(default_factory=dict)
-    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
-    shelves: Mapping[str, str] = field(default_factory=dict)
+    shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
-    semantic_scholar_key: str = ""
+    semantic_scholar_key: str = setting("", "SEMANTIC_SCHOLAR_API_KEY")
     """The key that Semantic Scholar gave you, for more requests."""
-    offline: bool = False
+    offline: bool = setting(False, "RAG_STRICT_OFFLINE")
     """Whether everything that would need the network is refused."""
-    log_level: str = "INFO"
+    log_level: LogLevel = setting("INFO", "LOG_LEVEL")
     """How much `pinakes serve` writes to standard error: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
+
+    sections: Mapping[str, Any] = {}
+    """Sections and keys of catalogue packages, as the file has them; `read_section` validates them."""
+    environment: Mapping[str, str] = Field(default={}, repr=False, exclude=True)
+    """Environment variables that are not settings of the engine: those of packages are among them."""
 
     def shelf_of(self, name: str) -> str:
         """Return the kind of shelf that a catalogue of this name is built on."""
-        return self.shelves.get(name, SHELF_KINDS[0])
+        return self.shelves.get(name, "embedded")
 
     @property
     def catalogues_folder(self) -> Path:
@@ -222,19 +296,7 @@ class Settings:
         return self.home / "models"
 
 
-SectionT = TypeVar(
-    "SectionT",
-    EmbeddingSettings,
-    RerankSettings,
-    ServerSettings,
-    ControlSettings,
-    McpSettings,
-    RateLimitSettings,
-    AuthSettings,
-    DownloadsSettings,
-)
-
-SECTIONS = {
+SECTIONS: dict[str, type[SettingsSection]] = {
     "embedding": EmbeddingSettings,
     "rerank": RerankSettings,
     "server": ServerSettings,
@@ -246,92 +308,77 @@ SECTIONS = {
 }
 """The sections of the file, each with its keys."""
 
+
+def iter_variables(model: type[SettingsSection]) -> Iterator[tuple[str, str]]:
+    """Yield the environment variables of a section, each with its key."""
+    for key, field in model.model_fields.items():
+        if isinstance(field.json_schema_extra, dict):
+            yield str(field.json_schema_extra["variable"]), key
+
+
 ENVIRONMENT = {
-    "PINAKES_EMBED_KIND": ("embedding", "kind"),
-    "PINAKES_EMBED_URL": ("embedding", "url"),
-    "PINAKES_EMBED_MODEL": ("embedding", "model"),
-    "PINAKES_EMBED_DIMENSION": ("embedding", "dimension"),
-    "PINAKES_EMBED_API_KEY": ("embedding", "api_key"),
-    "PINAKES_EMBED_QUERY_PREFIX": ("embedding", "query_prefix"),
-    "PINAKES_EMBED_DOCUMENT_PREFIX": ("embedding", "document_prefix"),
-    "PINAKES_EMBED_LOWER_CASE": ("embedding", "lower_case"),
-    "PINAKES_EMBED_TIMEOUT_S": ("embedding", "timeout_s"),
-    "PINAKES_EMBED_FOLDER": ("embedding", "folder"),
-    "PINAKES_EMBED_PATH": ("embedding", "path"),
-    "PINAKES_EMBED_BATCH_SIZE": ("embedding", "batch_size"),
-    "PINAKES_RERANK_URL": ("rerank", "url"),
-    "PINAKES_RERANK_MODEL": ("rerank", "model"),
-    "PINAKES_RERANK_API_KEY": ("rerank", "api_key"),
-    "PINAKES_RERANK_TIMEOUT_S": ("rerank", "timeout_s"),
-    "PINAKES_RERANK_DEPTH": ("rerank", "depth"),
-    "PINAKES_HOST": ("server", "host"),
-    "PORT": ("server", "port"),
-    "PINAKES_PUBLIC_URL": ("server", "public_url"),
-    "PINAKES_ALLOWED_HOSTS": ("server", "allowed_hosts"),
-    "PINAKES_ALLOWED_ORIGINS": ("server", "allowed_origins"),
-    "PINAKES_TRUSTED_PROXIES": ("server", "trusted_proxies"),
-    "PINAKES_ACCOUNTS": ("server", "accounts"),
-    "CACHE_SIZE": ("server", "cache_size"),
-    "PINAKES_THREADS": ("server", "threads"),
-    "PINAKES_QUEUE": ("server", "queue"),
-    "PINAKES_STREAMS": ("server", "streams"),
-    "PINAKES_SHUTDOWN_S": ("server", "shutdown_s"),
-    "PINAKES_LOG_FORMAT": ("server", "log_format"),
-    "PINAKES_CONTROL_URL": ("control", "url"),
-    "PINAKES_MCP_ENABLED": ("mcp", "enabled"),
-    "PINAKES_READ_PER_MINUTE": ("mcp.rate_limit", "read_per_minute"),
-    "PINAKES_WRITE_PER_MINUTE": ("mcp.rate_limit", "write_per_minute"),
-    "PINAKES_SQL_PER_MINUTE": ("mcp.rate_limit", "sql_per_minute"),
-    "PINAKES_AUTH_ISSUER": ("auth", "issuer"),
-    "PINAKES_AUTH_AUDIENCE": ("auth", "audience"),
-    "PINAKES_AUTH_JWKS_URL": ("auth", "jwks_url"),
-    "PINAKES_AUTH_PUBLIC_KEY_FILE": ("auth", "public_key_file"),
-    "PINAKES_AUTH_ALGORITHMS": ("auth", "algorithms"),
-    "PINAKES_AUTH_USER_CLAIM": ("auth", "user_claim"),
-    "PINAKES_AUTH_DEFAULT_ROLE": ("auth", "default_role"),
-    "PINAKES_MUSIC_FOLDER": ("downloads", "folder"),
-    "PINAKES_DOWNLOAD_HOSTS": ("downloads", "allowed_hosts"),
-    "PINAKES_DOWNLOAD_NETWORKS": ("downloads", "allowed_networks"),
-    "PINAKES_DOWNLOAD_PORTS": ("downloads", "allowed_ports"),
-    "LOG_LEVEL": ("", "log_level"),
-    "RAG_STRICT_OFFLINE": ("", "offline"),
-    "SEMANTIC_SCHOLAR_API_KEY": ("", "semantic_scholar_key"),
+    **{variable: (section, key) for section, model in SECTIONS.items() for variable, key in iter_variables(model)},
+    **{variable: ("", key) for variable, key in iter_variables(Settings)},
 }
 """Environment variable → section and key; the same names work in the file."""
 
 
+TOP_KEYS = ("shelves", *(key for _variable, key in iter_variables(Settings)))
+"""The keys of the file that are outside any section."""
+
+PROBLEMS = {
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+    "string": "is not a text; write one in quotes",
+    "bool": "is not true or false",
+    "int": "is not a whole number",
+    "finite": "is not a finite number",
+    "float": "is not a number",
+}
+"""Type of pydantic's error, or its first word → what is wrong with the value."""
+
+
+def find_package_sections() -> Collection[str]:
+    """Return the names of sections and keys that installed packages declare; no package is imported."""
+    return entry_points(group=PACKAGE_SECTIONS).names
+
+
 def load_settings(
-    environment: Mapping[str, str] | None = None, *, flags: Mapping[tuple[str, str], Any] | None = None
+    environment: Mapping[str, str] | None = None,
+    *,
+    flags: Mapping[tuple[str, str], Any] | None = None,
+    find_sections: Callable[[], Collection[str]] = find_package_sections,
 ) -> Settings:
-    """Read the settings of this process; `flags` are those that its command line gave, by section and key."""
+    """Read the settings of this process.
+
+    `flags` are those that its command line gave, by section and key; `find_sections` is only called when the file has
+    a section or key that the engine does not know.
+    """
     env = os.environ if environment is None else environment
     home = Path(env.get("PINAKES_HOME") or platformdirs.user_data_dir("pinakes")).expanduser().absolute()
-    values = _file_values(home / CONFIG_FILE)
-    for variable, (section, key) in ENVIRONMENT.items():
-        if env.get(variable):
-            values.setdefault(section, {})[key] = env[variable]
-    for (section, key), value in (flags or {}).items():
-        values.setdefault(section, {})[key] = value
-    return Settings(
-        home=home,
-        embedding=_embedding(_section(EmbeddingSettings(), "embedding", values)),
-        rerank=_rerank(_section(RerankSettings(), "rerank", values)),
-        server=_server(_section(ServerSettings(), "server", values)),
-        control=_section(ControlSettings(), "control", values),
-        mcp=_section(McpSettings(), "mcp", values),
-        rate_limit=_rate_limit(_section(RateLimitSettings(), "mcp.rate_limit", values)),
-        auth=_auth(_section(AuthSettings(), "auth", values)),
-        downloads=_section(DownloadsSettings(), "downloads", values),
-        download_providers=_providers(values.get(PROVIDERS, {})),
-        shelves=_shelves(values.get("shelves", {})),
-        semantic_scholar_key=_value("semantic_scholar_key", values.get("", {}).get("semantic_scholar_key", ""), str),
-        offline=_flag("offline", values.get("", {}).get("offline", False)),
-        log_level=_log_level(str(values.get("", {}).get("log_level", "INFO"))),
-    )
+    path = home / CONFIG_FILE
+    values = _load_file(path)
+    own = {name: values.pop(name, {}) for name in SECTIONS}
+    own[""] = {key: values.pop(key) for key in TOP_KEYS if key in values}
+    _require_known(path, values, find_sections)
+    given = {place: env[variable] for variable, place in ENVIRONMENT.items() if env.get(variable)}
+    for (section, key), value in {**given, **(flags or {})}.items():
+        own[section] = {**_require_table(section, own[section]), key: value}
+    sections = {name.rpartition(".")[2]: _validate(model, name, own[name]) for name, model in SECTIONS.items()}
+    left = {name: value for name, value in env.items() if name not in ENVIRONMENT and name != "PINAKES_HOME"}
+    return _validate(Settings, "", {"home": home, **sections, **own[""], "sections": values, "environment": left})
 
 
-def _file_values(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the file's sections; keys outside any section are under an empty name."""
+def read_section(settings: Settings, name: str, model: type[SectionT]) -> SectionT:
+    """Return a package's section; an empty name stands for its keys outside any section."""
+    outside = {key: settings.sections[key] for key in model.model_fields if key in settings.sections}
+    values = _require_table(name, settings.sections.get(name, {})) if name else outside
+    variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
+    return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
+
+
+def _load_file(path: Path) -> dict[str, Any]:
+    """Return the file's tables and keys; a table such as `[mcp.rate_limit]` is under its whole name."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -342,139 +389,45 @@ def _file_values(path: Path) -> dict[str, dict[str, Any]]:
         raise InputError(f"{path}: not UTF-8 text") from error
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
-    known = [*(name for name in SECTIONS if "." not in name), "shelves", *SINGLE_KEYS]
-    for key, value in document.items():
-        if key not in known:
-            raise InputError(f"{path}: unknown key '{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-        if isinstance(value, dict) is (key in SINGLE_KEYS):
-            form = f"{key} = {SINGLE_KEYS[key]}" if key in SINGLE_KEYS else f"[{key}]"
-            raise InputError(f"{path}: '{key}' is written {form}")
-    sections = {key: dict(value) for key, value in document.items() if isinstance(value, dict)}
-    for inner in [PROVIDERS, *(name for name in SECTIONS if "." in name)]:  # such as [mcp.rate_limit]
-        outer, key = inner.split(".")
-        if isinstance(sections.get(outer, {}).get(key), dict):
-            sections[inner] = sections[outer].pop(key)
-    sections[""] = {key: value for key, value in document.items() if not isinstance(value, dict)}
-    return sections
+    for outer, inner in (name.split(".") for name in SECTIONS if "." in name):
+        if isinstance(document.get(outer), dict) and inner in document[outer]:
+            document[f"{outer}.{inner}"] = document[outer].pop(inner)
+    return document
 
 
-def _section(default: SectionT, name: str, values: Mapping[str, Mapping[str, Any]]) -> SectionT:
-    """Return the section with the given values put in, each of the type of its default."""
-    known = list(default.__dataclass_fields__)
-    changes: dict[str, Any] = {}
-    for key, value in values.get(name, {}).items():
-        if key not in known:
-            raise InputError(f"unknown setting '{name}.{key}'{did_you_mean(key, known)}; known: {', '.join(known)}")
-        changes[key] = _value(f"{name}.{key}", value, type(getattr(default, key)))
-    return replace(default, **changes)
+def _require_known(path: Path, names: Collection[str], find_sections: Callable[[], Collection[str]]) -> None:
+    known = [*(name for name in SECTIONS if "." not in name), *TOP_KEYS, *(find_sections() if names else ())]
+    for name in names:
+        if name not in known:
+            raise InputError(f"{path}: unknown key '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}")
 
 
-def _value(name: str, value: Any, wanted: type) -> Any:
-    """Return a value as what its setting is; a list may be written with commas."""
-    if wanted is bool:
-        return _flag(name, value)
-    if wanted is tuple:
-        parts = value.split(",") if isinstance(value, str) else value
-        if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
-            raise InputError(f"setting '{name}': {value!r} is not a list of texts")
-        return tuple(str(part).strip() for part in parts if str(part).strip())
-    if wanted is str:
-        if not isinstance(value, str):
-            raise InputError(f"setting '{name}': {value!r} is not a text; write one in quotes")
-        return value
-    if type(value) not in (str, int, float) or not _is_readable(value, wanted):
-        raise InputError(f"setting '{name}': {value!r} is not {wanted.__name__}")
-    return wanted(value)
+def _require_table(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"setting '{name}': {value!r} is not a section; write [{name}]")
+    return value
 
 
-def _is_readable(value: str | float, wanted: type) -> bool:
-    """Tell whether a value is what its setting is, without loss; nan is no number."""
+def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:
+    """Return the section with these values, or refuse the first that is wrong by its name."""
     try:
-        return bool(wanted(value) == float(value))
-    except (ValueError, OverflowError):
-        return False
+        return model.model_validate(_require_table(section, values))
+    except ValidationError as error:
+        raise InputError(_explain(model, section, error.errors()[0])) from error
 
 
-def _server(settings: ServerSettings) -> ServerSettings:
-    if not 0 <= settings.port <= 65_535:
-        raise InputError(f"setting 'server.port': {settings.port} is not between 0 and 65535")
-    if settings.log_format not in LOG_FORMATS:
-        raise InputError(f"setting 'server.log_format': no '{settings.log_format}'; known: {', '.join(LOG_FORMATS)}")
-    if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
-        raise InputError(
-            f"setting 'server.public_url': {settings.public_url!r} does not begin with http:// or https://"
-        )
-    _require_at_least("server", settings, cache_size=0, threads=1, queue=1, streams=1, shutdown_s=0)
-    return replace(settings, public_url=settings.public_url.rstrip("/"))
-
-
-def _rate_limit(settings: RateLimitSettings) -> RateLimitSettings:
-    _require_at_least("mcp.rate_limit", settings, **dict.fromkeys(RateLimitSettings.__dataclass_fields__, 0))
-    return settings
-
-
-def _rerank(settings: RerankSettings) -> RerankSettings:
-    _require_at_least("rerank", settings, timeout_s=0, depth=0)
-    return settings
-
-
-def _require_at_least(section: str, settings: object, **least: float) -> None:
-    for key, bound in least.items():
-        if getattr(settings, key) < bound:
-            raise InputError(f"setting '{section}.{key}': {getattr(settings, key)} is less than {bound}")
-
-
-def _auth(settings: AuthSettings) -> AuthSettings:
-    if not settings.issuer:
-        return settings
-    if not settings.audience:
-        raise InputError("setting 'auth.audience' is missing: a token must be meant for this server")
-    if bool(settings.jwks_url) is bool(settings.public_key_file):
-        raise InputError("setting 'auth': an issuer needs either 'jwks_url' or 'public_key_file'")
-    unknown = [name for name in settings.algorithms if name not in SIGNATURES]
-    if unknown:
-        raise InputError(f"setting 'auth.algorithms': no '{unknown[0]}'; known: {', '.join(SIGNATURES)}")
-    return settings
-
-
-def _providers(values: Mapping[str, Any]) -> dict[str, str]:
-    for name, manifest in values.items():
-        if not isinstance(manifest, str) or not manifest.startswith(("http://", "https://")):
-            raise InputError(f"setting '{PROVIDERS}.{name}': {manifest!r} is not an address of http:// or https://")
-    return dict(values)
-
-
-def _shelves(values: Mapping[str, Any]) -> dict[str, str]:
-    for name, kind in values.items():
-        if kind not in SHELF_KINDS:
-            raise InputError(f"setting 'shelves.{name}': no shelf '{kind}'; known: {', '.join(SHELF_KINDS)}")
-    return dict(values)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if str(value).lower() not in FLAGS:
-        raise InputError(f"setting '{name}': {value!r} is not one of {', '.join(FLAGS)}")
-    return FLAGS[str(value).lower()]
-
-
-def _log_level(name: str) -> str:
-    if name.upper() not in LOG_LEVELS:
-        raise InputError(f"setting 'log_level': no '{name}'; known: {', '.join(LOG_LEVELS)}")
-    return name.upper()
-
-
-def _embedding(settings: EmbeddingSettings) -> EmbeddingSettings:
-    """Fill in the address of a known kind of server."""
-    _require_at_least("embedding", settings, dimension=1, timeout_s=0, batch_size=1)
-    if settings.kind == "local":
-        return settings
-    known = ["local", *ENDPOINT_DEFAULTS]
-    if settings.kind not in known:
-        raise InputError(
-            f"setting 'embedding.kind': no '{settings.kind}'{did_you_mean(settings.kind, known)}; "
-            f"known: {', '.join(known)}"
-        )
-    url, path = ENDPOINT_DEFAULTS[settings.kind]
-    return replace(settings, url=(settings.url or url).rstrip("/"), path=settings.path or path)
+def _explain(model: type[SettingsSection], section: str, error: ErrorDetails) -> str:
+    """Return what is wrong with a value and what would be right."""
+    path = [section, *(part for part in error["loc"] if isinstance(part, str))]
+    name = ".".join(filter(None, path))
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        known = list(model.model_fields)
+        return f"unknown setting '{name}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
+    if kind == "literal_error":
+        known = re.findall(r"'([^']+)'", context["expected"])
+        return f"setting '{name}': no '{value}'{did_you_mean(str(value), known)}; known: {', '.join(known)}"
+    if kind == "value_error" and isinstance(value, Mapping):
+        return f"setting '{name}': {context['error']}"
+    problem = PROBLEMS.get(kind) or PROBLEMS.get(kind.partition("_")[0]) or "{error}"
+    return f"setting '{name}': {value!r} {problem.format(**{'error': error['msg'], **context})}"

@@ -109,7 +109,7 @@ class AdminServer:
     def _has_downloads(self) -> bool:
         """Tell whether albums have a place to come to: there is music, or the settings say where."""
         settings = self._app.settings
-        return bool(settings.downloads.folder or settings.download_providers or self._find_music())
+        return bool(settings.downloads.folder or settings.downloads.providers or self._find_music())
 
     def start(self) -> None:
         """Begin to run jobs and downloads, and to keep the log; not once it was told to end, while it was loading."""
@@ -206,7 +206,7 @@ def _download_settings(settings: Settings) -> DownloadSettings:
         folder=Path(asked.folder).expanduser() if asked.folder else settings.home / MUSIC,
         providers={
             name: HttpProviderSpec(manifest=manifest, rules=rules)
-            for name, manifest in settings.download_providers.items()
+            for name, manifest in settings.downloads.providers.items()
         },
         url_rules=rules,
         offline=settings.offline,

@@ -6,7 +6,6 @@ notes it in the audit before the command can say that it is done.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -42,7 +41,7 @@ def permission(text: str) -> Action:
 def make_control() -> Iterator[Control]:
     """Open the control side of this library, made where it is not there yet."""
     # An external issuer is not asked here, so one that is not well must not keep the owner out.
-    with closing(Control.open(replace(load_settings(), auth=AuthSettings()))) as control:
+    with closing(Control.open(load_settings().model_copy(update={"auth": AuthSettings()}))) as control:
         yield control
 
 

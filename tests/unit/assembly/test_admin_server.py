@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +191,7 @@ def test_downloads_are_offered_where_there_is_music_or_the_settings_say_where_to
     downloads = {"downloads.action", "downloads.query"}
     bare, filled = Settings(home=tmp_path / "bare"), App(Settings(home=tmp_path / "filled"))
     assert not downloads & names(App(bare))
-    assert downloads <= names(App(replace(bare, downloads=DownloadsSettings(folder=str(music)))))
+    assert downloads <= names(App(bare.model_copy(update={"downloads": DownloadsSettings(folder=str(music))})))
     add_music(filled, music, "songs")
     assert downloads <= names(filled)
 

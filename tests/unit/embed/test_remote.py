@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -147,7 +146,7 @@ def embedder(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
 
 @pytest.fixture
 def hasty(settings: EmbeddingSettings) -> Iterator[RemoteEmbedder]:
-    embedder = RemoteEmbedder(replace(settings, timeout_s=TIMEOUT_S))
+    embedder = RemoteEmbedder(settings.model_copy(update={"timeout_s": TIMEOUT_S}))
     yield embedder
     embedder.close()
 
@@ -165,7 +164,7 @@ def test_a_query_is_asked_for_in_the_form_of_the_openai_api(embedder: RemoteEmbe
 
 
 def test_prefixes_and_the_key_are_sent(settings: EmbeddingSettings, server: Server) -> None:
-    asked = replace(settings, query_prefix="query: ", document_prefix="passage: ", api_key="secret")
+    asked = settings.model_copy(update={"query_prefix": "query: ", "document_prefix": "passage: ", "api_key": "secret"})
     embedder = RemoteEmbedder(asked)
     embedder.embed_query("a")
     embedder.embed_documents(["b"])
@@ -250,7 +249,7 @@ def test_a_reason_names_the_kind_and_address_of_the_server(hasty: RemoteEmbedder
 
 @pytest.mark.parametrize("behaviour", [trickle_body, close_half_way, hang])
 def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server: Server, behaviour: Behaviour) -> None:
-    embedder = RemoteEmbedder(replace(settings, timeout_s=1.0))
+    embedder = RemoteEmbedder(settings.model_copy(update={"timeout_s": 1.0}))
     server.behaviour = behaviour
     with pytest.raises(UnavailableError):
         embedder.embed_query("x")
@@ -262,7 +261,7 @@ def test_after_a_failure_the_next_call_works(settings: EmbeddingSettings, server
 def test_a_server_that_is_not_there_cannot_be_reached(settings: EmbeddingSettings, server: Server) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as gone:
         port = gone.server_port
-    embedder = RemoteEmbedder(replace(settings, url=f"http://127.0.0.1:{port}"))
+    embedder = RemoteEmbedder(settings.model_copy(update={"url": f"http://127.0.0.1:{port}"}))
     with pytest.raises(UnavailableError, match="cannot be reached"):
         embedder.embed_query("x")
     embedder.close()
@@ -286,7 +285,7 @@ def test_calls_of_several_threads_do_not_wait_for_one_another(embedder: RemoteEm
 
 
 def test_a_reason_has_no_secret_of_the_address(settings: EmbeddingSettings) -> None:
-    embedder = RemoteEmbedder(replace(settings, url="http://ada:hunter22@127.0.0.1:9/x?api_key=hunter33"))
+    embedder = RemoteEmbedder(settings.model_copy(update={"url": "http://ada:hunter22@127.0.0.1:9/x?api_key=hunter33"}))
     reasons = [str(embedder.check())]
     with pytest.raises(UnavailableError) as refusal:
         embedder.embed_query("x")
@@ -309,14 +308,14 @@ def test_health_is_asked_at_the_servers_own_path(
     settings: EmbeddingSettings, server: Server, kind: str, path: str
 ) -> None:
     server.behaviour = lambda handler, _: handler.answer(b"{}")
-    embedder = RemoteEmbedder(replace(settings, kind=kind))
+    embedder = RemoteEmbedder(settings.model_copy(update={"kind": kind}))
     assert embedder.check() is None
     assert server.paths == [path]
     embedder.close()
 
 
 def test_a_server_without_a_health_path_is_asked_for_an_embedding(settings: EmbeddingSettings, server: Server) -> None:
-    embedder = RemoteEmbedder(replace(settings, kind="openai"))
+    embedder = RemoteEmbedder(settings.model_copy(update={"kind": "openai"}))
     assert embedder.check() is None
     assert server.paths == ["/embeddings"]
     server.behaviour = one_row([1])

@@ -1,7 +1,6 @@
 """The settings as they may be shown: everything but what is secret."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import orjson
@@ -16,7 +15,7 @@ CONFIG_ADDRESS = "config://server"
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return all settings as JSON values, without what is secret by its name; addresses without what lets one in."""
-    plain: dict[str, Any] = _plain("", settings)
+    plain: dict[str, Any] = _plain("", settings.model_dump())
     return plain
 
 
@@ -34,8 +33,6 @@ def config_resources(settings: Settings) -> list[ResourceSpec]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(field.name, getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(str(key), one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -22,7 +22,8 @@ def test_clients_learn_which_resource_it_is_and_how_to_show_a_token(site: Any, p
 
 
 def test_an_external_issuer_is_named() -> None:
-    document = build_metadata("https://a.example", AuthSettings(issuer="https://login.example"))
+    auth = AuthSettings(issuer="https://login.example", audience="p", jwks_url="https://login.example/k")
+    document = build_metadata("https://a.example", auth)
     assert document["authorization_servers"] == ["https://login.example"]
 
 

@@ -16,6 +16,7 @@ from pinakes.model.scope import Visibility
 from pinakes.settings import (
     AuthSettings,
     ControlSettings,
+    DownloadsSettings,
     EmbeddingSettings,
     RerankSettings,
     Settings,
@@ -43,7 +44,7 @@ def settings(tmp_path: Path) -> Settings:
         ),
         rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
         control=ControlSettings(url="postgresql+psycopg://pinakes:password-of-the-database@db/pinakes"),
-        auth=AuthSettings(issuer="https://login.example", public_key_file="/etc/issuer.pem"),
+        auth=AuthSettings(issuer="https://login.example", audience="pinakes", public_key_file="/etc/issuer.pem"),
         semantic_scholar_key=SECRETS[3],
     )
 
@@ -120,12 +121,11 @@ def test_the_configuration_has_everything_but_secrets(served: Any) -> None:
 )
 def test_no_address_of_a_database_or_a_provider_gives_its_secret_away(tmp_path: Path, address: str) -> None:
     secret = address.format("hunter22")
-    shown = plain_settings(
-        Settings(home=tmp_path, control=ControlSettings(url=secret), download_providers={"label": secret})
-    )
+    downloads = DownloadsSettings.model_construct(providers={"label": secret})
+    shown = plain_settings(Settings(home=tmp_path, control=ControlSettings(url=secret), downloads=downloads))
     assert "hunter22" not in json.dumps(shown)
     assert "h/x" in shown["control"]["url"]
-    assert shown["control"]["url"] == shown["download_providers"]["label"]
+    assert shown["control"]["url"] == shown["downloads"]["providers"]["label"]
 
 
 @pytest.mark.row("Z11")
