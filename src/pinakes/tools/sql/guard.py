@@ -215,7 +215,9 @@ class _Connection:
 
     def __init__(self, question: SqlQuery) -> None:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        self._db = apsw.Connection(f"file:{_escaped(question.path)}?mode=ro", flags=flags)
+        # `readonly_shm`: a reader that takes itself for the first would truncate the index of the log, which this
+        # process may not extend again, and which the server has mapped.
+        self._db = apsw.Connection(f"file:{_escaped(question.path)}?mode=ro&readonly_shm=1", flags=flags)
         self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
         for option, value in SAFE_CONFIGURATION.items():
             self._db.config(option, value)

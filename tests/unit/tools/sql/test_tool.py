@@ -264,6 +264,22 @@ def test_a_catalogue_that_is_too_large_to_copy_is_refused(
     assert "too many to copy" in served.refusal("debug.sql", query="SELECT 1", catalogue="songs")[1]
 
 
+def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(plain: Any) -> None:
+    catalogue = plain.app.open_catalogue("anime")
+    shared_memory = Path(catalogue.folder) / "records.sqlite-shm"
+    tool = SqlTool(lambda: [catalogue])
+    try:
+        (spec,) = sql_tools(tool)
+        count = catalogue.shelf.reader().count(WHOLE)
+        size_bytes = shared_memory.stat().st_size
+        shared_memory.open("rb").close()  # POSIX drops the locks of a process when it closes any descriptor of a file
+        result = spec.run(LOCAL_USER, spec.params(query="SELECT count(*) FROM items"))
+        assert result.rows == [[count]]
+        assert shared_memory.stat().st_size == size_bytes
+    finally:
+        tool.close()
+
+
 def test_a_catalogue_on_disk_is_read_where_it_is(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
     files = sql_tables.SqlFiles()
