@@ -15,8 +15,9 @@ from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.edits.apply import embed_missing
+from pinakes.ingest.kinds import require_derivable_kinds
 from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import RowMapping, build_mapping
+from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from pinakes.ingest.paths import flattened
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest
 from pinakes.library import Installed
@@ -29,6 +30,7 @@ from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import ASKING_FREELY, Access, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
+from pinakes.tools.relations import describe_dangling, find_dangling
 
 SAMPLE_HEAD = 2000
 SAMPLE_SPREAD = 500
@@ -87,7 +89,8 @@ def builtin_recipe(spec_name: str) -> Recipe:
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
-    """Return the recipe of a user's own spec."""
+    """Return the recipe of a user's own spec; refuse one that does not say of which kind a row is."""
+    require_derivable_kinds(loaded.spec, origin=f"the spec '{loaded.spec.name}'")
     return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec), is_own=True)
 
 
@@ -104,6 +107,7 @@ def add_catalogue(
 ) -> IngestReport:
     """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
     loaded = recipe.loaded
+    mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
     embedder = app.embedder if embed and loaded.spec.embed else None
     model = embedder.model if embedder else None  # before anything is made: it may be missing
     place = app.library.reserve(
@@ -119,7 +123,7 @@ def add_catalogue(
         with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
             target = Target(
                 spec=loaded.spec,
-                mapping=recipe.mapping,
+                mapping=mapping,
                 writer=shelf.writer(),
                 ledger=ledger,
                 embedder=embedder,
@@ -150,9 +154,17 @@ def _ingested(
         report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_held(), 0)
     if target.spec.editable and target.embedder:
         embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
+    _note_dangling(report, shelf)
     if shelf.is_empty():
         raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
     return report
+
+
+def _note_dangling(report: IngestReport, shelf: BuildableShelf) -> None:
+    """Count the ids that name no record, and say which, relation by relation."""
+    dangling = find_dangling(shelf.reader(), shelf.spec) if shelf.spec.relations else []
+    report.dangling = len(dangling)
+    report.notes += describe_dangling(dangling)
 
 
 def check_own_pack(catalogue: Installed, reader: ShelfReader) -> list[str]:

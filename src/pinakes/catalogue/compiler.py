@@ -77,6 +77,8 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         fields=fields,
         kinds=kinds,
         kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
+        kind_path=declaration.kind,
+        kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
         relations=tuple(
             RelationSpec(name=name, **declared.model_dump()) for name, declared in declaration.relations.items()
         ),
@@ -93,7 +95,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 def _digest(declaration: Declaration) -> str:
     """Return a digest of what is indexed. How rows are read into the fields is not a part of it."""
-    not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found"}}}
+    not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found", "sources"}}}
     indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
@@ -180,6 +182,10 @@ def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
 
 
 def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
+    if declaration.kind and not declaration.kinds:
+        yield "'kind': rows name kinds, but none is declared; declare each as [kinds.NAME]"
+    if declaration.kind and "kind" in declaration.fields:
+        yield "'fields.kind': 'kind' is already what a record's kind is called; give the field another name"
     for field in fields:
         for kind in field.kinds:
             if kind not in kinds:

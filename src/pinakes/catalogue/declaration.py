@@ -72,6 +72,8 @@ class DeclaredKind(Declared):
     """What the kind is called."""
     found: bool = True
     """Whether a search finds it without being asked for the kind; not so for what only holds other records together."""
+    sources: tuple[str, ...] = ()
+    """The sources whose rows are all of this kind, by file name, as in `designers.csv` or `designers-*.jsonl`."""
 
 
 class DeclaredRelation(Declared):
@@ -203,6 +205,8 @@ class Declaration(Declared):
     """A sentence on what is in it."""
     id: str = ""
     """Where a row has the record's id."""
+    kind: str = ""
+    """Where a row has the record's kind, the name of one of `[kinds]`; a row with any other value is refused."""
     editable: bool = False
     """Whether records may be changed by hand."""
     fields: dict[str, DeclaredField]

@@ -5,7 +5,7 @@ catalogue (shelf, search, recommend, tools) works from a `CatalogueSpec` and fro
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -193,6 +193,10 @@ class CatalogueSpec:
     kinds: tuple[str, ...] = (DEFAULT_KIND,)
     kinds_hidden_from_search: tuple[str, ...] = ()
     """The kinds that a search finds only when it is asked for them."""
+    kind_path: str = ""
+    """Where a row has the record's kind; empty: rows do not say."""
+    kind_sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Kind → patterns of the names of those sources whose rows are all of it."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
     editable: bool = False
@@ -206,6 +210,11 @@ class CatalogueSpec:
     def field_with_role(self, role: Role) -> FieldSpec | None:
         """Return the field that has this role, or None."""
         return next((field for field in self.fields.values() if field.role is role), None)
+
+    @property
+    def derives_kinds(self) -> bool:
+        """Whether the declaration alone says of which kind a row is."""
+        return len(self.kinds) == 1 or bool(self.kind_path or self.kind_sources)
 
     @cached_property
     def title_field(self) -> FieldSpec:

@@ -34,11 +34,12 @@ from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
-from pinakes.library import require_name
+from pinakes.library import Installed, require_name
 from pinakes.settings import load_settings
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import is_packed
+from pinakes.tools.relations import find_dangling
 
 ETA = TimeRemainingColumn(compact=True)
 DOCUMENTS = "documents"
@@ -195,6 +196,8 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
         click.echo(f"note: {note}")
     if report.rejects:
         click.echo(f"what was left out: pinakes rejects {name}")
+    elif report.dangling:
+        click.echo(f"which rows name them: pinakes rejects {name}")
     click.echo(f'search it: pinakes search {name} "..."')
     click.echo(f"serve it:  pinakes serve {name}")
 
@@ -203,20 +206,35 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
 @click.argument("catalogue")
 @json_option
 def rejects_command(catalogue: str, as_json: bool) -> None:
-    """List the rows that were left out of CATALOGUE when it was built, and why."""
+    """List the rows that were left out of CATALOGUE when it was built, and why.
+
+    Rows whose record names another that does not exist are listed as well; their records are in the catalogue.
+    """
     app = App(load_settings())
     installed = app.library.get_installed(catalogue)
     path = installed.folder / LEDGER_FILE
     if installed.sources and not path.is_file():
         raise StorageError("; ".join(check_ledger(path)))
     with closing(Ledger(path)) as ledger:
-        rows = ledger.rejects()
+        rows = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)]
     if as_json:
         print_json([{"source": source, "place": place, "reason": reason} for source, place, reason in rows])
     elif rows:
         print_table(("source", "place", "reason"), rows)
     else:
         click.echo("no row was left out")
+
+
+def _dangling_rows(app: App, installed: Installed, ledger: Ledger) -> list[tuple[str, str, str]]:
+    """Return the rows whose records have dangling ids: source, place, reason."""
+    spec = app.spec_of(installed)
+    if not spec.spec.relations:
+        return []
+    dangling = find_dangling(app.open_catalogue(installed.name).shelf.reader(), spec.spec)
+    origins = ledger.find_origins(one.record_id for one in dangling)
+    by_hand = ("edited by hand", "")
+    rows = [(*origins.get(one.record_id, by_hand), f"'{one.record_id}' is kept; {one.reason}") for one in dangling]
+    return sorted(rows)
 
 
 def set_up(app: App, *, with_model: bool = True) -> None:
@@ -257,6 +275,7 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.duplicates} duplicates", f"{report.rejected} rejected"]
     parts += [f"{report.metadata} metadata"] if report.metadata else []
     parts += [f"{report.removed} removed"] if report.removed else []
+    parts += [f"{report.dangling} ids that name no record"] if report.dangling else []
     parts += [f"{report.edited} left as edited by hand"] if report.edited else []
     if report.unplaced:
         parts.append(f"{report.unplaced} stay that no known row names (the ledger was lost: removals are not known)")

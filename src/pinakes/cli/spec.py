@@ -12,6 +12,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.ingest.kinds import require_derivable_kinds
 from pinakes.settings import load_settings
 
 
@@ -52,7 +53,10 @@ def infer_command(file: str, name: str | None, table: str | None, output: Path |
 @json_option
 def check_command(file: Path, as_json: bool) -> None:
     """Check a catalogue.toml: what it declares, or every problem with it."""
-    spec = load_spec(file).spec
+    loaded = load_spec(file)
+    spec = loaded.spec
+    if not _is_builtin(loaded):
+        require_derivable_kinds(spec, origin=str(file))
     if as_json:
         print_json({"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds})
     else:
@@ -69,6 +73,12 @@ def show_command(name: str, as_json: bool) -> None:
         print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
     else:
         click.echo(loaded.declaration, nl=False)
+
+
+def _is_builtin(loaded: LoadedSpec) -> bool:
+    """Tell whether a declaration is that of a built-in catalogue, which may read its rows by code of its own."""
+    name = loaded.spec.name
+    return name in list_builtin_names() and get_builtin(name).declaration == loaded.declaration
 
 
 def _get_spec(name: str) -> LoadedSpec:

@@ -12,9 +12,9 @@ NAMED_COLUMNS = 10
 class ColumnCheck:
     """Looks at rows whose fields stand where the spec says, until each field's column was seen."""
 
-    def __init__(self, spec: CatalogueSpec) -> None:
+    def __init__(self, spec: CatalogueSpec, *, kind: str | None = None) -> None:
         self._spec = spec
-        self._missing = tuple(spec.fields.values())
+        self._missing = tuple(field for field in spec.fields.values() if kind is None or field.is_of(kind))
         self._columns: dict[str, None] = {}
 
     def look_at(self, row: Mapping[str, Any]) -> None:
@@ -37,7 +37,11 @@ class ColumnCheck:
         return f"{note}; no field takes these columns: {', '.join(free[:NAMED_COLUMNS])}{more}"
 
     def _iter_taken(self) -> Iterator[str]:
-        """Yield the names of the columns that the fields and the id are read from."""
-        for path in (self._spec.id_path, *(field.source_path for field in self._spec.fields.values())):
+        """Yield the names of the columns that the fields, the id and the kind are read from."""
+        for path in (
+            self._spec.id_path,
+            self._spec.kind_path,
+            *(field.source_path for field in self._spec.fields.values()),
+        ):
             yield path
             yield from (name.split(".")[0].removesuffix("[]") for name in path.split())

@@ -97,6 +97,11 @@ class Ledger:
         rows = _read(self._db, "SELECT id, row, digest FROM origins WHERE source = ?", (source,))
         return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
 
+    def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+        """Return for those of these records that came from a source: the source, and the row in it."""
+        query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
+        return {one: (str(source), str(row)) for one in ids for source, row in _read(self._db, query, (one,))}
+
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Remember where these records came from."""
         with _writing(self._db):

@@ -11,6 +11,7 @@ import orjson
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
+from pinakes.ingest.kinds import find_source_kind, read_kind
 from pinakes.ingest.paths import value_at
 from pinakes.ingest.values import read_value
 from pinakes.model.record import Record, RecordId, Tag, Value
@@ -36,6 +37,8 @@ class RowMapping:
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
     is_by_spec: bool = False
     """Whether each field is what stands at its path in the row, as the spec says."""
+    kind: str | None = None
+    """The kind of every record; None: each row has its own."""
     version: int = 1
     """To be raised when the same row is to make other records: rows that did not change are then read again."""
 
@@ -99,17 +102,27 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
     return None
 
 
-def build_mapping(spec: CatalogueSpec) -> RowMapping:
-    """Return the mapping that a spec alone describes: each field from its path, one record a row."""
+def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
+    """Return the mapping that a spec alone describes: one record a row, each field of its kind from the field's path.
+
+    `kind` is that of every row; without it, each row says its own.
+    """
+    fields_of = {one: [field for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 
     def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-        values = {field.name: read_value(value_at(row, field.source_path), field) for field in spec.fields.values()}
+        of_kind = kind or read_kind(row, spec)
+        values = {field.name: read_value(value_at(row, field.source_path), field) for field in fields_of[of_kind]}
         fields = {name: value for name, value in values.items() if value is not None}
         if spec.title_field.name not in fields:
             raise InputError(f"'{spec.title_field.source_path}', the record's title, is missing")
-        return (Record(id=_id_of(row, spec, fields), fields=fields, kind=spec.kinds[0]),)
+        return (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
 
-    return RowMapping(records_of=records_of, is_by_spec=True)
+    return RowMapping(records_of=records_of, is_by_spec=True, kind=kind)
+
+
+def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
+    """Return the mapping for the rows of one source: a mapping by the spec alone has the kind of that source."""
+    return build_mapping(spec, kind=find_source_kind(spec, source_name)) if mapping.is_by_spec else mapping
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:

@@ -44,6 +44,8 @@ class IngestReport:
     """How many of the records stay, wholly or in part, as they were edited by hand."""
     unplaced: int = 0
     """How many records stay that no known row names: the ledger was lost, so what they came from is not known."""
+    dangling: int = 0
+    """How many ids in the catalogue's relations name no record of the relation's kind."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What is odd about the rows as a whole, in sentences for people."""
@@ -119,7 +121,7 @@ class _Run:
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
         self._reading = _digest_of_reading(target)
-        self._column_check = ColumnCheck(target.spec) if target.mapping.is_by_spec else None
+        self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
         ledger, name = self._target.ledger, self._source.name
@@ -128,7 +130,7 @@ class _Run:
         start = 0 if self._source.is_whole else ledger.position(name)
         self._report.rows = start
         try:
-            for batch in self._iter_batches(start):
+            for batch in map(self._without_taken_ids, self._iter_batches(start)):
                 written = self._batches.write(self._reconciled(batch), self._report)
                 self._restore_named_by(written)
                 self._note(batch)
@@ -145,6 +147,29 @@ class _Run:
             self._report.notes.append(note)
         self._progress(self._report)
         return self._report
+
+    def _without_taken_ids(self, batch: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
+        """Reject the records whose id is that of a record of another kind from another source."""
+        if not self._is_of_several_kinds:
+            return batch
+        ids = [record.id for record, _ in batch]
+        known = self._target.writer.current_or_deleted(ids)
+        elsewhere = self._target.ledger.held_elsewhere(self._source.name, ids)
+        kept = []
+        for record, origin in batch:
+            other = known.get(record.id)
+            if other is None or other.kind == record.kind or record.id not in elsewhere:
+                kept.append((record, origin))
+                continue
+            self._report.rejected += 1
+            self._report.reject(
+                origin.row, f"'{record.id}' is already the id of a {other.kind}; ids are unique across kinds"
+            )
+        return kept
+
+    @property
+    def _is_of_several_kinds(self) -> bool:
+        return self._target.mapping.is_by_spec and len(self._target.spec.kinds) > 1
 
     def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
         """Return what is to be written of the source's records, and count what was edited by hand and stays so."""
@@ -230,11 +255,16 @@ class _Run:
             first = self._find_first(record, identities)
             if first is not None:
                 self._report.duplicates += 1
-                self._report.reject(row.place, f"the same as {first}")
+                self._report.reject(row.place, self._why_duplicate(record, first))
                 continue
             self._identities.update(dict.fromkeys((*identities, record.id), row.place))
             self._unseen.discard(record.id)
             yield record
+
+    def _why_duplicate(self, record: Record, first: str) -> str:
+        if self._is_of_several_kinds and first == self._identities.get(record.id):
+            return f"'{record.id}' is already the id of {first}; ids are unique across kinds"
+        return f"the same as {first}"
 
     def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
         """Return what a record is the same as: a row of this reading, or a record of another source."""
@@ -259,8 +289,9 @@ class _Run:
 def _digest_of_reading(target: Target) -> str:
     """Return a digest of how rows are read: a row that is read in another way is not the same row as before."""
     spec = target.spec
-    said = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
-    return hashlib.sha256(said.encode()).hexdigest()[:12]
+    mapping = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    kinds = f" {spec.kind_path} {target.mapping.kind}" if spec.kind_path or target.mapping.kind else ""
+    return hashlib.sha256(f"{mapping}{kinds}".encode()).hexdigest()[:12]
 
 
 class _Batches:
