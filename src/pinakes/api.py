@@ -29,10 +29,10 @@ from pinakes.text.likeness import like_words
 from pinakes.text.normalise import clean, fold_name
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import QueryText, ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec
 
 __all__ = [
     "KIND_FIELD",
@@ -60,6 +60,7 @@ __all__ = [
     "NoneOf",
     "NotFoundError",
     "OpenCatalogue",
+    "PartialResult",
     "Passage",
     "Preferences",
     "Principal",
@@ -98,6 +99,7 @@ __all__ = [
     "UnavailableError",
     "WholeRows",
     "analyse_query",
+    "ask_each",
     "clean",
     "day_of",
     "embed_query",

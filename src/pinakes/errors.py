@@ -141,6 +141,7 @@ class StorageError(ExpectedError):
     code = "storage"
     http_status = 503
     exit_code = 4
+    retry_after_s = 5.0
 
 
 class BusyError(StorageError):

@@ -151,7 +151,7 @@ class App:
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources)
         parts = self._parts(wanted, "tools")
-        own = [tool for part, some in parts for tool in part.tools(some)]
+        own = [tool.over(catalogue.name for catalogue in some) for part, some in parts for tool in part.tools(some)]
         resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
         has_more = len(opened) > 1 or not own
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and has_more)
@@ -172,11 +172,13 @@ class App:
         return list(self._open.values())
 
     def problems(self) -> dict[str, str]:
-        """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened."""
+        """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened or read."""
         found = {} if self.query_embedder.problem is None else {"embedding": self.query_embedder.problem}
-        for name in self._unserved:
-            found[f"catalogue {name}"] = self._unserved[name]
-        return found
+        problems = dict(self._unserved)
+        for catalogue in self.list_open():
+            if (problem := catalogue.find_problem()) is not None:
+                problems[catalogue.name] = problem
+        return found | {f"catalogue {name}": problem for name, problem in problems.items()}
 
     def _count_failures(self) -> int:
         """Count how often an answer had to do without a part: the embedder, or the reranker."""

@@ -17,6 +17,8 @@ class Answer:
     structured: dict[str, Any] | None
     text: str
     error: ExpectedError | None = None
+    is_partial: bool = False
+    """Whether a catalogue that could not be read was left out."""
 
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":

@@ -4,6 +4,7 @@ Permission, limit, validation, cache, run, audit happen here, once. A foreseen f
 `is_error` and the error's code; anything else is a bug and propagates.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -33,8 +34,10 @@ from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordLocation
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolResult, ToolSpec
+from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
+
+logger = logging.getLogger(__name__)
 
 COMPLETIONS = 20
 RESOURCES_A_PAGE = 200
@@ -204,7 +207,7 @@ class Gate:
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
         """Return a part of the resources that the principal may read; the cursor comes from the part before."""
-        entries = [entry for resource in self._readable(principal) for entry in resource.entries(principal)]
+        entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
         start = _position(cursor)
         end = start + RESOURCES_A_PAGE
         return ResourcePage(entries=entries[start:end], next_cursor=str(end) if end < len(entries) else None)
@@ -339,12 +342,16 @@ class Gate:
         if self.cache is None or not tool.cacheable:
             return _answered(tool, ask, params)
         if cache_key is None:
-            cache_key = self._cache_key_at(toolbox, tool, ask, params, toolbox.versions())
+            versions = _readable_versions(toolbox, tool, params)
+            if versions is None:
+                return _answered(tool, ask, params)
+            cache_key = self._cache_key_at(tool, ask, params, versions)
             kept = self.cache.find(cache_key.key)
             if kept is not None:
                 return kept
         answer = _answered(tool, ask, params)
-        if (toolbox.versions(), self._failures()) == cache_key.seen:
+        seen = _readable_versions(toolbox, tool, params), self._failures()
+        if seen == cache_key.seen and not answer.is_partial:
             self.cache.keep(cache_key.key, answer)
         return answer
 
@@ -354,14 +361,12 @@ class Gate:
         """Return what to ask the cache, where that is known at once, and an answer from it is noted at once."""
         if self.cache is None or not tool.cacheable or ask.cost is not Cost.READ:
             return None
-        versions = toolbox.find_versions()
-        return None if versions is None else self._cache_key_at(toolbox, tool, ask, params, versions)
+        versions = toolbox.find_versions(_catalogues_read(tool, params))
+        return None if versions is None else self._cache_key_at(tool, ask, params, versions)
 
-    def _cache_key_at(
-        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel, versions: Versions
-    ) -> _CacheKey:
+    def _cache_key_at(self, tool: ToolSpec, ask: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
         visibility = ask.principal.visibility
-        audiences = toolbox.audiences_that_matter(visibility, versions)
+        audiences = None if all(version.is_public for version in versions) else visibility.audiences
         key = (tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden)
         return _CacheKey(key=key, seen=(versions, self._failures()))
 
@@ -466,6 +471,30 @@ def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     return tool
 
 
+def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceEntry]:
+    """List the entries of a resource, or none where its storage fails, so that the others are still listed."""
+    try:
+        return resource.entries(principal)
+    except StorageError as error:
+        logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
+        return ()
+
+
+def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:
+    return tool.reads(params) if tool.reads else None
+
+
+def _readable_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
+    """Return the versions of the catalogues that a call reads; None where one cannot be read.
+
+    Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
+    """
+    try:
+        return toolbox.versions(_catalogues_read(tool, params))
+    except StorageError:
+        return None
+
+
 def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:
     arguments = (ask.principal, params, ask.call_id) if tool.wants_call_id else (ask.principal, params)
 
@@ -473,7 +502,9 @@ def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:
         return tool.run(*arguments)
 
     result = _again_when_storage_fails(run) if tool.read_only else run()
-    return Answer(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
+    is_partial = isinstance(result, PartialResult) and bool(result.unread)
+    structured = result.model_dump(mode="json", by_alias=True)
+    return Answer(structured=structured, text=tool.text(result), is_partial=is_partial)
 
 
 def _again_when_storage_fails(work: Callable[[], ResultT]) -> ResultT:

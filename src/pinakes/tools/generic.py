@@ -5,10 +5,9 @@ a record with id, title, text, url and metadata.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,12 +25,13 @@ from pinakes.search.searcher import QueryVector
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.likeness import like_words
 from pinakes.tools.addresses import address_of, parse_address, uri_of
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, parse_filters
 from pinakes.tools.merge import MERGED_HEAD, Merged, merge
-from pinakes.tools.spec import QueryText, SearchText, ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec
 
 SNIPPET_CHARS = 240
+UNREADABLE = "skipped, its storage cannot be read"
 CURSOR = re.compile(r"[1-9]\d{0,3}")
 FURTHEST = 99
 """How deep results can be paged through: as deep as both arms of a search look anyway, so that pages fit together."""
@@ -101,7 +101,7 @@ class Found(GenericResult):
     text: str
 
 
-class SearchResult(GenericResult):
+class SearchResult(PartialResult, GenericResult):
     """The answer of `search`."""
 
     results: list[Found]
@@ -149,9 +149,11 @@ class BrowsedCatalogue(GenericResult):
     title: str
     records: int
     fields: list[BrowsedField]
+    skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    """Why nothing is known of it now."""
 
 
-class BrowseResult(GenericResult):
+class BrowseResult(PartialResult, GenericResult):
     """The answer of `browse`."""
 
     catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
@@ -179,18 +181,31 @@ class GenericTools:
         end = start + params.limit
         filters = params.filters or {}
         chosen, notes = self._chosen(params.catalogue, filters)
-        ask = partial(
-            self._page, principal=principal, query=params.query, filters=filters, depth=min(end, FURTHEST) + 1
+        models = ask_each(chosen, lambda catalogue: catalogue.shelf.reader().model)
+        vectors = _embed_once(models.found, self._catalogues, params.query)
+        pages = ask_each(
+            [self._catalogues[name] for name in models.found],
+            lambda catalogue: self._page(
+                catalogue,
+                vectors[catalogue.name],
+                principal=principal,
+                query=params.query,
+                filters=filters,
+                depth=min(end, FURTHEST) + 1,
+            ),
+            pool=self._pool,
         )
-        pages = list(self._pool.map(ask, chosen, _meanings(chosen, params.query)))
-        merged = merge([page.items for page in pages])
+        merged = merge([page.items for page in pages.found.values()])
+        unread = [*models.skipped, *pages.skipped]
+        skipped = [f"{name}: {UNREADABLE}" for name in unread]
         has_more = len(merged) > end and end < FURTHEST
         return SearchResult(
             results=[_found(item) for item in merged[start:end]],
-            total=sum(page.total for page in pages),
+            total=sum(page.total for page in pages.found.values()),
             has_more=has_more,
             cursor=str(end) if has_more else None,
-            notes=[*notes, *(page.note for page in pages if page.note)],
+            notes=[*notes, *skipped, *(page.note for page in pages.found.values() if page.note)],
+            unread=unread,
         )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
@@ -232,7 +247,19 @@ class GenericTools:
         if params.field and not params.catalogue and len(self._catalogues) > 1:
             raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
         chosen = [self._get(params.catalogue)] if params.catalogue else list(self._catalogues.values())
-        return BrowseResult(catalogues=[_browsed(catalogue, principal, params) for catalogue in chosen])
+        browsed = ask_each(chosen, lambda catalogue: _browsed(catalogue, principal, params))
+        skipped = [_unread(self._catalogues[name]) for name in browsed.skipped]
+        return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped)
+
+    def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
+        """Return the names of the catalogues that a call reads: the one it names, or all."""
+        return self._catalogues if params.catalogue is None else [params.catalogue]
+
+    def read_by_address(self, params: FetchParams | SimilarParams) -> Iterable[str]:
+        """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
+        place = parse_address(params.id)
+        other = params.catalogue if isinstance(params, SimilarParams) else None
+        return [*([place[0]] if place else self._catalogues), *([other] if other else ())]
 
     def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[list[OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that can be filtered so, and what is to be said."""
@@ -298,6 +325,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             action=Action.ACCESS_CATALOG,
             cost=Cost.READ,
             cacheable=True,
+            reads=tools.read_by_name,
             run=tools.search,
             text=_search_text,
             properties={"catalogue": {"enum": names}, "filters": filters},
@@ -311,6 +339,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             action=Action.ACCESS_CATALOG,
             cost=Cost.READ,
             cacheable=True,
+            reads=tools.read_by_address,
             run=tools.fetch,
             text=lambda result: result.text,
         ),
@@ -322,6 +351,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             action=Action.ACCESS_CATALOG,
             cost=Cost.READ,
             cacheable=True,
+            reads=tools.read_by_address,
             run=tools.similar,
             text=lambda result: _lines(result.results),
         ),
@@ -333,6 +363,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             action=Action.ACCESS_CATALOG,
             cost=Cost.READ,
             cacheable=True,
+            reads=tools.read_by_name,
             run=tools.browse,
             text=_browse_text,
         ),
@@ -351,14 +382,15 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _meanings(catalogues: Sequence[OpenCatalogue], query: str) -> list[QueryVector]:
+def _embed_once(
+    models: Mapping[str, ModelId | None], catalogues: Mapping[str, OpenCatalogue], query: str
+) -> dict[str, QueryVector]:
     """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model."""
     by_model: dict[ModelId | None, QueryVector] = {}
-    models = [catalogue.shelf.reader().model for catalogue in catalogues]
-    for catalogue, model in zip(catalogues, models, strict=True):
+    for name, model in models.items():
         if model not in by_model:
-            by_model[model] = catalogue.searcher.embed(query)
-    return [by_model[model] for model in models]
+            by_model[model] = catalogues[name].searcher.embed(query)
+    return {name: by_model[model] for name, model in models.items()}
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
@@ -425,6 +457,10 @@ def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParam
     )
 
 
+def _unread(catalogue: OpenCatalogue) -> BrowsedCatalogue:
+    return BrowsedCatalogue(name=catalogue.name, title=catalogue.spec.title, records=0, fields=[], skipped=UNREADABLE)
+
+
 def _values(reader: ShelfReader, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:
     facets = reader.facets(field, scope=scope)
     if search:
@@ -445,7 +481,8 @@ def _search_text(result: SearchResult) -> str:
 def _browse_text(result: BrowseResult) -> str:
     lines = []
     for catalogue in result.catalogues:
-        lines.append(f"{catalogue.name}: {catalogue.title}, {catalogue.records} records")
+        known = catalogue.skipped or f"{catalogue.records} records"
+        lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
         for field in catalogue.fields:
             values = ", ".join(f"{one.value} ({one.count})" for one in field.values)
             lines.append(f"  {field.field} ({field.type}){': ' if values else ''}{values}")

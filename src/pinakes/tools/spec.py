@@ -1,11 +1,11 @@
 """A tool's declaration: name, shapes, the action it needs, and the function that runs it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -43,6 +43,13 @@ class ToolResult(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
 
 
+class PartialResult(ToolResult):
+    """An answer that may do without catalogues that cannot be read; if it does, it is not cached."""
+
+    unread: list[str] = Field(default_factory=list, exclude=True)
+    """The catalogues that were skipped since their storage failed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
     """Something a client can call. It cannot be declared without its action and its cost."""
@@ -63,6 +70,8 @@ class ToolSpec:
     """Whether it is done in no time and waits for nothing, so that it needs no thread."""
     cacheable: bool = False
     """Whether an answer may be kept: it follows from the arguments, the catalogues and the caller's sight alone."""
+    reads: Callable[[Any], Iterable[str]] | None = None
+    """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
     wants_call_id: bool = False
     """Whether it is told the id under which its call is noted, so that what it changes can be found by it."""
     is_brief: bool = False
@@ -71,6 +80,11 @@ class ToolSpec:
     """Schemas of arguments that depend on what is served, in place of what the params' type says."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """What those schemas refer to."""
+
+    def over(self, catalogues: Iterable[str]) -> "ToolSpec":
+        """Return the tool as one that reads these catalogues, unless it says itself which of them a call reads."""
+        names = tuple(catalogues)
+        return self if self.reads else replace(self, reads=lambda _params: names)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pinakes.model.scope import WHOLE, Scope, Visibility
+from pinakes.shelf.port import ShelfReader
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.resource import ResourceSpec
@@ -16,8 +17,46 @@ KEPT_TOOLBOXES = 64
 NO_AUDIENCE = Scope(visibility=Visibility(frozenset()))
 """What somebody sees who is of no audience."""
 
-Versions = tuple[tuple[str, int, str | None], ...]
-"""Of each catalogue its name, the number of its last change, and why it is stale, if it is."""
+
+class CatalogueVersion(NamedTuple):
+    """One state of a catalogue's data: two answers read from equal versions saw the same records."""
+
+    name: str
+    change_no: int
+    stale: str | None
+    is_public: bool
+    """Whether every record may be seen by every caller."""
+
+
+Versions = tuple[CatalogueVersion, ...]
+
+
+class VersionedCatalogue:
+    """A catalogue, and the version of it that was read last; to learn whether all is public takes a count."""
+
+    def __init__(self, catalogue: OpenCatalogue) -> None:
+        self._catalogue = catalogue
+        self._last: CatalogueVersion | None = None
+
+    def version(self) -> CatalogueVersion:
+        """Return the version of now; raise StorageError where the store cannot be read."""
+        reader = self._catalogue.shelf.reader()
+        found = self._known(reader)
+        if found is None:
+            is_public = reader.count(NO_AUDIENCE) == reader.count(WHOLE)
+            found = CatalogueVersion(self._catalogue.name, reader.change_no, reader.stale, is_public)
+            self._last = found
+        return found
+
+    def find_version(self) -> CatalogueVersion | None:
+        """Return the version of now where it is known without waiting."""
+        reader = self._catalogue.shelf.find_reader()
+        return None if reader is None else self._known(reader)
+
+    def _known(self, reader: ShelfReader) -> CatalogueVersion | None:
+        last = self._last
+        is_same = last is not None and (last.change_no, last.stale) == (reader.change_no, reader.stale)
+        return last if is_same else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +85,7 @@ class Toolbox:
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
-        self._looked_at: tuple[Versions, bool] | None = None
+        self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
             raise ValueError("two tools have the same name")
 
@@ -54,28 +93,19 @@ class Toolbox:
         """Return this one, for everybody alike."""
         return self
 
-    def versions(self) -> Versions:
-        """Return how far each catalogue has changed: two answers between which this is the same saw the same data."""
-        readers = [(catalogue.name, catalogue.shelf.reader()) for catalogue in self.catalogues]
-        return tuple((name, reader.change_no, reader.stale) for name, reader in readers)
+    def versions(self, names: Iterable[str] | None) -> Versions:
+        """Return the version of each of these catalogues, or of all; raise StorageError where one cannot be read."""
+        return tuple(one.version() for one in self._watched(names))
 
-    def find_versions(self) -> Versions | None:
-        """Return the same, where that is known at once, and also whose records matter at these versions."""
-        readers = [(catalogue.name, catalogue.shelf.find_reader()) for catalogue in self.catalogues]
-        found = tuple((name, reader.change_no, reader.stale) for name, reader in readers if reader is not None)
-        is_known = len(found) == len(readers) and self._looked_at is not None and self._looked_at[0] == found
-        return found if is_known else None
+    def find_versions(self, names: Iterable[str] | None) -> Versions | None:
+        """Return the same where it is known without waiting."""
+        found = tuple(one.find_version() for one in self._watched(names))
+        known = tuple(one for one in found if one is not None)
+        return known if len(known) == len(found) else None
 
-    def audiences_that_matter(self, visibility: Visibility, versions: Versions) -> frozenset[str] | None:
-        """Return a caller's audiences; None where every record at these versions is for everybody."""
-        looked_at = self._looked_at
-        if looked_at is None or looked_at[0] != versions:
-            looked_at = self._looked_at = (versions, self._is_all_public())
-        return None if looked_at[1] else visibility.audiences
-
-    def _is_all_public(self) -> bool:
-        readers = [catalogue.shelf.reader() for catalogue in self.catalogues]
-        return all(reader.count(NO_AUDIENCE) == reader.count(WHOLE) for reader in readers)
+    def _watched(self, names: Iterable[str] | None) -> list[VersionedCatalogue]:
+        wanted = self._versioned if names is None else set(names)
+        return [one for name, one in self._versioned.items() if name in wanted]
 
 
 class Toolboxes(Protocol):

@@ -16,10 +16,10 @@ from pinakes.api import (
     Action,
     AnyOf,
     Cost,
-    ExpectedError,
     Hit,
     InputError,
     OpenCatalogue,
+    PartialResult,
     Principal,
     Record,
     RecordId,
@@ -31,6 +31,7 @@ from pinakes.api import (
     ToolParams,
     ToolResult,
     ToolSpec,
+    ask_each,
 )
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
@@ -133,7 +134,7 @@ class HandbookResult(DocumentResult):
     results: list[FoundPassage]
 
 
-class SearchResult(DocumentResult):
+class SearchResult(PartialResult, DocumentResult):
     """The answer of `search_documents`."""
 
     results: list[PassageWithNeighbours]
@@ -165,13 +166,19 @@ class DocumentTools:
         names = list(dict.fromkeys(params.sources or self._collections))
         self._require_known(names)
         scope = _scope(PASSAGE, principal)
-        asked = self._pool.map(lambda name: self._page(name, params.query, scope, params.n_results), names)
-        pages = dict(zip(names, asked, strict=True))
-        found = merged({name: page for name, page in pages.items() if page}, limit=params.n_results)
+        there = [self._collections[name] for name in names if name in self._collections]
+        asked = ask_each(there, lambda one: _page(one, params.query, scope, params.n_results), pool=self._pool)
+        pages = {name: page for name, page in asked.found.items() if page is not None}
+        found = merged(pages, limit=params.n_results)
         return SearchResult(
             results=[self._with_neighbours(one, scope, params.neighbours) for one in found],
-            skipped=[name for name, page in pages.items() if page is None],
+            skipped=[name for name in names if name not in pages],
+            unread=asked.skipped,
         )
+
+    def searched(self, params: SearchParams) -> Iterable[str]:
+        """Return the names of the collections that a search reads."""
+        return params.sources or self._collections
 
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
         """Search the handbook, or one section of it."""
@@ -186,10 +193,11 @@ class DocumentTools:
     def entries(self, principal: Principal) -> list[ResourceEntry]:
         """List every document of every collection."""
         scope = _scope(DOCUMENT, principal)
+        paths = ask_each(self._collections.values(), lambda collection: _ids(collection, scope))
         return [
             ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
-            for name, collection in self._collections.items()
-            for path in _ids(collection, scope)
+            for name, some in paths.found.items()
+            for path in some
         ]
 
     def read(self, principal: Principal, address: str) -> ResourceContent | None:
@@ -208,16 +216,6 @@ class DocumentTools:
         if unknown:
             raise InputError(f"'sources': no {', '.join(unknown)}; there are: {', '.join(self._collections)}")
 
-    def _page(self, name: str, query: str, scope: Scope, limit: int) -> SearchPage | None:
-        """Search one collection; None where it is missing, empty or damaged."""
-        collection = self._collections.get(name)
-        try:
-            if collection is None or not collection.shelf.reader().count(scope):
-                return None
-            return collection.searcher.search(query, scope=scope, limit=SPARE * limit)
-        except ExpectedError:
-            return None
-
     def _with_neighbours(self, found: Found, scope: Scope, count: int) -> PassageWithNeighbours:
         before, after = self._around(found, scope, count) if count else ([], [])
         return PassageWithNeighbours(**_shape(found), before=before, after=after)
@@ -232,6 +230,13 @@ class DocumentTools:
         texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
         there = sorted(texts)
         return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+
+
+def _page(collection: OpenCatalogue, query: str, scope: Scope, limit: int) -> SearchPage | None:
+    """Search one collection; None where it is empty."""
+    if not collection.shelf.reader().count(scope):
+        return None
+    return collection.searcher.search(query, scope=scope, limit=SPARE * limit)
 
 
 def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
@@ -399,6 +404,7 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
         cacheable=True,
+        reads=documents.searched,
         run=documents.search,
         text=_search_text,
         properties={"sources": sources},
@@ -415,13 +421,15 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
         action=Action.ACCESS_CATALOG,
         cost=Cost.READ,
         cacheable=True,
+        reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
         text=_handbook_text,
     )
 
 
 def _search_text(result: SearchResult) -> str:
-    skipped = [f"skipped: {', '.join(result.skipped)}"] if result.skipped else []
+    names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
+    skipped = [f"skipped: {', '.join(names)}"] if names else []
     return "\n".join([*_lines(result.results), *skipped])
 
 

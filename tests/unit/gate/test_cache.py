@@ -173,13 +173,13 @@ def test_how_far_catalogues_have_changed_is_asked_once_before_and_once_after(cou
     asked: list[str] = []
 
     class Watched(Toolbox):
-        def versions(self) -> Any:
+        def versions(self, names: Any) -> Any:
             asked.append("after")
-            return super().versions()
+            return super().versions(names)
 
-        def find_versions(self) -> Any:
+        def find_versions(self, names: Any) -> Any:
             asked.append("before")
-            return super().find_versions()
+            return super().find_versions(names)
 
     gate = Gate(Watched([counted.spec()]), cache=AnswerCache(5))
     ask(gate, "moon")

@@ -151,7 +151,7 @@ def open_segment(folder: Path) -> Segment:
         meta = orjson.loads((folder / META_FILE).read_bytes())
         return _mapped(meta, folder)
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise DamagedIndexError(f"{folder}: not a readable segment: {error}") from error
+        raise DamagedIndexError(f"{folder.name}: not a readable segment: {error}") from error
 
 
 def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:

@@ -83,8 +83,8 @@ class EmbeddedShelf:
         """Open the shelf in this folder, or refuse where there is none."""
         if not (folder / STORE_FILE).is_file():
             raise StorageError(
-                f"{folder / STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder away "
-                "and add it again"
+                f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
+                "away and add it again"
             )
         shelf = cls(folder, spec)
         shelf.store.require_tables()
@@ -200,7 +200,7 @@ class EmbeddedShelf:
         self._catch_up()
         view = self._find_view()
         if view is None:
-            raise DamagedIndexError(f"{self._index}: it is ahead of the store")
+            raise DamagedIndexError(f"the index of '{self.folder.name}' is ahead of the store")
         return view
 
     def _find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:

@@ -43,6 +43,7 @@ SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 MAX_CHANGE_NO = 2**63 - 1
+IF_DAMAGED = "if it is damaged, put it back from a back-up, or move the catalogue's folder away and add it again"
 
 
 class Store:
@@ -51,6 +52,8 @@ class Store:
     def __init__(self, path: Path, spec: CatalogueSpec) -> None:
         self.path = path
         self.spec = spec
+        self._label = f"{path.parent.name}/{path.name}"
+        """How messages name the file: callers of a server read them, and its folders are none of their business."""
         self._local = threading.local()
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # that of a thread goes when the thread does
         self._guard = threading.Lock()
@@ -60,8 +63,7 @@ class Store:
 
     def create(self, model: ModelId | None) -> bool:
         """Create the tables, if they are not there; remember the embedding model, and tell if it was another."""
-        db = self._db()
-        with db:
+        with self._transaction() as db:
             if db.pragma("user_version") == 0:
                 db.execute(SCHEMA)
                 db.pragma("user_version", SCHEMA_VERSION)
@@ -78,7 +80,7 @@ class Store:
     def require_tables(self) -> None:
         """Refuse a file that is there but was never, or is no longer, a store."""
         if self._db().pragma("user_version") == 0:
-            raise StorageError(f"{self.path}: the file is empty; build the catalogue again (pinakes add)")
+            raise StorageError(f"{self._label}: the file is empty; build the catalogue again (pinakes add)")
 
     def close(self) -> None:
         """Close every connection."""
@@ -91,7 +93,8 @@ class Store:
 
     def change_no(self) -> int:
         """Return the number of the last change."""
-        return _last_change(self._db())
+        with self._failing():
+            return _last_change(self._db())
 
     def find_change_no(self) -> int | None:
         """Return the number of the last change; None where that is not to be known without waiting."""
@@ -108,18 +111,18 @@ class Store:
 
     def model(self) -> ModelId | None:
         """Return the model the vectors were made with, or None."""
-        rows = self._db().execute("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')")
+        rows = self._rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')")
         meta = {str(name): str(value) for name, value in rows}
         return ModelId(name=meta["model"], dimension=int(meta["dimension"])) if "model" in meta else None
 
     def count(self) -> int:
         """Return how many records there are."""
-        return int(self._db().execute("SELECT count(*) FROM records").get)
+        return int(self._find_row("SELECT count(*) FROM records")[0])
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Make the reads within see one moment, whatever is written meanwhile."""
-        with self._db():
+        with self._transaction():
             yield
 
     def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
@@ -153,25 +156,18 @@ class Store:
         self, changes: Sequence[Change], author: Author, *, expected: Mapping[RecordId, int] | None = None
     ) -> int:
         """Make the changes in one transaction, unless a record moved; a put that changes nothing leaves no trace."""
-        db = self._db()
-        try:
-            with db:
-                require_unmoved(expected or {}, self.versions(list(expected or ())))
-                for change in changes:
-                    if isinstance(change, Put):
-                        self._put(db, change, author)
-                    else:
-                        self._delete(db, change, author)
-                last = self.change_no()
-        except apsw.FullError as error:
-            raise StorageError(f"{self.path}: the disk is full; nothing was changed") from error
-        except apsw.BusyError as error:
-            raise StorageError(f"{self.path}: another process is writing; nothing was changed") from error
-        return last
+        with self._transaction() as db:
+            require_unmoved(expected or {}, self.versions(list(expected or ())))
+            for change in changes:
+                if isinstance(change, Put):
+                    self._put(db, change, author)
+                else:
+                    self._delete(db, change, author)
+            return self.change_no()
 
     def is_unchanged(self, put: Put) -> bool:
         """Tell whether the record is here with the same content, and its vector by the model of now."""
-        row = self._db().execute("SELECT body, digest FROM records WHERE id = ?", (put.record.id,)).fetchone()
+        row = self._find_row("SELECT body, digest FROM records WHERE id = ?", (put.record.id,))
         if row is None or row != (encode_record(put.record), _digest_of(put)):
             return False
         return put.embedding is None or self.has_embedding(put.embedding.digest)
@@ -181,12 +177,8 @@ class Store:
         model = self.model()
         if model is None:
             return False
-        row = (
-            self._db()
-            .execute("SELECT 1 FROM embeddings WHERE model = ? AND digest = ?", (model.name, digest))
-            .fetchone()
-        )
-        return row is not None
+        query = "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?"
+        return self._find_row(query, (model.name, digest)) is not None
 
     def list_changes(
         self, *, limit: int, before: int | None, call_id: str | None, ids: Sequence[RecordId] | None
@@ -194,7 +186,7 @@ class Store:
         """Return past changes, newest first, as they are in one moment."""
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
         with self.snapshot():
-            page = [_logged(row) for row in self._db().execute(_PAST.format(_conditions(asked)), asked)]
+            page = [_logged(row) for row in self._rows(_PAST.format(_conditions(asked)), asked)]
             touched = list({change.id for change in page})
             oldest = page[-1].change_no if page else 0
             later = list(self._select(f"SELECT id, change_no, before {_LATER} AND id IN ({{}})", touched, oldest))
@@ -205,7 +197,7 @@ class Store:
         """Return the number of the last change to each id, no later than `as_of`."""
         if not ids:
             return {}
-        with suppress(apsw.ReadOnlyError, apsw.BusyError):  # it is only slower without
+        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # it is only slower without
             self._db().execute(CHANGES_BY_ID)
         wanted = keepable(ids)
         query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
@@ -224,17 +216,17 @@ class Store:
     def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
         """Return the keys touched after a change, and no later than another, in key order."""
         query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
-        return [Key(key) for (key,) in self._db().execute(query, (change_no, until))]
+        return [Key(key) for (key,) in self._rows(query, (change_no, until))]
 
     def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
         """Yield the records of these keys (all of them if None) with their vectors, in key order."""
         query = """SELECT key, id, body, vector FROM records LEFT JOIN embeddings
                    ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
         if keys is None:
-            rows = self._db().execute(f"{query} ORDER BY key")
+            rows = self._rows(f"{query} ORDER BY key")
         else:
             wanted = ",".join(str(int(key)) for key in keys)
-            rows = self._db().execute(f"{query} WHERE key IN ({wanted}) ORDER BY key")
+            rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
         for key, record_id, body, vector in rows:
             yield SegmentRow(
                 key=Key(key),
@@ -259,7 +251,7 @@ class Store:
 
     def check(self) -> list[str]:
         """Return what SQLite finds wrong with the file."""
-        found = [str(row[0]) for row in self._db().execute("PRAGMA integrity_check")]
+        found = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
@@ -305,7 +297,31 @@ class Store:
         """Yield the rows of a query with a list of keys or ids in it. The query is ours; the values are bound."""
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
-            yield from self._db().execute(query.format(",".join("?" * len(batch))), (*first, *batch))
+            yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))
+
+    def _find_row(self, query: str, values: Any = ()) -> Any:
+        return next(self._rows(query, values), None)
+
+    def _rows(self, query: str, values: Any = ()) -> Iterator[Any]:
+        with self._failing():
+            yield from self._db().execute(query, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        with self._failing(), self._db() as db:
+            yield db
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Raise what SQLite raises as a StorageError; within a transaction nothing has changed then."""
+        try:
+            yield
+        except apsw.FullError as error:
+            raise StorageError(f"{self._label}: the disk is full; nothing was changed") from error
+        except apsw.BusyError as error:
+            raise StorageError(f"{self._label}: another process is writing; nothing was changed") from error
+        except apsw.Error as error:
+            raise StorageError(f"{self._label}: cannot be read: {error}; {IF_DAMAGED}") from error
 
     def _db(self) -> apsw.Connection:
         """Return this thread's connection."""
@@ -323,12 +339,9 @@ class Store:
             db.pragma("synchronous", "full")
             version = db.pragma("user_version")
         except apsw.Error as error:
-            raise StorageError(
-                f"{self.path}: cannot be opened: {error}; if it is damaged, put it back from a back-up, or move the "
-                "catalogue's folder away and add it again"
-            ) from error
+            raise StorageError(f"{self._label}: cannot be opened: {error}; {IF_DAMAGED}") from error
         if version > SCHEMA_VERSION:
-            raise StorageError(f"{self.path}: written by a newer Pinakes (layout {version}); update this one")
+            raise StorageError(f"{self._label}: written by a newer Pinakes (layout {version}); update this one")
         with self._guard:
             self._open.add(db)
         return db

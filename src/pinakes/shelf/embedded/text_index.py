@@ -157,7 +157,7 @@ class TextIndex:
         try:
             yield
         except (ValueError, OSError) as error:
-            raise error_type(f"{self.folder}: the text index cannot be {what}: {error}") from error
+            raise error_type(f"the text index cannot be {what}: {error}") from error
 
     def _any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
         """Match what has any of the values. A few are quicker as a term each than as a set, one fifteen times so."""

@@ -11,6 +11,7 @@ changes, those are made whose numbers the pointer has reached.
 """
 
 import dataclasses
+import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ from pinakes.shelf.history import LoggedChange, keepable
 from pinakes.shelf.lance.layout import LAYOUT_VERSION
 from pinakes.shelf.lance.plan import StoredRow
 from pinakes.shelf.port import Author, Op
+
+logger = logging.getLogger(__name__)
 
 STORED_COLUMNS = ("id", "key", "body", "digest")
 
@@ -97,6 +100,7 @@ class Tables:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
+        self._name = name
         self._documents = f"{name}_documents"
         self._spare = f"{name}_spare_vectors"
         self._log = f"{name}_changes"
@@ -333,7 +337,10 @@ class Tables:
 
     def _pointer_of(self, row: dict[str, Any]) -> Pointer:
         if row["layout"] > LAYOUT_VERSION:
-            raise StorageError(f"{self.folder}: written by a newer Pinakes (layout {row['layout']}); update this one")
+            raise StorageError(
+                f"the tables of catalogue '{self._name}' were written by a newer Pinakes (layout {row['layout']}); "
+                "update this one"
+            )
         return Pointer(**row)
 
     @contextmanager
@@ -342,7 +349,9 @@ class Tables:
         try:
             yield
         except (ValueError, RuntimeError, OSError) as error:
-            raise StorageError(f"{self.folder}: the catalogue cannot be {what}: {error}") from error
+            logger.warning("%s: the tables cannot be %s: %s", self.folder, what, error)
+            reason = "they are not there" if "not found" in str(error).lower() else "the server's log says why"
+            raise StorageError(f"the tables of catalogue '{self._name}' cannot be {what}: {reason}") from error
 
 
 def _pointer_row(pointer: Pointer) -> pa.Table:

@@ -55,7 +55,7 @@ class LanceView(SegmentedView[Segment]):
         try:
             rows = self.table.take_row_ids(row_ids).select(["key", "id", "body"]).to_arrow().to_pylist()
         except (ValueError, RuntimeError, OSError) as error:
-            raise StorageError(f"{self.table.name}: records cannot be read: {error}") from error
+            raise StorageError(f"records of table '{self.table.name}' cannot be read") from error
         found = {Key(row["key"]): decode_record(RecordId(row["id"]), row["body"], self.spec) for row in rows}
         return {key: found[key] for key in keys if key in found and scope.visibility.sees(found[key].audiences)}
 
