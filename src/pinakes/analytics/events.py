@@ -5,31 +5,21 @@ cannot be written for long, they are dropped and counted. They are no audit: the
 themselves when there are too many. Commit point: the end of `_append`'s transaction.
 """
 
-import logging
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, select
 
 from pinakes.analytics.tables import events
-from pinakes.control.database.bulk_insert import insert_rows
+from pinakes.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.time_columns import to_microseconds, utc_now
-from pinakes.errors import StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
-LOG = logging.getLogger(__name__)
-MOST_QUEUED = 10_000
-GROUP_ROWS = 500
-GROUP_S = 0.5
-RETRY_S = 0.5
+LIMITS = BatchLimits(group_rows=500, group_s=0.5)
 MOST_KEPT = 1_000_000
 """How many events are kept; when there are more, the oldest go."""
 COUNTED_EVERY = 10_000
@@ -76,132 +66,44 @@ class Event:
 class EventLog:
     """The events of one control database. Safe to use from several threads and processes."""
 
-    def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, database: ControlDatabase, *, most_kept: int = MOST_KEPT, limits: BatchLimits = LIMITS) -> None:
         self._database = database
         self._most_kept = most_kept
-        self._guard = threading.Lock()
-        self._has_moved = threading.Condition(self._guard)
-        self._queue: deque[Event] = deque()
-        self._thread: threading.Thread | None = None
-        self._is_closing = False
-        self._flushes = 0
-        """How many wait for what they noted to be written."""
-        self._taken = 0
-        """How many events have left the queue since the log was opened, written or dropped."""
-        self._written = 0
-        """How many events were written since it was last looked whether there are too many."""
-        self._last_error: StorageError | None = None
-        self.dropped = 0
+        self._untrimmed = 0
+        """How many events were written since the last look whether there are too many."""
+        self._writer = BatchWriter(self._append, name="events", limits=limits, is_lossy=True)
+
+    @property
+    def dropped(self) -> int:
         """How many events could not be kept."""
+        return self._writer.dropped
 
     def note(self, event: Event) -> None:
-        """Have an event written soon; where too many wait already it is dropped, and counted."""
-        with self._guard:
-            if self._is_closing or len(self._queue) >= MOST_QUEUED:
-                self.dropped += 1
-                return
-            self._queue.append(event)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="events", daemon=True)
-                self._thread.start()
-            if len(self._queue) in {1, GROUP_ROWS}:
-                self._has_moved.notify_all()
+        """Queue an event; where the queue is full it is dropped, and counted."""
+        self._writer.offer(event)
 
     def flush(self) -> None:
-        """Return when everything that was noted until now is written; where it cannot be, raise."""
-        with self._guard:
-            wanted = self._taken + len(self._queue)  # what others note meanwhile is not waited for
-            if self._taken >= wanted:
-                return
-            self._last_error = None
-            self._flushes += 1
-            self._has_moved.notify_all()
-            try:
-                self._has_moved.wait_for(lambda: self._taken >= wanted or self._last_error is not None)
-            finally:
-                self._flushes -= 1
-            if self._taken < wanted and self._last_error is not None:
-                raise StorageError(self._last_error.message)
+        """Return when every event noted so far is written; raise StorageError if it cannot be."""
+        self._writer.flush()
 
     def close(self) -> None:
-        """Write what is queued, and end the thread."""
-        with self._guard:
-            self._is_closing = True
-            thread = self._thread
-            self._has_moved.notify_all()
-        if thread is not None:
-            thread.join()
+        """Write the queue, and end the thread."""
+        self._writer.close()
 
     def prune(self, before: datetime) -> int:
         """Remove the events of before a moment, and return how many there were."""
         with self._database.begin() as connection:
             return connection.execute(events.delete().where(events.c.at < to_microseconds(before))).rowcount
 
-    def _run(self) -> None:
-        """Write what is queued, until the log is closed; a bug ends the thread, and the next event starts another."""
-        try:
-            while group := self._next_group():
-                self._try_to_write(group)
-        except BaseException:
-            with self._guard:
-                self._thread = None
-                self._drop_queue()
-            raise
-
-    def _try_to_write(self, group: Sequence[Event]) -> None:
-        try:
-            self._append(group)
-        except StorageError as error:
-            self._put_off(error)
-        else:
-            self._settle(group)
-
-    def _drop_queue(self) -> None:
-        """Give up what is queued; called with the lock held."""
-        self.dropped += len(self._queue)
-        self._taken += len(self._queue)
-        self._queue.clear()
-        self._has_moved.notify_all()
-
-    def _next_group(self) -> list[Event]:
-        """Return what to write next, when enough has come together; nothing when the log is closed and empty."""
-        with self._guard:
-            self._has_moved.wait_for(lambda: self._queue or self._is_closing)
-            self._has_moved.wait_for(self._is_pressing, timeout=GROUP_S)
-            return list(islice(self._queue, GROUP_ROWS))
-
-    def _is_pressing(self) -> bool:
-        return len(self._queue) >= GROUP_ROWS or self._flushes > 0 or self._is_closing
-
-    def _settle(self, group: Sequence[Event]) -> None:
-        with self._guard:
-            for _ in group:
-                self._queue.popleft()
-            self._taken += len(group)
-            self._last_error = None
-            self._has_moved.notify_all()
-
-    def _put_off(self, error: StorageError) -> None:
-        """Keep what could not be written for another attempt; at the end there is none."""
-        with self._guard:
-            if self._last_error is None:
-                LOG.warning("events cannot be written: %s", error.message)
-            self._last_error = error
-            if self._is_closing:
-                self._drop_queue()
-            self._has_moved.notify_all()
-        if not self._is_closing:
-            time.sleep(RETRY_S)
-
     def _append(self, group: Sequence[Event]) -> None:
         """Write events, in one transaction; now and then, see that there are not too many."""
-        written = self._written + len(group)
+        written = self._untrimmed + len(group)
         is_time_to_trim = written >= COUNTED_EVERY
         with self._database.begin() as connection:
             insert_rows(connection, COLUMNS, [_row(event) for event in group])
             if is_time_to_trim:
                 _trim(connection, most_kept=self._most_kept)
-        self._written = 0 if is_time_to_trim else written
+        self._untrimmed = 0 if is_time_to_trim else written
 
 
 class EventRecorder:

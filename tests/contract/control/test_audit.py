@@ -14,8 +14,8 @@ import pytest
 
 from pinakes.control.audit import log as audit_module
 from pinakes.control.audit.chain import HASHED_COLUMNS, hash_of
-from pinakes.control.audit.log import AuditLog
-from pinakes.control.database.bulk_insert import ROWS_A_STATEMENT
+from pinakes.control.audit.log import LIMITS, AuditLog
+from pinakes.control.database.batch_writer import ROWS_A_STATEMENT
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome
 
@@ -352,12 +352,8 @@ def test_a_killed_process_leaves_a_chain_with_every_durable_row(place: Any, log:
 
 
 def test_entries_wait_for_a_database_that_is_away_and_durable_ones_are_refused(
-    log: AuditLog,
-    execute: Callable[..., list[Any]],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    log: AuditLog, execute: Callable[..., list[Any]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(audit_module, "RETRY_S", 0.01)
     execute("ALTER TABLE audit RENAME TO gone")
     with caplog.at_level(logging.ERROR):
         log.write(replace(ENTRY, call_id="passing"), durable=False)
@@ -378,9 +374,9 @@ def test_a_bug_in_the_writer_keeps_nobody_waiting(log: AuditLog, monkeypatch: py
 
     log.write(replace(ENTRY, call_id="before"), durable=False)
     monkeypatch.setattr(audit_module, "hash_of", fails)
-    with pytest.raises(StorageError, match="the audit's writer failed"):
+    with pytest.raises(StorageError, match="writing the audit failed"):
         log.write(replace(ENTRY, call_id="during"), durable=True)
-    with pytest.raises(StorageError, match="the audit's writer failed"):
+    with pytest.raises(StorageError, match="writing the audit failed"):
         log.flush()
     monkeypatch.undo()
     log.write(replace(ENTRY, call_id="after"), durable=True)
@@ -391,47 +387,42 @@ def test_a_bug_in_the_writer_keeps_nobody_waiting(log: AuditLog, monkeypatch: py
 def test_what_is_noted_while_the_writer_fails_waits_until_it_has(
     log: AuditLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_off = log._put_off
+    writer = log._writer
+    put_off = writer._put_off
     late = threading.Thread(target=lambda: log.write(replace(ENTRY, call_id="late"), durable=True))
 
     def fails(*_arguments: Any) -> Any:
         monkeypatch.undo()
-        monkeypatch.setattr(log, "_put_off", slowly)
+        monkeypatch.setattr(writer, "_put_off", slowly)
         raise ArithmeticError
 
-    def slowly(group: Any, error: StorageError) -> None:
+    def slowly(count: int, error: StorageError, *, drop: bool) -> None:
         late.start()
         late.join(0.5)
-        put_off(group, error)
+        put_off(count, error, drop=drop)
 
     monkeypatch.setattr(audit_module, "hash_of", fails)
-    with pytest.raises(StorageError, match="the audit's writer failed"):
+    with pytest.raises(StorageError, match="writing the audit failed"):
         log.write(replace(ENTRY, call_id="during"), durable=True)
     late.join()
     assert [row.call_id for row in log.tail()] == ["late"]
 
 
-def test_nothing_goes_unnoted_when_the_queue_is_full(
-    log: AuditLog, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit_module, "MOST_QUEUED", 10)
-    monkeypatch.setattr(audit_module, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(audit_module, "RETRY_S", 0.01)
+def test_nothing_goes_unnoted_when_the_queue_is_full(place: Any, execute: Callable[..., list[Any]]) -> None:
+    log = AuditLog(place.open(), limits=replace(LIMITS, most_queued=10, patience_s=0.5, retry_s=0.01))
     execute("ALTER TABLE audit RENAME TO gone")
     for _ in range(10):
         log.write(ENTRY, durable=False)
     with pytest.raises(StorageError, match="the audit cannot keep up"):
         log.write(ENTRY, durable=False)
     execute("ALTER TABLE gone RENAME TO audit")
-    monkeypatch.setattr(audit_module, "PATIENCE_S", 30)
     log.write(ENTRY, durable=True)
     assert log.verify().rows == 11
+    log.close()
 
 
-def test_a_full_queue_makes_writers_wait_until_there_is_room(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_module, "MOST_QUEUED", 3)
-    monkeypatch.setattr(audit_module, "GROUP_ROWS", 2)
-    log = AuditLog(place.open())
+def test_a_full_queue_makes_writers_wait_until_there_is_room(place: Any) -> None:
+    log = AuditLog(place.open(), limits=replace(LIMITS, most_queued=3, group_rows=2))
     for _ in range(20):
         log.write(ENTRY, durable=False)
     log.close()
@@ -450,11 +441,8 @@ def test_closing_without_a_database_says_what_is_lost(
     assert not [thread for thread in threading.enumerate() if thread.name == "audit"]
 
 
-def test_closing_tries_once_more_where_the_database_was_away(
-    place: Any, execute: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit_module, "RETRY_S", 1.0)
-    log = AuditLog(place.open())
+def test_closing_tries_once_more_where_the_database_was_away(place: Any, execute: Callable[..., list[Any]]) -> None:
+    log = AuditLog(place.open(), limits=replace(LIMITS, retry_s=1.0))
     execute("ALTER TABLE audit RENAME TO gone")
     log.write(ENTRY, durable=False)
     with pytest.raises(StorageError):

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from pinakes.analytics import events as events_module
-from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
+from pinakes.analytics.events import LIMITS, Event, EventKind, EventLog, EventRecorder
 from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Span
 from pinakes.analytics.tables import events
 from pinakes.control.database.engine import ControlDatabase
@@ -221,7 +222,6 @@ def test_events_are_written_once_where_the_oldest_cannot_be_removed_at_first(
 
     monkeypatch.setattr(events_module, "_trim", fail_once)
     monkeypatch.setattr(events_module, "COUNTED_EVERY", 1)
-    monkeypatch.setattr(events_module, "RETRY_S", 0.01)
     log.note(play("ann", "t", 1))
     with pytest.raises(StorageError, match="away"):
         log.flush()
@@ -231,14 +231,15 @@ def test_events_are_written_once_where_the_oldest_cannot_be_removed_at_first(
 def test_whoever_waits_for_what_was_noted_does_not_wait_for_what_others_note_meanwhile(
     log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written, append = threading.Event(), log._append
+    written, writer = threading.Event(), log._writer
+    append = writer._append
 
     def busy(group: Sequence[Event]) -> None:
         append(group)
         if not written.is_set():
             log.note(play("bob", "t", 1))
 
-    monkeypatch.setattr(log, "_append", busy)
+    monkeypatch.setattr(writer, "_append", busy)
     log.note(play("ann", "t", 1))
     waiting = threading.Thread(target=log.flush, daemon=True)
     waiting.start()
@@ -262,14 +263,12 @@ def test_closing_writes_what_is_queued(database: ControlDatabase) -> None:
 def test_events_are_dropped_and_counted_rather_than_waited_for(
     database: ControlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events_module, "MOST_QUEUED", 10)
-    monkeypatch.setattr(events_module, "RETRY_S", 0.01)
-    log = EventLog(database)
+    log = EventLog(database, limits=replace(LIMITS, most_queued=10, retry_s=0.01))
 
     def fail(_group: object) -> None:
         raise StorageError("the database is away")
 
-    monkeypatch.setattr(log, "_append", fail)
+    monkeypatch.setattr(log._writer, "_append", fail)
     for number in range(30):
         log.note(search(f"q{number}", 1))
     assert log.dropped >= 20

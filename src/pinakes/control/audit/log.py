@@ -9,13 +9,9 @@ through unnoted. Old rows can be pruned, in a way that the chain shows. Commit p
 import json
 import logging
 import secrets
-import threading
-import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Select, delete, func, select, update
@@ -31,7 +27,7 @@ from pinakes.control.audit.chain import (
     hash_of,
     parse_head,
 )
-from pinakes.control.database.bulk_insert import insert_rows
+from pinakes.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.storable_text import storable
 from pinakes.control.database.tables import audit, audit_anchor, audit_head
@@ -43,13 +39,7 @@ from pinakes.model.principal import LOCAL_USER
 __all__ = ["AuditLog", "AuditReport", "AuditRow"]
 
 LOG = logging.getLogger(__name__)
-MOST_QUEUED = 10_000
-GROUP_ROWS = 200
-GROUP_S = 0.2
-MOST_IN_ONE = 1000
-RETRY_S = 0.5
-PATIENCE_S = 5.0
-"""How long `write` waits for room in the queue."""
+LIMITS = BatchLimits(group_rows=200, group_s=0.2)
 MOST_LISTED = 10_000
 CHECKED_AT_ONCE = 1000
 PRUNED_AT_ONCE = 5_000
@@ -67,82 +57,26 @@ class AuditRow(AuditEntry):
     hash: str
 
 
-class _Waiter:
-    """Somebody who waits for a row of theirs."""
-
-    __slots__ = ("error", "settled")
-
-    def __init__(self) -> None:
-        self.settled = threading.Event()
-        self.error: StorageError | None = None
-
-
-_Queued = tuple[AuditEntry, _Waiter | None]
-
-
 class AuditLog:
     """The audit of one control database. Safe to use from several threads; several processes share one chain."""
 
-    def __init__(self, database: ControlDatabase) -> None:
+    def __init__(self, database: ControlDatabase, *, limits: BatchLimits = LIMITS) -> None:
         self._database = database
-        self._guard = threading.RLock()
-        self._has_work = threading.Condition(self._guard)
-        self._has_moved = threading.Condition(self._guard)
-        self._queue: deque[_Queued] = deque()
-        self._queued = 0
-        """How many rows were ever queued; `_settled`: how many of them are written or given up."""
-        self._settled = 0
-        self._urgent = 0
-        """Up to which row the queue is written without waiting for others to join."""
-        self._failures = 0
-        self._last_error: StorageError | None = None
-        self._is_closing = False
-        self._has_given_up = False
-        """Whether an attempt failed after which there is no other, since the log is being closed."""
-        self._thread: threading.Thread | None = None
+        self._writer = BatchWriter(self._append, name="audit", limits=limits)
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Note a call; where it must be durable, return when it is. What cannot be noted is refused."""
-        waiter = _Waiter() if durable else None
-        with self._guard:
-            if self._is_closing or self._thread is None:
-                self._require_thread()
-            if len(self._queue) >= MOST_QUEUED:
-                self._require_room()
-            self._queue.append((entry, waiter))
-            self._queued += 1
-            if durable:
-                self._urgent = self._queued
-            if durable or len(self._queue) in {1, GROUP_ROWS}:
-                self._has_work.notify()
-        if waiter is not None:
-            waiter.settled.wait()
-            if waiter.error is not None:
-                raise StorageError(waiter.error.message) from waiter.error
+        """Queue a call for the audit; if durable, return when it is committed. Raises StorageError if it cannot be."""
+        self._writer.put(entry, durable=durable)
 
     def flush(self) -> None:
-        """Return when everything that was noted before is written; where it cannot be, raise."""
-        with self._guard:
-            wanted, failures = self._queued, self._failures
-            if self._settled >= wanted:
-                return
-            self._urgent = wanted
-            self._require_thread()
-            self._has_work.notify()
-            self._has_moved.wait_for(lambda: self._settled >= wanted or self._failures > failures)
-            if self._settled < wanted:
-                raise StorageError(str(self._last_error))
+        """Return when every entry queued so far is committed; raise StorageError if it cannot be."""
+        self._writer.flush()
 
     def close(self) -> None:
-        """Write what is queued, and end the thread. What cannot be written is counted in the log."""
-        with self._guard:
-            self._is_closing = True
-            thread = self._thread
-            self._has_work.notify()
-        if thread is not None:
-            thread.join()
-        if self._queue:
-            LOG.error("%d calls could not be noted in the audit: %s", len(self._queue), self._last_error)
+        """Write the queue and end the thread; entries that cannot be written are counted in the server's log."""
+        self._writer.close()
+        if self._writer.dropped:
+            LOG.error("%d calls could not be noted in the audit: %s", self._writer.dropped, self._writer.last_error)
 
     def tail(
         self,
@@ -222,83 +156,6 @@ class AuditLog:
             parameters = {**entry.parameters, "rows": check.rows}
             _extend(connection, head, [replace(entry, target=str(check.last), parameters=parameters)])
         return check.rows
-
-    def _require_thread(self) -> None:
-        """Start the thread where it does not run; called with the lock held."""
-        if self._is_closing:
-            raise StorageError("the audit is closed")
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
-            self._thread.start()
-
-    def _require_room(self) -> None:
-        """Wait for room in the queue; called with the lock held."""
-        if not self._has_moved.wait_for(lambda: len(self._queue) < MOST_QUEUED, timeout=PATIENCE_S):
-            reason = "" if self._last_error is None else f": {self._last_error.message}"
-            raise StorageError(f"the audit cannot keep up, and nothing goes unnoted{reason}")
-
-    def _run(self) -> None:
-        """Write what is queued, until the log is closed; a bug ends the thread, and the next entry starts another."""
-        try:
-            while group := self._next_group():
-                self._try_to_write(group)
-        except BaseException:
-            with self._guard:  # as one: the next thread must not find rows that are being put off
-                self._thread = None
-                error = StorageError("the audit's writer failed, which is a bug; the log has it")
-                self._put_off(list(self._queue), error)
-            raise
-
-    def _try_to_write(self, group: Sequence[_Queued]) -> None:
-        try:
-            self._append([entry for entry, _ in group])
-        except StorageError as error:
-            self._put_off(group, error)
-            if not self._is_closing:
-                time.sleep(RETRY_S)
-        else:
-            self._settle(group)
-
-    def _next_group(self) -> list[_Queued]:
-        """Return what to write next, waiting for others to join it; nothing when the log is closed and can be."""
-        with self._guard:
-            self._has_work.wait_for(lambda: self._queue or self._is_closing)
-            self._has_work.wait_for(self._is_pressing, timeout=GROUP_S)
-            return [] if self._has_given_up else list(islice(self._queue, MOST_IN_ONE))
-
-    def _is_pressing(self) -> bool:
-        return len(self._queue) >= GROUP_ROWS or self._urgent > self._settled or self._is_closing
-
-    def _settle(self, group: Sequence[_Queued]) -> None:
-        """Take written rows from the queue, and tell who waits."""
-        with self._guard:
-            for _ in group:
-                self._queue.popleft()
-            self._settled += len(group)
-            self._last_error = None
-            self._has_moved.notify_all()
-        for _, waiter in group:
-            if waiter is not None:
-                waiter.settled.set()
-
-    def _put_off(self, group: Sequence[_Queued], error: StorageError) -> None:
-        """Keep rows for another attempt, but for those that somebody waits for, who is told."""
-        with self._guard:
-            kept = [one for one in group if one[1] is None]
-            for _ in group:
-                self._queue.popleft()
-            self._queue.extendleft(reversed(kept))
-            self._settled += len(group) - len(kept)
-            if self._last_error is None:
-                LOG.error("the audit cannot be written: %s", error.message)
-            self._last_error = error
-            self._has_given_up = self._is_closing
-            self._failures += 1
-            self._has_moved.notify_all()
-        for _, waiter in group:
-            if waiter is not None:
-                waiter.error = error
-                waiter.settled.set()
 
     def _append(self, entries: Sequence[AuditEntry]) -> None:
         """Write rows to the end of the chain, in one transaction."""
