@@ -16,8 +16,9 @@ import numpy as np
 import zstandard
 from real_anime import DEFAULT_WORK
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.embed.weights import pull_model
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.model.principal import LOCAL_USER
@@ -129,7 +130,7 @@ def build(app: App, spec_name: str, name: str, location: str, *, shelf: str | No
     def show(report: IngestReport) -> None:
         print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
 
-    source, recipe = open_rows(spec_name, location), builtin_recipe(spec_name)
+    source, recipe = open_rows(get_package(spec_name), location), package_recipe(get_package(spec_name))
     report = add_catalogue(app, source, recipe=recipe, name=name, progress=show, shelf_kind=shelf)
     print(file=sys.stderr)
     counts = {

@@ -20,7 +20,7 @@ from typing import Any
 from load_client import StdioCaller
 
 from pinakes.assembly.app import App
-from pinakes.assembly.build import SAMPLES, add_sample
+from pinakes.assembly.build import add_sample
 from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER, Action, Quotas
 from pinakes.model.scope import WHOLE
@@ -237,7 +237,7 @@ def _prepare_home(work: Path, library: Path | None) -> Path:
             shutil.copytree(library, home, symlinks=False)
         app = App(load_settings({"PINAKES_HOME": str(home)}))
         installed = {one.name for one in app.library.list_installed()}
-        for sample in SAMPLES:
+        for _package, sample in app.packages.iter_samples():
             if sample.name not in installed and sample.spec_name in ("anime", "documents"):
                 add_sample(app, sample.name, progress=lambda _report: None, embed=False)
         app.close()

@@ -19,8 +19,9 @@ import soundfile
 from mutagen import id3
 from real_anime import DEFAULT_WORK
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.embed.weights import pull_model
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
@@ -113,12 +114,21 @@ def scans(app: App, files: Path) -> dict[str, Any]:
 
 
 def scan(app: App, files: Path) -> None:
-    add_catalogue(app, rows_of(str(files)), recipe=builtin_recipe("music"), name="scanned", progress=quiet, embed=False)
+    add_catalogue(
+        app,
+        rows_of(str(files)),
+        recipe=package_recipe(get_package("music")),
+        name="scanned",
+        progress=quiet,
+        embed=False,
+    )
 
 
 def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, float]:
     """Build a catalogue, and time `catalog.search` with its answer made, as the gate calls it."""
-    add_catalogue(app, rows_of(location), recipe=builtin_recipe("music"), name=name, progress=quiet, embed=embed)
+    add_catalogue(
+        app, rows_of(location), recipe=package_recipe(get_package("music")), name=name, progress=quiet, embed=embed
+    )
     tool = app.build_gate([name]).get_tool(LOCAL_USER, "catalog.search")
     walls = []
     cpu = time.process_time()
@@ -138,7 +148,7 @@ def searches(app: App, name: str, location: str, *, embed: bool) -> dict[str, fl
 
 
 def rows_of(location: str) -> RowSource:
-    return open_rows("music", location)
+    return open_rows(get_package("music"), location)
 
 
 def timed(work: Callable[[], None]) -> float:

@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.catalogue.loader import get_builtin
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Target, ingest
@@ -109,7 +109,7 @@ def build_shelf(folder: Path, joined: dict[str, Record], popularity: dict[str, i
         records_of=lambda row: (record_of(row),), is_metadata=lambda row: anime_rows.record_of(row).id not in kept
     )
     app = App(load_settings())
-    shelf = EmbeddedShelf.create(folder, get_builtin("anime").spec, model=app.embedder.model)
+    shelf = EmbeddedShelf.create(folder, get_package("anime").spec, model=app.embedder.model)
     target = Target(spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=app.embedder)
     ingest(source, target, progress=lambda _: None)
     return shelf

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.embed.weights import pull_model
@@ -59,7 +60,7 @@ def load_real_anime(work: Path) -> RealAnime:
     pull_model(app.settings.models_folder, show_progress=True)
     if NAME not in [one.name for one in app.library.list_installed()]:
         print(f"building the catalogue under {work} (minutes, once)", file=sys.stderr)
-    add_catalogue(app, JsonRows(DATA_FILE), recipe=builtin_recipe(NAME), name=NAME, progress=_show)
+    add_catalogue(app, JsonRows(DATA_FILE), recipe=package_recipe(get_package(NAME)), name=NAME, progress=_show)
     installed = app.library.get_installed(NAME)
     catalogue = app.open_catalogue(NAME)
     shelf = EmbeddedShelf.open(installed.folder, catalogue.spec)

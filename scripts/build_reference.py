@@ -7,7 +7,6 @@ Run after changing any of them; with `--check` nothing is written, and pages tha
 
 import argparse
 import ast
-import importlib
 import inspect
 import json
 import sys
@@ -23,8 +22,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from pinakes import errors, settings
+from pinakes.api.registry import PACKAGES, get_package
 from pinakes.catalogue import declaration
-from pinakes.catalogue.loader import BUILTIN_PACKAGE, get_builtin, list_builtin_names
 from pinakes.cli.main import cli
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ExpectedError
@@ -99,7 +98,7 @@ def lagging_pages(folder: Path) -> list[str]:
 def tools_page() -> str:
     """Return the page of every tool: those over every catalogue, of each built-in one, and of a shared server."""
     parts = ["A tool's answer comes as structured content, with the fields below, and as a short text of the same."]
-    every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=get_builtin("anime").spec))]
+    every = [cast(OpenCatalogue, SimpleNamespace(name="anime", spec=get_package("anime").spec))]
     parts += ["## Every catalogue", *(_tool_section(tool) for tool in generic_tools(every))]
     for name, tools in iter_catalogue_tools():
         parts.append(f"## Catalogue `{name}`")
@@ -198,17 +197,16 @@ def attribute_docs(model: type) -> dict[str, str]:
 
 
 def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
-    """Yield each built-in catalogue that has tools, with them; nothing is opened."""
-    for name in list_builtin_names():
-        builtin = get_builtin(name)
-        if builtin.folder.joinpath("tools.py").is_file():
-            stand_in = SimpleNamespace(name="handbook" if name == "documents" else name, spec=builtin.spec, folder=None)
-            yield name, importlib.import_module(f"{BUILTIN_PACKAGE}.{name}.tools").tools([stand_in])
+    """Yield each catalogue package that has tools, with them; nothing is opened."""
+    for package in PACKAGES.iter_packages():
+        stand_in = SimpleNamespace(name=package.samples[0].name, spec=package.spec, folder=None)
+        if tools := package.tools([cast(OpenCatalogue, stand_in)]):
+            yield package.name, list(tools)
 
 
 def list_edit_tools() -> list[ToolSpec]:
     """Return the tools that change records, as they are where several catalogues can be edited."""
-    spec = get_builtin("music").spec
+    spec = get_package("music").spec
     return edit_tools([cast(OpenCatalogue, SimpleNamespace(name=name, spec=spec, shelf=None)) for name in "ab"], None)
 
 

@@ -15,9 +15,9 @@ import pytest
 from mutagen import id3
 from mutagen.wave import WAVE
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import SAMPLES, add_sample
-from pinakes.catalogue.loader import get_builtin
+from pinakes.assembly.build import add_sample
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.weights import pull_model
 from pinakes.errors import ExpectedError
@@ -115,7 +115,7 @@ def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library with every sample catalogue, without vectors."""
     home = tmp_path_factory.mktemp("whole")
     app = App(Settings(home=home))
-    for one in SAMPLES:
+    for _package, one in app.packages.iter_samples():
         report = add_sample(app, one.name, progress=lambda _report: None, embed=False)
         assert (report.rejected, report.duplicates) == (0, 0)
     app.close()
@@ -147,7 +147,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def anime_spec() -> CatalogueSpec:
     """The anime catalogue's declaration."""
-    return get_builtin("anime").spec
+    return get_package("anime").spec
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path  # noqa: E402
 import numpy as np  # noqa: E402
 from worker import FIELDS, TOP, Hits, Row, serve  # noqa: E402
 
-from pinakes.catalogue.loader import get_builtin  # noqa: E402
+from pinakes.api.registry import get_package  # noqa: E402
 from pinakes.model.record import Record, RecordId, Tag  # noqa: E402
 from pinakes.model.scope import WHOLE, AnyOf, Scope  # noqa: E402
 from pinakes.model.vectors import ModelId  # noqa: E402
@@ -25,7 +25,7 @@ class PinakesEngine:
     """Implements `Engine`."""
 
     def __init__(self) -> None:
-        self._spec = get_builtin("anime").spec
+        self._spec = get_package("anime").spec
 
     def build(self, rows: list[Row], vectors: np.ndarray, folder: Path) -> None:
         model = ModelId(name="given", dimension=vectors.shape[1])

@@ -104,13 +104,13 @@ class Library:
         shelf: str | None = None,
         usual_shelf: str = "embedded",
         declaration: str | None = None,
-        is_builtin_name: bool = True,
+        is_package_name: bool = True,
     ) -> Installed:
         """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
 
         Without a shelf it is on the one that it has, or for a new one on the usual one. A spec of the user's own is
         kept with the catalogue, in place of the one before, or of one that was lost: a catalogue without its own spec,
-        whose spec has not the name of a built-in one, has lost it.
+        whose spec has not the name of a package, has lost it.
         """
         require_name(name)
         place = self._find_place(name) or Installed(
@@ -118,7 +118,7 @@ class Library:
         )
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
-        was_own = place.own_declaration is not None or not is_builtin_name
+        was_own = place.own_declaration is not None or not is_package_name
         if not is_new and (place.spec_name != spec_name or was_own is not is_own):
             raise InputError(
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"

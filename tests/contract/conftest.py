@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.catalogue.loader import get_builtin, list_builtin_names
+from pinakes.api.registry import PACKAGES, get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Shelf
@@ -39,10 +39,10 @@ SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {
 """Every implementation of the port; a new one is added here and passes everything."""
 
 
-@pytest.fixture(params=list_builtin_names())
+@pytest.fixture(params=PACKAGES.names)
 def spec(request: pytest.FixtureRequest) -> CatalogueSpec:
     """Every catalogue that ships with Pinakes."""
-    return get_builtin(request.param).spec
+    return get_package(request.param).spec
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Pat
 )
 def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[Shelf]:
     """An empty shelf of every implementation, for a catalogue that may be edited."""
-    shelf = SHELVES[request.param](shelf_folder, get_builtin("music").spec)
+    shelf = SHELVES[request.param](shelf_folder, get_package("music").spec)
     yield shelf
     shelf.close()
 
@@ -86,7 +86,7 @@ def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
     with tempfile.TemporaryDirectory() as folder:
 
         def make() -> Shelf:
-            made.append(SHELVES[kind](Path(folder) / str(len(made)), get_builtin("music").spec))
+            made.append(SHELVES[kind](Path(folder) / str(len(made)), get_package("music").spec))
             return made[-1]
 
         yield make
@@ -97,7 +97,7 @@ def new_music_shelf(music_shelf: Shelf) -> Iterator[Callable[[], Shelf]]:
 @pytest.fixture
 def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""
-    spec = get_builtin("anime").spec
+    spec = get_package("anime").spec
     shelf = _embedded(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()
@@ -106,7 +106,7 @@ def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
 @pytest.fixture
 def lance_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty LanceDB shelf of one catalogue."""
-    spec = get_builtin("anime").spec
+    spec = get_package("anime").spec
     shelf = _lance(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import ConflictError, NotFoundError
 from pinakes.ingest.edits.apply import Applied, Edits, embed_missing
@@ -26,13 +26,12 @@ from pinakes.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_builtin("music").spec
+SPEC = get_package("music").spec
 MODEL = ModelId(name="test-model", dimension=16)
 QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing like it"]
 
 OTHER_PROCESS = """
 import importlib, json, pathlib, sys
-from pinakes.catalogue.loader import get_builtin
 from pinakes.errors import ExpectedError
 from pinakes.ingest.edits.plan import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
@@ -41,7 +40,7 @@ from pinakes.shelf.port import Author
 from pinakes.text.query import analyse_query
 
 module, name = {module!r}, {name!r}
-shelf = getattr(importlib.import_module(module), name).open(pathlib.Path(sys.argv[1]), get_builtin("music").spec)
+shelf = getattr(importlib.import_module(module), name).open(pathlib.Path(sys.argv[1]), get_package("music").spec)
 for number, line in enumerate(sys.stdin):
     asked = json.loads(line)
     try:
@@ -332,7 +331,7 @@ def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_anot
         "import pathlib, sys\n"
         "from pinakes.catalogue.loader import get_builtin\n"
         "from pinakes.shelf.embedded.shelf import EmbeddedShelf\n"
-        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin('music').spec)\n"
+        "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package('music').spec)\n"
         "with shelf.exclusive():\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.readline()\n"

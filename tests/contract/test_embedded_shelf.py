@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.api.registry import get_package
+from pinakes.catalogue.loader import compile_text
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
@@ -20,12 +21,11 @@ from pinakes.text.query import TextQuery, analyse_query
 
 READING_PROCESS = """
 import json, pathlib, sys
-from pinakes.catalogue.loader import get_builtin
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.text.query import analyse_query
 
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
 for line in sys.stdin:
     view = shelf.reader()
     ranking = view.lexical(analyse_query(line, synonyms={}), scope=WHOLE, limit=10)
@@ -41,7 +41,6 @@ with filelock.FileLock(pathlib.Path(sys.argv[1]) / "lock"):
 
 WRITING_PROCESS = """
 import pathlib, sys
-from pinakes.catalogue.loader import get_builtin
 from pinakes.model.record import Record, RecordId
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -49,7 +48,7 @@ from pinakes.shelf.port import Delete, Put
 
 shelf_module.TAIL_ROWS = 2
 shelf_module.TAIL_SHARE = 0
-shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
 for number in range(40):
     fields = {"title": f"Robot {number}", "synopsis": "a robot story"}
     shelf.apply([Put(record=Record(id=RecordId(f"n{number}"), fields=fields)), Delete(RecordId(f"n{number - 5}"))])
@@ -105,7 +104,7 @@ def test_another_spec_builds_its_own_index_and_the_old_one_goes(embedded_stock: 
     embedded_stock.put(type(record)(id=record.id, fields={**record.fields, "sources": ("lighthouse",)}))
     assert embedded_stock.lexical("lighthouse") == []
     shelf.close()
-    declaration = get_builtin("anime").declaration
+    declaration = get_package("anime").loaded.declaration
     changed = compile_text(declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test")
     reopened = EmbeddedShelf.open(shelf.folder, changed)
     assert reopened.reader().lexical(query("lighthouse"), scope=WHOLE, limit=5).total == 1
@@ -162,7 +161,7 @@ def test_an_index_that_is_ahead_of_the_store_is_built_anew(
 
 def test_opening_a_folder_without_a_catalogue_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"records\.sqlite is missing; put it back from a back-up"):
-        EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
+        EmbeddedShelf.open(tmp_path, get_package("anime").spec)
 
 
 # Other processes
@@ -317,7 +316,7 @@ def test_a_store_of_a_newer_layout_is_refused_with_the_way_out(embedded_stock: A
 def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "records.sqlite").write_bytes(b"not a database, but long enough to look like one" * 100)
     with pytest.raises(StorageError, match=r"records\.sqlite"):
-        EmbeddedShelf.open(tmp_path, get_builtin("anime").spec)
+        EmbeddedShelf.open(tmp_path, get_package("anime").spec)
 
 
 # What is known at once

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import BUILTIN_PACKAGE, compile_text, get_builtin
+from pinakes.api.registry import get_package
+from pinakes.catalogue.loader import compile_text
 from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
@@ -30,12 +31,11 @@ LanceShelf = shelf_module.LanceShelf
 
 READING_PROCESS = """
 import json, pathlib, sys
-from pinakes.catalogue.loader import get_builtin
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.lance.shelf import LanceShelf
 from pinakes.text.query import analyse_query
 
-shelf = LanceShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+shelf = LanceShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
 for line in sys.stdin:
     view = shelf.reader()
     ranking = view.lexical(analyse_query(line, synonyms={}), scope=WHOLE, limit=10)
@@ -44,14 +44,13 @@ for line in sys.stdin:
 
 KILLED_BEFORE_THE_POINTER = """
 import os, pathlib, signal, sys
-from pinakes.catalogue.loader import get_builtin
 from pinakes.model.record import Record, RecordId
 from pinakes.shelf.lance.shelf import LanceShelf
 from pinakes.shelf.lance.tables import Tables
 from pinakes.shelf.port import Delete, Put
 
 Tables.commit = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-shelf = LanceShelf.open(pathlib.Path(sys.argv[1]), get_builtin("anime").spec)
+shelf = LanceShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
 lost = Record(id=RecordId("lost"), fields={"title": "A robot", "synopsis": "a robot story"})
 shelf.apply([Put(record=lost), Delete(RecordId("r0"))])
 """
@@ -112,7 +111,7 @@ def test_a_catalogue_is_one_table_with_a_row_a_record_named_after_its_folder(lan
 
 def test_opening_a_folder_without_a_catalogue_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no catalogue here"):
-        LanceShelf.open(tmp_path, get_builtin("anime").spec)
+        LanceShelf.open(tmp_path, get_package("anime").spec)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,7 +218,7 @@ def test_a_catalogue_of_before_changes_were_kept_has_no_past_and_begins_one(lanc
 def test_a_shelf_whose_making_was_interrupted_is_none_and_can_be_made_again(
     shelf_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = get_builtin("anime").spec
+    spec = get_package("anime").spec
     with monkeypatch.context() as patch:
         patch.setattr(tables_module, "_pointer_row", _stop)
         with pytest.raises(StoppedError):
@@ -282,7 +281,7 @@ def test_another_spec_writes_the_columns_anew_and_keeps_keys_and_vectors(lance_s
         lance_stock.record("zero"), type(record)(id=record.id, fields={**record.fields, "sources": ("lighthouse",)})
     )
     keys = lance_stock.keys("zero", "one")
-    declaration = get_builtin("anime").declaration
+    declaration = get_package("anime").loaded.declaration
     changed = compile_text(declaration.replace("[fields.sources]", "[fields.sources]\nsearch = true"), origin="test")
     view = LanceShelf.open(lance_stock.shelf.folder, changed).reader()
     assert view.lexical(query("lighthouse"), scope=WHOLE, limit=5).keys.tolist() == keys[1:]
@@ -415,7 +414,7 @@ def test_after_many_edits_the_scores_are_those_of_the_reference(lance_stock: Any
 
 
 def test_the_same_passages_have_the_same_best_ten_as_on_the_embedded_shelf(lance_stock: Any, tmp_path: Path) -> None:
-    sample = importlib.resources.files(BUILTIN_PACKAGE) / "documents" / "sample"
+    sample = importlib.resources.files("pinakes_catalogues") / "documents" / "sample"
     files = sorted(Path(str(sample)).rglob("*.md"))
     chunks = [
         (f"{path.stem}-{place}", chunk)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import texts_of
 from pinakes.ingest.edits.plan import ids_in
 from pinakes.model.record import Record
@@ -23,7 +23,7 @@ from pinakes.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_builtin("music").spec
+SPEC = get_package("music").spec
 KILLS = int(os.environ.get("PINAKES_KILLS", "6"))
 """How often the editing process is killed; many more by the environment, for a long run."""
 CHILD_TIMEOUT_S = 90
@@ -31,7 +31,6 @@ CHILD_TIMEOUT_S = 90
 CHILD = """
 import hashlib, os, pathlib, random, sys
 import numpy as np
-from pinakes.catalogue.loader import get_builtin
 from pinakes.errors import ConflictError
 from pinakes.ingest.edits.plan import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
@@ -63,7 +62,7 @@ class Hashing:
 
 shelf_module.TAIL_ROWS = 5
 shelf_module.TAIL_SHARE = 0
-shelf = EmbeddedShelf.create(pathlib.Path(sys.argv[1]), get_builtin("music").spec, model=Hashing.model)
+shelf = EmbeddedShelf.create(pathlib.Path(sys.argv[1]), get_package("music").spec, model=Hashing.model)
 edits = Edits(shelf=shelf, embedder=Hashing())
 drawn = random.Random(sys.argv[2])
 calls = []

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.remote import RemoteEmbedder
@@ -114,7 +115,9 @@ def write_files(folder: Path) -> Path:
 def built(app: App, folder: Path) -> Gate:
     source = open_rows(str(folder))
     assert source is not None
-    add_catalogue(app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _report: None)
+    add_catalogue(
+        app, source, recipe=package_recipe(get_package("judoka")), name="judoka", progress=lambda _report: None
+    )
     keep_files(str(folder), app.library.get_installed("judoka").folder)
     return app.build_gate(["judoka"])
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.embedded.segment import DamagedIndexError
@@ -21,13 +21,12 @@ from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.text.query import analyse_query
 
-SPEC = get_builtin("anime").spec
+SPEC = get_package("anime").spec
 CHILD_TIMEOUT_S = 60
 
 CHILD = """
 import os, pathlib, shutil, sys
 import numpy as np
-from pinakes.catalogue.loader import get_builtin
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded import shelf as shelf_module
@@ -57,7 +56,7 @@ def acknowledge(name):
     print(name, flush=True)
 
 shelf = EmbeddedShelf.create(
-    pathlib.Path(sys.argv[1]), get_builtin("anime").spec, model=ModelId(name="m", dimension=8)
+    pathlib.Path(sys.argv[1]), get_package("anime").spec, model=ModelId(name="m", dimension=8)
 )
 """
 

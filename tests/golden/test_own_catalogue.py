@@ -1,14 +1,14 @@
 """The page on adding a catalogue, followed to the letter: one declaration, no change of the engine."""
 
 import re
-from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
+from pinakes.api.registry import GROUP, PACKAGES, PackageRegistry
 from pinakes.assembly.app import App
-from pinakes.assembly.build import Recipe, add_catalogue, builtin_recipe, own_recipe
-from pinakes.catalogue import loader
+from pinakes.assembly.build import Recipe, add_catalogue, own_recipe, package_recipe
 from pinakes.catalogue.loader import load_spec
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
@@ -34,22 +34,19 @@ def games(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def built_in(games: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The declaration put among the built-in ones, in a package of its own."""
-    package = games / "more_catalogues" / "boardgames"
-    package.mkdir(parents=True)
-    (package.parent / "__init__.py").touch()
+def packages(games: Path, monkeypatch: pytest.MonkeyPatch) -> PackageRegistry:
+    """The declaration in a package of its own, with an entry point."""
+    package = games / "more_games"
+    package.mkdir()
+    (package / "__init__.py").write_text(fenced("python"), encoding="utf-8")
     (package / "catalogue.toml").write_text(fenced("toml"), encoding="utf-8")
     monkeypatch.syspath_prepend(str(games))
-    monkeypatch.setattr(loader, "BUILTIN_PACKAGE", "more_catalogues")
-    monkeypatch.setattr("pinakes.assembly.app.BUILTIN_PACKAGE", "more_catalogues")
-    loader.get_builtin.cache_clear()
-    yield
-    loader.get_builtin.cache_clear()
+    entry = EntryPoint("boardgames", "more_games:PACKAGE", GROUP)
+    return PackageRegistry(lambda: [entry])
 
 
-def build(folder: Path, recipe: Recipe) -> App:
-    app = App(Settings(home=folder / "home"))
+def build(folder: Path, recipe: Recipe, packages: PackageRegistry = PACKAGES) -> App:
+    app = App(Settings(home=folder / "home"), packages=packages)
     source = open_source(str(folder / "games.jsonl"))
     report = add_catalogue(app, source, recipe=recipe, name="boardgames", progress=lambda _report: None, embed=False)
     assert (report.rows, report.written, report.rejected) == (4, 4, 0)
@@ -74,6 +71,7 @@ def test_a_declaration_of_one_s_own_makes_a_catalogue_with_search_filters_and_fa
     require_answers(build(games, own_recipe(load_spec(games / "games.toml"))))
 
 
-@pytest.mark.usefixtures("built_in")
-def test_the_same_file_among_the_built_in_ones_is_a_built_in_catalogue(games: Path) -> None:
-    require_answers(build(games, builtin_recipe("boardgames")))
+def test_the_same_file_in_a_package_with_an_entry_point_is_a_catalogue_package(
+    games: Path, packages: PackageRegistry
+) -> None:
+    require_answers(build(games, package_recipe(packages.get("boardgames")), packages))

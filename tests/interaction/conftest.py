@@ -23,9 +23,9 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
-from pinakes.catalogue.loader import get_builtin
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.settings import Settings
 from support.clients import NETWORK_WAYS, WAYS, Connect, GateAsker, McpAsker, Request, RestAsker, websocket_streams
 from support.hosting import Accounts, FixtureProcess, Hosted
@@ -114,8 +114,8 @@ def music_hosted(tmp_path_factory: Any, start_server: Any) -> Iterator[Hosted]:
     """`pinakes serve --http` over the music sample alone, where nobody has an account yet."""
     home = tmp_path_factory.mktemp("music")
     app = App(Settings(home=home))
-    with importlib.resources.as_file(get_builtin("music").folder.joinpath("sample/library.jsonl")) as path:
-        recipe, rows = builtin_recipe("music"), open_rows("music", str(path))
+    with importlib.resources.as_file(get_package("music").samples[0].files) as path:
+        recipe, rows = package_recipe(get_package("music")), open_rows(get_package("music"), str(path))
         add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
     app.close()
     environment = {"LOG_LEVEL": "INFO", "RAG_STRICT_OFFLINE": "1", "PINAKES_EMBED_API_KEY": "sk-very-secret"}

@@ -11,8 +11,9 @@ import pytest
 from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.serve.caller import always
@@ -165,8 +166,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
     app = App(Settings(home=tmp_path_factory.mktemp("home")))
-    source = open_rows("documents", str(folder))
-    recipe = builtin_recipe("documents")
+    source = open_rows(get_package("documents"), str(folder))
+    recipe = package_recipe(get_package("documents"))
     add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
     yield app.build_gate()
     app.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import embedding_text, texts_of
 from pinakes.errors import ConflictError, InputError
 from pinakes.ingest.edits.apply import Edits
@@ -28,7 +28,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-SPEC = get_builtin("music").spec
+SPEC = get_package("music").spec
 MODEL = ModelId(name="m", dimension=8)
 MEMORY_FOLDER = Path("/dev/shm")
 NAMES = ["Bach", "Clara Schumann", "Clara", "Air", "C++", "巨人", "Été"]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, own_recipe
-from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin
+from pinakes.assembly.build import add_catalogue, own_recipe, package_recipe
+from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.errors import ExpectedError, InputError, NotFoundError, StorageError
 from pinakes.library import Installed, Library
 from pinakes.model.scope import WHOLE
@@ -237,7 +238,7 @@ def test_a_catalogue_that_has_lost_its_marker_is_told_with_what_to_do(library: L
 def test_an_own_spec_that_was_lost_can_be_given_again(library: Library) -> None:
     library.complete(library.reserve("novels", "books", declaration=BOOKS), source="x")
     (library.folder / "novels" / "catalogue.toml").unlink()
-    place = library.reserve("novels", "books", declaration=LONGER, is_builtin_name=False)
+    place = library.reserve("novels", "books", declaration=LONGER, is_package_name=False)
     assert place.own_declaration is not None
     assert place.own_declaration.read_text() == LONGER
 
@@ -249,7 +250,7 @@ def test_a_library_that_cannot_be_written_is_said_to_be(tmp_path: Path) -> None:
 
 
 def add(app: App, rows: Path | RowSource, name: str, declaration: str | None) -> None:
-    recipe = builtin_recipe("anime")
+    recipe = package_recipe(get_package("anime"))
     if declaration is not None:
         recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="x"), declaration=declaration))
     source = JsonRows(rows) if isinstance(rows, Path) else rows
@@ -272,7 +273,7 @@ def test_a_catalogue_is_opened_with_its_own_spec_and_another_with_the_built_in_o
     add(app, rows, "films", None)
     try:
         assert app.open_catalogue("novels").spec == compile_text(LONGER, origin="x")
-        assert app.open_catalogue("films").spec == get_builtin("anime").spec
+        assert app.open_catalogue("films").spec == get_package("anime").spec
         assert app.open_catalogue("novels") is app.open_catalogue("novels")
     finally:
         app.close()

@@ -11,7 +11,7 @@ from typing import Any
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.analytics.reports import EventReports
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.assembly.maintenance import build_maintenance, refresh_from_source
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
@@ -164,7 +164,8 @@ class AdminServer:
             source = Source(catalogue=name, location=folder, is_folder=True)
             report = refresh_from_source(self._app, source, lambda _rows: None, request=request)
         else:
-            rows, recipe = open_rows(MUSIC, folder), builtin_recipe(MUSIC)
+            package = self._app.packages.get(MUSIC)
+            rows, recipe = open_rows(package, folder), package_recipe(package)
             report = add_catalogue(
                 self._app, rows, recipe=recipe, name=MUSIC, progress=lambda _report: None, request=request
             )

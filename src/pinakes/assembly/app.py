@@ -1,7 +1,6 @@
 """The composition root: settings → library → open catalogues → gate. Everything but transports is put together here."""
 
 import importlib
-import importlib.util
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,10 +8,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol, cast
 
-from pinakes.catalogue.loader import BUILTIN_PACKAGE, LoadedSpec, get_builtin, list_builtin_names, load_spec
+from pinakes.api.package import CataloguePackage
+from pinakes.api.registry import PACKAGES, PackageRegistry
+from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
 from pinakes.embed.port import Embedder
@@ -47,16 +47,17 @@ class ToolChoice(StrEnum):
     """Which tools are served: a catalogue's own, the generic ones, both, or what the catalogues call for."""
 
     AUTO = "auto"
-    SEED = "seed"
+    OWN = "own"
     GENERIC = "generic"
     ALL = "all"
 
 
 class App:
-    """A library, opened with its settings."""
+    """A library, opened with its settings and the catalogue packages it may use."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
         self.settings = settings
+        self.packages = packages
         self._open: dict[str, OpenCatalogue] = {}
         self._unserved: dict[str, str] = {}
 
@@ -94,14 +95,20 @@ class App:
         return self._open[name]
 
     def spec_of(self, installed: Installed) -> LoadedSpec:
-        """Return the spec that a catalogue follows: its own, or a built-in one."""
+        """Return the spec that a catalogue follows: its own, or that of its package."""
         own = installed.own_declaration
-        if own is None and installed.spec_name not in list_builtin_names():
-            raise StorageError(
-                f"{installed.folder / DECLARATION_FILE} is missing; copy it from {installed.folder / PACK_FOLDER}, or "
-                f"give it again: pinakes add FILE --spec {DECLARATION_FILE} --name {installed.name}"
-            )
-        return load_spec(own) if own else get_builtin(installed.spec_name)
+        return load_spec(own) if own else self.package_of(installed).loaded
+
+    def package_of(self, installed: Installed) -> CataloguePackage:
+        """Return the package that a catalogue follows; refuse one that is not installed."""
+        if installed.spec_name in self.packages.names:
+            return self.packages.get(installed.spec_name)
+        raise StorageError(
+            f"'{installed.name}' needs the catalogue package '{installed.spec_name}', which is not installed; "
+            f"install it with pip. If the spec was your own, {installed.folder / DECLARATION_FILE} is missing; copy it "
+            f"from {installed.folder / PACK_FOLDER}, or give it again: pinakes add FILE --spec {DECLARATION_FILE} "
+            f"--name {installed.name}"
+        )
 
     def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
         """Open the shelf of a catalogue for writing; made if it is new."""
@@ -150,16 +157,20 @@ class App:
         opened = [self.open_catalogue(one.name) for one in wanted]
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources)
-        parts = self._parts(wanted, "tools")
-        own = [tool.over(catalogue.name for catalogue in some) for part, some in parts for tool in part.tools(some)]
-        resources = [one for part, some in parts if hasattr(part, "resources") for one in part.resources(some)]
-        has_more = len(opened) > 1 or not own
-        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and has_more)
+        packages = self._by_package(wanted)
+        own = [
+            tool.over(catalogue.name for catalogue in some)
+            for package, some in packages
+            for tool in package.tools(some)
+        ]
+        resources = [one for package, some in packages for one in package.resources(some)]
+        is_covered = len(opened) == 1 and any(package.replaces_generic_tools for package, _ in packages)
+        with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
         tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, self.query_embedder)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
-        media = [one for part, some in self._parts(wanted, "media") for one in part.media(some)]
+        media = [one for package, some in packages for one in package.media(some)]
         return Toolbox(
             [*tools, *server_tools.tools],
             [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
@@ -189,9 +200,9 @@ class App:
         asked = [one for one in self.library.list_installed() if not names or one.name in names]
         wanted = [one for one in asked if self.find_problem(one.name) is None]
         return {
-            some[0].spec.name: [catalogue.name for catalogue in some]
-            for part, some in self._parts(wanted, "tools")
-            if len(some) > 1 and not getattr(part, "SERVES_ALL", False)
+            package.name: [catalogue.name for catalogue in some]
+            for package, some in self._by_package(wanted)
+            if len(some) > 1 and not package.serves_all
         }
 
     def _openable(self, names: Sequence[str]) -> list[Installed]:
@@ -217,14 +228,13 @@ class App:
             return error.message
         return None
 
-    def _parts(self, wanted: Sequence[Installed], name: str) -> list[tuple[ModuleType, list[OpenCatalogue]]]:
-        """Return the modules of this name of the built-in catalogues that are wanted, each with its catalogues."""
-        by_spec: dict[str, list[OpenCatalogue]] = {}
+    def _by_package(self, wanted: Sequence[Installed]) -> list[tuple[CataloguePackage, list[OpenCatalogue]]]:
+        """Return the packages of these catalogues, each with the open catalogues that follow it."""
+        by_name: dict[str, list[OpenCatalogue]] = {}
         for one in wanted:
             if one.own_declaration is None:
-                by_spec.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
-        found = [(find_catalogue_part(spec_name, name), some) for spec_name, some in by_spec.items()]
-        return [(part, some) for part, some in found if part is not None]
+                by_name.setdefault(one.spec_name, []).append(self.open_catalogue(one.name))
+        return [(self.packages.get(name), some) for name, some in by_name.items()]
 
     def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
         return OpenCatalogue(
@@ -262,13 +272,6 @@ def _shelf_type(kind: str) -> _ShelfType:
         raise StorageError(f"there is no shelf of the kind '{kind}'; known: {', '.join(SHELVES)}")
     module, name = SHELVES[kind]
     return cast(_ShelfType, getattr(importlib.import_module(module), name))
-
-
-def find_catalogue_part(spec_name: str, part: str) -> ModuleType | None:
-    """Load a module of a built-in catalogue's package, where it has it."""
-    get_builtin(spec_name)  # refuses a name that is not built in
-    module = f"{BUILTIN_PACKAGE}.{spec_name}.{part}"
-    return importlib.import_module(module) if importlib.util.find_spec(module) else None
 
 
 def _this_year() -> int:

@@ -8,9 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App, find_catalogue_part
+from pinakes.api.package import CataloguePackage
+from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
-from pinakes.catalogue.loader import LoadedSpec, compile_text, get_builtin, list_builtin_names
+from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
@@ -39,27 +40,7 @@ SAMPLE_READ = 200_000
 SHOWN_RECORDS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """Sample data that ships with a built-in catalogue, and the name of the catalogue that is made of it."""
-
-    name: str
-    spec_name: str
-    path: str
-
-
-SAMPLES = (
-    Sample(name="anime", spec_name="anime", path="sample.jsonl"),
-    Sample(name="papers", spec_name="papers", path="sample.jsonl"),
-    Sample(name="judoka", spec_name="judoka", path="sample"),
-    Sample(name="music", spec_name="music", path="sample/library.jsonl"),
-    Sample(name="handbook", spec_name="documents", path="sample/handbook"),
-    Sample(name="dnd", spec_name="documents", path="sample/dnd"),
-    Sample(name="personal", spec_name="documents", path="sample/personal"),
-)
-
-
-def _keep_none(_location: str, _folder: Path) -> None:
+def _keep_nothing(_location: str, _folder: Path) -> None:
     """Keep no files."""
 
 
@@ -70,7 +51,7 @@ class Recipe:
     loaded: LoadedSpec
     mapping: RowMapping
     is_own: bool = False
-    keep_files: Callable[[str, Path], None] = _keep_none
+    keep_files: Callable[[str, Path], None] = _keep_nothing
     """Keeps in the catalogue's folder what its tools need of the files at a location."""
 
     @property
@@ -79,13 +60,10 @@ class Recipe:
         return self.loaded.spec.name
 
 
-def builtin_recipe(spec_name: str) -> Recipe:
-    """Return the recipe of a built-in catalogue; one without rows of its own is mapped as its spec says."""
-    builtin = get_builtin(spec_name)
-    rows = find_catalogue_part(spec_name, "rows")
-    if rows is None:
-        return Recipe(loaded=builtin, mapping=build_mapping(builtin.spec))
-    return Recipe(loaded=builtin, mapping=rows.MAPPING, keep_files=getattr(rows, "keep_files", _keep_none))
+def package_recipe(package: CataloguePackage) -> Recipe:
+    """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
+    mapping = package.mapping or build_mapping(package.spec)
+    return Recipe(loaded=package.loaded, mapping=mapping, keep_files=package.keep_files)
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
@@ -116,7 +94,7 @@ def add_catalogue(
         shelf=shelf_kind,
         usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
-        is_builtin_name=recipe.spec_name in list_builtin_names(),
+        is_package_name=recipe.spec_name in app.packages.names,
     )
     shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
@@ -203,7 +181,7 @@ def find_own_recipe(app: App, name: str) -> Recipe | None:
     loaded = app.spec_of(installed)
     if installed.own_declaration is None:
         raise InputError(
-            f"'{name}' is a catalogue of the built-in '{installed.spec_name}'; choose another --name, or give "
+            f"'{name}' is a catalogue of the package '{installed.spec_name}'; choose another --name, or give "
             f"--as {installed.spec_name} where the rows have its layout"
         )
     return own_recipe(loaded)
@@ -258,19 +236,18 @@ def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
 
 
 def open_rows(
-    spec_name: str | None,
+    package: CataloguePackage | None,
     location: str,
     *,
     table: str | None = None,
     query: str | None = None,
     access: Access = ASKING_FREELY,
 ) -> RowSource:
-    """Return the source at a location; a built-in catalogue may read some locations in a way of its own."""
-    rows = find_catalogue_part(spec_name, "rows") if spec_name else None
-    own = rows.open_rows(location) if rows is not None and hasattr(rows, "open_rows") else None
-    if own is not None and (table is not None or query is not None):
+    """Return the source at a location; a package may read some locations in its own way."""
+    own = package.open_rows(location) if package else None
+    if package and own is not None and (table is not None or query is not None):
         raise InputError(
-            f"{location}: a catalogue of '{spec_name}' reads it whole, in a way of its own; --table and --query are "
+            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; --table and --query are "
             "for an SQLite file that is read without --as"
         )
     return own or open_source(location, table=table, query=query, access=access)
@@ -282,13 +259,13 @@ def access_of(settings: Settings) -> Access:
 
 
 def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:
-    """Install a catalogue of sample data."""
-    sample = next(sample for sample in SAMPLES if sample.name == name)
-    with importlib.resources.as_file(get_builtin(sample.spec_name).folder.joinpath(sample.path)) as path:
+    """Install the catalogue of sample data of this name."""
+    package, sample = next(found for found in app.packages.iter_samples() if found[1].name == name)
+    with importlib.resources.as_file(sample.files) as path:
         return add_catalogue(
             app,
-            open_rows(sample.spec_name, str(path)),
-            recipe=builtin_recipe(sample.spec_name),
+            open_rows(package, str(path)),
+            recipe=package_recipe(package),
             name=sample.name,
             progress=progress,
             embed=embed,

@@ -17,8 +17,7 @@ import numpy as np
 from pinakes import __version__
 from pinakes.analytics.events import EventLog
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
-from pinakes.assembly.build import Recipe, access_of, add_catalogue, builtin_recipe, open_rows, own_recipe
-from pinakes.catalogue.loader import BUILTIN_PACKAGE
+from pinakes.assembly.build import Recipe, access_of, add_catalogue, open_rows, own_recipe, package_recipe
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database, copy_database, find_file
@@ -113,7 +112,7 @@ def list_sources(app: App) -> list[Source]:
         Source(catalogue=one.name, location=location, is_folder=_is_folder(location))
         for one in app.library.list_installed()
         for location in one.sources
-        if not _is_former_sample(location)
+        if not _is_former_sample(app, one, location)
     ]
 
 
@@ -288,8 +287,8 @@ class _Place:
 def _open(app: App, installed: Installed, location: str) -> RowSource:
     """Return the source that a catalogue was built from, by the name that it had."""
     place = _place_of(installed, location)
-    spec_name = None if installed.own_declaration else installed.spec_name
-    return open_rows(spec_name, place.location, table=place.table, query=place.query, access=access_of(app.settings))
+    package = None if installed.own_declaration else app.package_of(installed)
+    return open_rows(package, place.location, table=place.table, query=place.query, access=access_of(app.settings))
 
 
 def _place_of(installed: Installed, location: str) -> _Place:
@@ -324,13 +323,15 @@ def _is_folder(location: str) -> bool:
     return path.is_dir() or (not path.exists() and not path.suffix)
 
 
-def _is_former_sample(location: str) -> bool:
-    return BUILTIN_PACKAGE in Path(location).parts and not Path(location).exists()
+def _is_former_sample(app: App, installed: Installed, location: str) -> bool:
+    if installed.own_declaration or installed.spec_name not in app.packages.names:
+        return False
+    return app.package_of(installed).is_former_sample(location)
 
 
 def _recipe(app: App, installed: Installed) -> Recipe:
     if installed.own_declaration is None:
-        return builtin_recipe(installed.spec_name)
+        return package_recipe(app.package_of(installed))
     return own_recipe(app.spec_of(installed))
 
 

@@ -10,18 +10,18 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import LEDGER_FILE, SHELVES, App
 from pinakes.assembly.build import (
-    SAMPLES,
     Proposal,
     Recipe,
     access_of,
     add_catalogue,
     add_sample,
-    builtin_recipe,
     find_own_recipe,
     open_rows,
     own_recipe,
+    package_recipe,
     propose,
 )
 from pinakes.catalogue.infer import catalogue_name
@@ -42,7 +42,6 @@ from pinakes.sources.unpacked import is_packed
 from pinakes.tools.relations import find_dangling
 
 ETA = TimeRemainingColumn(compact=True)
-DOCUMENTS = "documents"
 SHOWN_LENGTH = 40
 SHOWN_LEFT_OUT = 10
 
@@ -61,7 +60,7 @@ def init_command(no_model: bool) -> None:
 
 @click.command("add")
 @click.argument("location")
-@click.option("--as", "spec_name", help="The built-in catalogue whose layout the rows have; a folder's is documents.")
+@click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; a folder has a usual one.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that says what they are.")
 @click.option("--name", help="What to call the catalogue; by default after the spec, or after the file.")
 @click.option("--table", help="The table of an SQLite file; by default its main one.")
@@ -97,9 +96,10 @@ def add_command(
     if name is not None:
         require_name(name)
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
-        spec_name, name = DOCUMENTS, name or name_of(location)
-    recipe = _given_recipe(spec_name, spec_file)
-    source = open_rows(spec_name, location, table=table, query=query, access=access_of(app.settings))
+        spec_name, name = get_folder_reader(app).name, name or name_of(location)
+    package = app.packages.get(spec_name) if spec_name else None
+    recipe = _given_recipe(package, spec_file)
+    source = open_rows(package, location, table=table, query=query, access=access_of(app.settings))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
     recipe = recipe or find_own_recipe(app, chosen)
     recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not yes)
@@ -121,6 +121,14 @@ def add_command(
     _print_report(chosen, report, as_json=as_json)
 
 
+def get_folder_reader(app: App) -> CataloguePackage:
+    """Return the package that a folder given without --as is read by."""
+    package = app.packages.find_folder_reader()
+    if package is None:
+        raise InputError(f"no installed package reads folders; choose one with --as: {', '.join(app.packages.names)}")
+    return package
+
+
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the name of a catalogue that is made of a location."""
     path = Path(location.rstrip("/"))
@@ -140,13 +148,13 @@ def print_proposal(proposal: Proposal, source: RowSource) -> None:
     _print_records(proposal)
 
 
-def _given_recipe(spec_name: str | None, spec_file: Path | None) -> Recipe | None:
+def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:
     """Return the recipe that the options name."""
-    if spec_name and spec_file:
-        raise InputError("a built-in layout (--as) or a spec of your own (--spec), not both")
+    if package and spec_file:
+        raise InputError("the layout of a package (--as) or a spec of your own (--spec), not both")
     if spec_file:
         return own_recipe(load_spec(spec_file))
-    return builtin_recipe(spec_name) if spec_name else None
+    return package_recipe(package) if package else None
 
 
 def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> Recipe | None:
@@ -246,7 +254,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
             click.echo(f"without the embedding model, search goes by words alone: {error.message}", err=True)
             with_model = False
     problems = app.library.check()
-    for sample in SAMPLES:
+    for _package, sample in app.packages.iter_samples():
         if sample.name in problems:
             click.echo(f"pinakes: '{sample.name}' is left as it is: {problems[sample.name]}", err=True)
         if sample.name in problems or app.library.find_installed(sample.name):

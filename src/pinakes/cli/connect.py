@@ -25,14 +25,22 @@ CONTROL_MODULE = "pinakes.control.control"
 """Heavy, and loaded by those who need them."""
 
 
+class _ToolChoices(click.Choice[str]):
+    """The choices of tools; `seed`, the former name of `own`, is still accepted."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the choice that was made."""
+        return super().convert("own" if value == "seed" else value, param, ctx)
+
+
 @click.command("serve")
 @click.argument("catalogues", nargs=-1)
 @click.option(
     "--tools",
-    type=click.Choice([choice.value for choice in ToolChoice]),
+    type=_ToolChoices([choice.value for choice in ToolChoice]),
     default=ToolChoice.AUTO.value,
     show_default=True,
-    help="The catalogues' own tools (seed), search, fetch, similar and browse over all (generic), or both (all).",
+    help="The catalogues' own tools (own), search, fetch, similar and browse over all (generic), or both (all).",
 )
 @click.option("--http", "over_http", is_flag=True, help="Serve over the network: HTTP, SSE, WebSocket, REST, a page.")
 @click.option("--host", help="With --http: the address to listen on.  [default: 127.0.0.1]")

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
+from pinakes.api.registry import PACKAGES
 from pinakes.assembly.app import App
 from pinakes.assembly.build import access_of, open_rows, propose
-from pinakes.catalogue.loader import LoadedSpec, get_builtin, list_builtin_names, load_spec
+from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of
 from pinakes.cli.json_output import json_option, print_json
@@ -55,7 +56,7 @@ def check_command(file: Path, as_json: bool) -> None:
     """Check a catalogue.toml: what it declares, or every problem with it."""
     loaded = load_spec(file)
     spec = loaded.spec
-    if not _is_builtin(loaded):
+    if not _is_of_package(loaded):
         require_derivable_kinds(spec, origin=str(file))
     if as_json:
         print_json({"name": spec.name, "title": spec.title, "fields": list(spec.fields), "kinds": spec.kinds})
@@ -67,7 +68,7 @@ def check_command(file: Path, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show_command(name: str, as_json: bool) -> None:
-    """Show the spec of an installed catalogue, or of a built-in one."""
+    """Show the spec of an installed catalogue, or of a catalogue package."""
     loaded = _get_spec(name)
     if as_json:
         print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
@@ -75,21 +76,21 @@ def show_command(name: str, as_json: bool) -> None:
         click.echo(loaded.declaration, nl=False)
 
 
-def _is_builtin(loaded: LoadedSpec) -> bool:
-    """Tell whether a declaration is that of a built-in catalogue, which may read its rows by code of its own."""
+def _is_of_package(loaded: LoadedSpec) -> bool:
+    """Tell whether a declaration is that of a catalogue package, which may read its rows by code of its own."""
     name = loaded.spec.name
-    return name in list_builtin_names() and get_builtin(name).declaration == loaded.declaration
+    return name in PACKAGES.names and PACKAGES.get(name).loaded.declaration == loaded.declaration
 
 
 def _get_spec(name: str) -> LoadedSpec:
     app = App(load_settings())
     if (installed := app.library.find_installed(name)) is not None:
         return app.spec_of(installed)
-    builtin = list_builtin_names()
-    if name not in builtin:
-        known = sorted({*(one.name for one in app.library.list_installed()), *builtin})
+    packages = app.packages.names
+    if name not in packages:
+        known = sorted({*(one.name for one in app.library.list_installed()), *packages})
         raise NotFoundError(f"no catalogue '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}")
-    return get_builtin(name)
+    return app.packages.get(name).loaded
 
 
 def _summary(spec: CatalogueSpec) -> str:

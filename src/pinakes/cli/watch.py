@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
+from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
-from pinakes.cli.build import require_model, summary
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.cli.build import get_folder_reader, require_model, summary
 from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.settings import load_settings
@@ -52,14 +53,16 @@ class Watch:
 
 @click.command("watch")
 @click.argument("path", metavar="FOLDER_OR_FILE", type=click.Path(path_type=Path))
-@click.option("--as", "spec_name", default="documents", show_default=True, help="The built-in catalogue it is made by.")
-@click.option("--name", help="What to call the catalogue; by default as the built-in one.")
+@click.option("--as", "spec_name", help="The catalogue package whose layout it has; by default the one for folders.")
+@click.option("--name", help="The catalogue's name; by default the package's.")
 @click.option(
     "--interval", default=2.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds between looks."
 )
 @click.option("--once", is_flag=True, help="Bring the catalogue up to date, and end.")
 @click.option("--no-embed", is_flag=True, help="Build without vectors; search goes by words alone.")
-def watch_command(path: Path, spec_name: str, name: str | None, interval: float, once: bool, no_embed: bool) -> None:
+def watch_command(
+    path: Path, spec_name: str | None, name: str | None, interval: float, once: bool, no_embed: bool
+) -> None:
     """Build a catalogue from FOLDER_OR_FILE, and bring it up to date whenever that changes.
 
     What is served sees every change at once. Ctrl-C ends it.
@@ -69,7 +72,8 @@ def watch_command(path: Path, spec_name: str, name: str | None, interval: float,
     known = look()  # before the files are read, so that what changes meanwhile is noticed
     if not no_embed:
         require_model(app, quiet=False)
-    add = partial(_add, app, path, spec_name=spec_name, name=name or spec_name, embed=not no_embed)
+    package = app.packages.get(spec_name) if spec_name else get_folder_reader(app)
+    add = partial(_add, app, path, package=package, name=name or package.name, embed=not no_embed)
     try:
         click.echo(summary(add()))
         if not once:
@@ -93,11 +97,11 @@ def take_snapshot(path: Path) -> Snapshot:
     return seen
 
 
-def _add(app: App, path: Path, *, spec_name: str, name: str, embed: bool) -> IngestReport:
+def _add(app: App, path: Path, *, package: CataloguePackage, name: str, embed: bool) -> IngestReport:
     return add_catalogue(
         app,
-        open_rows(spec_name, str(path)),
-        recipe=builtin_recipe(spec_name),
+        open_rows(package, str(path)),
+        recipe=package_recipe(package),
         name=name,
         progress=lambda _report: None,
         embed=embed,

@@ -41,6 +41,9 @@ class Access:
 
 ASKING_FREELY = Access()
 
+Provider = Callable[[str, Access], RowSource]
+"""Opens the rows that answer a query to a server on the network."""
+
 
 def open_source(
     location: str, *, table: str | None = None, query: str | None = None, access: Access = ASKING_FREELY
@@ -63,7 +66,7 @@ def open_source(
     return reader(path)
 
 
-PREFIXES: Mapping[str, Callable[[str, Access], RowSource]] = {
+PREFIXES: Mapping[str, Provider] = {
     "arxiv": lambda question, access: open_arxiv(question, offline=access.offline),
     "s2": lambda question, access: open_semantic_scholar(
         question, api_key=access.semantic_scholar_key, offline=access.offline

@@ -1,1 +1,17 @@
 """The anime catalogue: rows of an anime-offline-database file into records, and the tools over them."""
+
+from importlib.resources import files
+
+from pinakes.api import CataloguePackage, Sample, deferred
+from pinakes_catalogues.anime.rows import MAPPING
+
+FOLDER = files(__package__)
+
+PACKAGE = CataloguePackage(
+    declaration=FOLDER / "catalogue.toml",
+    mapping=MAPPING,
+    samples=(Sample(name="anime", files=FOLDER / "sample.jsonl"),),
+    tools=deferred("pinakes_catalogues.anime.tools:tools"),
+    replaces_generic_tools=True,
+    serves_all=False,
+)

@@ -35,9 +35,6 @@ from pinakes.api import (
 )
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
-SERVES_ALL = True
-"""The tools ask every catalogue of documents, not only the first."""
-
 HANDBOOK = "handbook"
 DECLARED_SOURCES = (HANDBOOK, "dnd", "personal")
 """Sources that may be asked for by name where they are not there: they are skipped, and said to be."""

@@ -1,1 +1,20 @@
 """Artists, albums and tracks."""
+
+from importlib.resources import files
+
+from pinakes.api import CataloguePackage, Sample, deferred
+from pinakes_catalogues.music.rows import MAPPING, keep_files, open_rows
+
+FOLDER = files(__package__)
+
+PACKAGE = CataloguePackage(
+    declaration=FOLDER / "catalogue.toml",
+    mapping=MAPPING,
+    open_rows=open_rows,
+    keep_files=keep_files,
+    samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
+    tools=deferred("pinakes_catalogues.music.tools:tools"),
+    replaces_generic_tools=True,
+    serves_all=False,
+    media=deferred("pinakes_catalogues.music.media:media"),
+)

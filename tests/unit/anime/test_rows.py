@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Tag
@@ -47,7 +47,7 @@ def test_a_row_becomes_a_record_of_the_declared_shape() -> None:
         "sources": ("https://anidb.net/anime/23", "https://myanimelist.net/anime/1"),
         "relations": ("https://myanimelist.net/anime/5",),
     }
-    require_valid(record, get_builtin("anime").spec)
+    require_valid(record, get_package("anime").spec)
 
 
 def test_what_the_file_does_not_know_is_left_out_or_called_unknown() -> None:
@@ -178,8 +178,8 @@ def test_the_table_of_tags_names_each_once_and_its_aliases_lead_into_it() -> Non
 
 
 def test_every_row_of_the_sample_is_a_valid_record_of_its_own() -> None:
-    spec = get_builtin("anime").spec
-    lines = get_builtin("anime").folder.joinpath("sample.jsonl").read_bytes().splitlines()
+    spec = get_package("anime").spec
+    lines = get_package("anime").samples[0].files.read_bytes().splitlines()
     records = [record_of(_loads(line)) for line in lines]
     for record in records:
         require_valid(record, spec)

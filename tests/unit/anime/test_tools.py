@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 from pinakes.sources.json_rows import JsonRows
@@ -148,7 +149,7 @@ def test_tags_that_the_table_does_not_know_are_listed_under_other(tmp_path: Any,
     add_catalogue(
         app,
         JsonRows(tmp_path / "rows.jsonl"),
-        recipe=builtin_recipe("anime"),
+        recipe=package_recipe(get_package("anime")),
         name="anime",
         progress=lambda _r: None,
         embed=False,

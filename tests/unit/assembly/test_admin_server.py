@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.control.control import Control
 from pinakes.errors import InputError
 from pinakes.ingest.edits.apply import Edits
@@ -63,8 +64,10 @@ def house(app: App) -> Iterator[AdminServer]:
 
 
 def add_music(app: App, location: Path, name: str) -> None:
-    rows = open_rows("music", str(location))
-    add_catalogue(app, rows, recipe=builtin_recipe("music"), name=name, progress=lambda _report: None, embed=False)
+    rows = open_rows(get_package("music"), str(location))
+    add_catalogue(
+        app, rows, recipe=package_recipe(get_package("music")), name=name, progress=lambda _report: None, embed=False
+    )
 
 
 def take_in(house: AdminServer, music: Path, content: bytes) -> str | None:

@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, check_own_pack, open_rows, own_recipe
 from pinakes.catalogue.loader import LoadedSpec, compile_text
@@ -136,7 +137,7 @@ def test_a_table_of_a_file_that_a_catalogue_reads_in_a_way_of_its_own_cannot_be_
                CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT, AlbumId INTEGER);"""
         )
     location = str(tmp_path / "music.sqlite")
-    assert open_rows("music", location).name == location
+    assert open_rows(get_package("music"), location).name == location
     for choice in ({"table": "Album"}, {"query": "SELECT * FROM Album"}):
         with pytest.raises(InputError, match="'music' reads it whole, in a way of its own; --table and --query are"):
-            open_rows("music", location, **choice)
+            open_rows(get_package("music"), location, **choice)

@@ -12,8 +12,9 @@ import apsw
 import pytest
 
 from pinakes.analytics.events import Event, EventKind, EventLog
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows, own_recipe
+from pinakes.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from pinakes.assembly.maintenance import build_maintenance, plan_backup
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
@@ -69,9 +70,14 @@ def app(tmp_path: Path, films: Path, notes: Path) -> Iterator[App]:
     """A library with a catalogue of films from a table, and one of notes from a folder, without vectors."""
     app = App(Settings(home=tmp_path / "home", offline=True))
     add_films(app, films, embed=False)
-    rows = open_rows("documents", str(notes))
+    rows = open_rows(get_package("documents"), str(notes))
     add_catalogue(
-        app, rows, recipe=builtin_recipe("documents"), name="notes", progress=lambda _report: None, embed=False
+        app,
+        rows,
+        recipe=package_recipe(get_package("documents")),
+        name="notes",
+        progress=lambda _report: None,
+        embed=False,
     )
     yield app
     app.close()
@@ -460,7 +466,7 @@ def test_the_integrity_check_finds_records_that_name_what_is_not_there(
     app: App, maintenance: MaintenanceOperations, tmp_path: Path
 ) -> None:
     (tmp_path / "music.jsonl").write_text('{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n')
-    rows, recipe = open_rows("music", str(tmp_path / "music.jsonl")), builtin_recipe("music")
+    rows, recipe = open_rows(get_package("music"), str(tmp_path / "music.jsonl")), package_recipe(get_package("music"))
     add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
     assert maintenance.check_catalogue("music") == ["'album_id' of track records names what is not there: 'gone'"]
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.catalogue.codec import decode_record, encode_record
-from pinakes.catalogue.loader import get_builtin
 from pinakes.errors import StorageError
 from pinakes.model.record import Record, RecordId, Tag
 
-PAPERS = get_builtin("papers").spec
+PAPERS = get_package("papers").spec
 FULL = Record(
     id=RecordId("p1"),
     kind="record",
@@ -30,7 +30,7 @@ def test_a_record_comes_back_with_every_value_of_its_type() -> None:
 
 def test_a_kind_of_its_own_comes_back() -> None:
     album = Record(id=RecordId("a"), kind="album", fields={"name": "X"})
-    assert decode_record(album.id, encode_record(album), get_builtin("music").spec) == album
+    assert decode_record(album.id, encode_record(album), get_package("music").spec) == album
 
 
 def test_values_that_are_none_are_left_out() -> None:

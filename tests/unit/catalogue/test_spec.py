@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.catalogue.compiler import parse_template
-from pinakes.catalogue.loader import get_builtin
 from pinakes.catalogue.spec import EmbedSpec, embedding_text, texts_of
 from pinakes.model.record import Record, RecordId, Tag
 
@@ -40,7 +40,7 @@ def test_any_value_has_its_texts(value: Any, texts: list[str]) -> None:
 
 
 def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its_id() -> None:
-    spec = get_builtin("anime").spec
+    spec = get_package("anime").spec
     assert spec.names_of(record(title="A", alternatives=("B", "", "C"))) == ["A", "B", "C"]
     assert spec.names_of(record()) == []
     assert spec.title_of(record(title="A")) == "A"
@@ -48,5 +48,5 @@ def test_a_record_goes_by_its_title_and_its_alternatives_and_without_them_by_its
 
 
 def test_columns_are_kept_for_filters_facets_time_and_popularity() -> None:
-    columns = {field.name for field in get_builtin("anime").spec.column_fields}
+    columns = {field.name for field in get_package("anime").spec.column_fields}
     assert columns == {"type", "episodes", "status", "season", "year", "duration", "tags", "popularity"}

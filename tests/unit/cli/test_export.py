@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.ingest.batch import ListRows
 from pinakes.settings import Settings
 
@@ -29,7 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("library")
     app = App(Settings(home=home))
     for name, rows in (("papers", PAPERS), ("anime", ANIME)):
-        recipe = builtin_recipe(name)
+        recipe = package_recipe(get_package(name))
         add_catalogue(app, ListRows(rows), recipe=recipe, name=name, progress=lambda _report: None, embed=False)
     app.close()
     return home

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import InputError, NotFoundError, UnavailableError
 from pinakes.settings import Settings
 from pinakes_catalogues.judoka.rows import open_rows
@@ -42,7 +43,9 @@ def build(home: Path, cards: Any, passages: Any, *, embed: bool = True) -> None:
     app = App(Settings(home=home))
     source = open_rows(str(files))
     assert source is not None
-    add_catalogue(app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _r: None, embed=embed)
+    add_catalogue(
+        app, source, recipe=package_recipe(get_package("judoka")), name="judoka", progress=lambda _r: None, embed=embed
+    )
     app.close()
 
 

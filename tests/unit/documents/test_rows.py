@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import zstandard
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
-from pinakes.catalogue.loader import get_builtin
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
@@ -31,7 +31,7 @@ PAGE = f"# Page {{0}}\n\n{WORDS * 3}\n\n## Part {{0}}\n\n{WORDS * 3} Here it is 
 def records(**row: Any) -> list[Record]:
     found = list(records_of(row))
     for record in found:
-        require_valid(record, get_builtin("documents").spec)
+        require_valid(record, get_package("documents").spec)
     return found
 
 
@@ -55,7 +55,11 @@ def app(tmp_path: Path, embedder: Any) -> Iterator[App]:
 
 def add(app: App, folder: Path, name: str = "notes") -> IngestReport:
     return add_catalogue(
-        app, FolderRows(folder), recipe=builtin_recipe("documents"), name=name, progress=lambda _report: None
+        app,
+        FolderRows(folder),
+        recipe=package_recipe(get_package("documents")),
+        name=name,
+        progress=lambda _report: None,
     )
 
 
@@ -118,7 +122,7 @@ def test_a_stated_title_stands_over_the_headings_where_no_heading_does() -> None
 
 
 def test_a_passage_is_embedded_with_its_title_headings_and_text() -> None:
-    embed = get_builtin("documents").spec.embed
+    embed = get_package("documents").spec.embed
     assert embed is not None
     *_, passage = records(path="a.md", text="# One\n\n## Two\n\nWhat it says.")
     assert embedding_text(embed, passage) == "Two. One, Two. # One ## Two What it says."

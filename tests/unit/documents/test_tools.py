@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import NotFoundError
 from pinakes.gate.gate import Gate
 from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
@@ -32,7 +33,13 @@ LARGEST_TOOLS = 2_200
 
 
 def add(app: App, folder: Path, name: str) -> None:
-    add_catalogue(app, FolderRows(folder), recipe=builtin_recipe("documents"), name=name, progress=lambda _report: None)
+    add_catalogue(
+        app,
+        FolderRows(folder),
+        recipe=package_recipe(get_package("documents")),
+        name=name,
+        progress=lambda _report: None,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +51,7 @@ def samples_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         add_catalogue(
             app,
             FolderRows(SAMPLES / name),
-            recipe=builtin_recipe("documents"),
+            recipe=package_recipe(get_package("documents")),
             name=name,
             progress=lambda _report: None,
             embed=False,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pinakes import api
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.errors import UnavailableError
 from pinakes.ingest import pipeline
 from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
@@ -19,7 +19,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P4")
 
-SPEC = get_builtin("papers").spec
+SPEC = get_package("papers").spec
 BATCH = 4
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping
@@ -44,7 +44,7 @@ class Rows:
 @pytest.fixture
 def spec() -> CatalogueSpec:
     """Three fields, each from a column of another name; rows are known by their `key`."""
-    anime = get_builtin("anime").spec
+    anime = get_package("anime").spec
     fields = {name: replace(anime.fields[name], source_path=path, required=False) for name, path in PATHS.items()}
     return replace(anime, fields=fields, id_path="key", embed=None)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
@@ -122,7 +123,9 @@ def judokon(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     app = App(Settings(home=home))
     source = open_rows(str(files))
     assert source is not None
-    add_catalogue(app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _report: None)
+    add_catalogue(
+        app, source, recipe=package_recipe(get_package("judoka")), name="judoka", progress=lambda _report: None
+    )
     keep_files(str(files), home / "catalogues" / "judoka")
     yield Judokon(app=app, gate=app.build_gate(["judoka"]), files=files)
     app.close()

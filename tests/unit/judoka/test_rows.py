@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import zstandard
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record
@@ -34,7 +35,7 @@ def read(location: Path) -> list[Record]:
     assert len(rows) == source.count_rows()
     records = [record for row in rows for record in records_of(row.values)]
     for record in records:
-        require_valid(record, builtin_recipe("judoka").loaded.spec)
+        require_valid(record, package_recipe(get_package("judoka")).loaded.spec)
     return records
 
 
@@ -83,7 +84,12 @@ def test_the_published_malformed_shard_is_refused_with_file_line_column_and_reas
         InputError, match=r"client_embeddings\.malformed\.json\.zst: not valid JSON at line 609, column"
     ):
         add_catalogue(
-            app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _r: None, embed=False
+            app,
+            source,
+            recipe=package_recipe(get_package("judoka")),
+            name="judoka",
+            progress=lambda _r: None,
+            embed=False,
         )
     assert app.library.list_installed() == []
     assert not (tmp_path / "catalogues" / "judoka").exists()
@@ -120,7 +126,12 @@ def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
     assert source is not None
     with pytest.raises(InputError, match=rf"{name}: not valid JSON at line 3, column 9"):
         add_catalogue(
-            app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _r: None, embed=False
+            app,
+            source,
+            recipe=package_recipe(get_package("judoka")),
+            name="judoka",
+            progress=lambda _r: None,
+            embed=False,
         )
     assert not (tmp_path / "catalogues" / "judoka").exists()
 
@@ -242,7 +253,12 @@ def test_a_second_build_of_the_same_files_changes_nothing(small_files: Path, tmp
         assert source is not None
         reports.append(
             add_catalogue(
-                app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _r: None, embed=False
+                app,
+                source,
+                recipe=package_recipe(get_package("judoka")),
+                name="judoka",
+                progress=lambda _r: None,
+                embed=False,
             )
         )
     assert [(report.written, report.unchanged, report.rejected) for report in reports] == [(12, 0, 0), (0, 12, 0)]

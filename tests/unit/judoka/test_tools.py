@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.serve.mcp_server import _tool
@@ -263,7 +264,12 @@ def library(home: Path, rows: list[dict[str, Any]]) -> App:
     source = open_rows(str(home / "judoka.json"))
     assert source is not None
     add_catalogue(
-        app, source, recipe=builtin_recipe("judoka"), name="judoka", progress=lambda _report: None, embed=False
+        app,
+        source,
+        recipe=package_recipe(get_package("judoka")),
+        name="judoka",
+        progress=lambda _report: None,
+        embed=False,
     )
     return app
 

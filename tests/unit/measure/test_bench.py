@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.build import builtin_recipe
+from pinakes.api.registry import get_package
+from pinakes.assembly.build import package_recipe
 from pinakes.errors import InputError, UnavailableError
 from pinakes.measure.bench import bench, time_start
 from pinakes.recommend.recommender import Recommender
@@ -24,7 +25,7 @@ SILENT = "import sys; sys.stdin.read()"
 
 
 def test_an_empty_catalogue_is_refused(embedder: Any) -> None:
-    spec = builtin_recipe("papers").loaded.spec
+    spec = package_recipe(get_package("papers")).loaded.spec
     shelf = MemoryShelf(spec)
     catalogue = OpenCatalogue(
         name="empty",

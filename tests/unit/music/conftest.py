@@ -18,9 +18,9 @@ from mutagen import id3
 from mutagen.flac import Picture
 from mutagen.mp4 import MP4Cover, MP4FreeForm
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App, ToolChoice
-from pinakes.assembly.build import add_catalogue, builtin_recipe
-from pinakes.catalogue.loader import get_builtin
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
@@ -264,7 +264,7 @@ class MusicHome:
         return add_catalogue(
             self.app,
             rows,
-            recipe=builtin_recipe("music"),
+            recipe=package_recipe(get_package("music")),
             name=self.name,
             progress=lambda _report: None,
             embed=not self.app.settings.offline,
@@ -278,7 +278,7 @@ class MusicHome:
     @property
     def gate(self) -> Gate:
         """A gate with the catalogue's own tools."""
-        return self.app.build_gate([self.name], tools=ToolChoice.SEED)
+        return self.app.build_gate([self.name], tools=ToolChoice.OWN)
 
     def call(self, tool: str, **arguments: Any) -> Answer:
         """Call a tool; what it answers must be as it declares."""
@@ -335,13 +335,13 @@ def meant_music(models_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def builtin_sample() -> str:
     """Return where the sample is."""
-    return str(get_builtin("music").folder.joinpath("sample/library.jsonl"))
+    return str(get_package("music").samples[0].files)
 
 
 @pytest.fixture(scope="session")
 def music_spec() -> CatalogueSpec:
     """The music catalogue's declaration."""
-    return get_builtin("music").spec
+    return get_package("music").spec
 
 
 @pytest.fixture(scope="session")

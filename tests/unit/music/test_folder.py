@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import LEDGER_FILE, App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import InputError
 from pinakes.gate.gate import CallContext, Gate
 from pinakes.ingest.ledger import Ledger
@@ -237,7 +238,7 @@ def test_a_search_of_chinook_is_quick_with_meaning_too(models_folder: Path, chin
     app = App(Settings(home=tmp_path))
     source = open_rows(str(chinook))
     assert source is not None
-    add_catalogue(app, source, recipe=builtin_recipe("music"), name="music", progress=lambda _report: None)
+    add_catalogue(app, source, recipe=package_recipe(get_package("music")), name="music", progress=lambda _report: None)
     assert p95_ms(app.build_gate(["music"])) < SLOWEST_MS
     app.close()
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.assembly.build import builtin_recipe
+from pinakes.api.registry import get_package
+from pinakes.assembly.build import package_recipe
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record, Tag
@@ -19,7 +20,7 @@ from pinakes.model.scope import WHOLE
 from pinakes_catalogues.music.grouping import MOST_SECONDS, YEARS
 from pinakes_catalogues.music.rows import open_rows, records_of
 
-SPEC = builtin_recipe("music").loaded.spec
+SPEC = package_recipe(get_package("music")).loaded.spec
 
 
 def read(location: Path) -> list[Record]:

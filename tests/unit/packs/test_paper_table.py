@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.errors import InputError, StorageError
 from pinakes.model.scope import WHOLE
 from pinakes.packs import builder
@@ -19,7 +19,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")
 
-SPEC = get_builtin("papers").spec
+SPEC = get_package("papers").spec
 ADA = {"name": "Ada", "affiliations": ["Analytical Engines", "Überall"]}
 
 
@@ -132,7 +132,7 @@ def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
     reader = papers.shelf.reader()
     with pytest.raises(InputError, match="a catalogue of 'anime' has no table of papers"):
-        export_paper_table(reader, get_builtin("anime").spec, tmp_path / "p.sqlite")
+        export_paper_table(reader, get_package("anime").spec, tmp_path / "p.sqlite")
     with pytest.raises(InputError, match=r"the config's; one such as .*p\.sqlite is right"):
         export_paper_table(reader, SPEC, tmp_path / "p.json")
     with pytest.raises(InputError, match="there is no such folder"):

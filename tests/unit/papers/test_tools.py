@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.embed.remote import RemoteEmbedder
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
@@ -33,7 +33,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P1")
 
-SPEC = get_builtin("papers").spec
+SPEC = get_package("papers").spec
 LARGEST_DECLARATION = 1_638
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import CALIBRATION_FILE, App
-from pinakes.assembly.build import add_catalogue, builtin_recipe
+from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import StorageError
 from pinakes.model.record import Record
 from pinakes.model.vectors import ModelId
@@ -208,7 +209,9 @@ def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
     def run() -> Path:
         app = new_app()
         source = JsonRows(tmp_path / "rows.jsonl")
-        add_catalogue(app, source, recipe=builtin_recipe("anime"), name="anime", progress=lambda _report: None)
+        add_catalogue(
+            app, source, recipe=package_recipe(get_package("anime")), name="anime", progress=lambda _report: None
+        )
         app.close()
         return app.library.get_installed("anime").folder
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, AnyOf, Range
@@ -19,8 +19,8 @@ from pinakes.shelf.terms import (
     text_tokens,
 )
 
-SPEC = get_builtin("documents").spec
-MUSIC = get_builtin("music").spec
+SPEC = get_package("documents").spec
+MUSIC = get_package("music").spec
 
 
 def record(**fields: Any) -> Record:

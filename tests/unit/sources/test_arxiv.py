@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.errors import InputError, UnavailableError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import Target, ingest
@@ -327,7 +327,7 @@ def test_offline_arxiv_is_not_asked(server: Server) -> None:
 
 
 def test_an_interrupted_ingest_asks_on_from_where_it_stopped(server: Server) -> None:
-    spec = get_builtin("papers").spec
+    spec = get_package("papers").spec
     shelf, ledger = MemoryShelf(spec), Ledger()
     target = Target(spec=spec, mapping=MAPPING, writer=shelf, ledger=ledger)
     server.total = 700

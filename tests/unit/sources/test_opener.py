@@ -11,6 +11,7 @@ import zstandard
 from arro3.core import Array, DataType, Table
 from arro3.io import write_parquet
 
+from pinakes.api.registry import get_package
 from pinakes.assembly.build import open_rows
 from pinakes.errors import InputError
 from pinakes.sources import opener
@@ -118,4 +119,4 @@ def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_o
     spec_name: str, location: str
 ) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        open_rows(spec_name, location)
+        open_rows(get_package(spec_name), location)

@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.api.registry import get_package
+from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import NotFoundError
 from pinakes.gate.answer import Answer
@@ -32,7 +33,7 @@ from support.memory_shelf import MemoryShelf
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
-MUSIC = get_builtin("music").spec
+MUSIC = get_package("music").spec
 BOOKS = compile_text(
     """
 name = "books"
@@ -162,7 +163,7 @@ def test_an_editor_has_the_tool_and_the_changelog_and_a_reader_has_neither(music
 
 
 def test_a_server_without_an_editable_catalogue_has_no_such_tool(serve_specs: Callable[..., Served]) -> None:
-    served = serve_specs(get_builtin("anime").spec)
+    served = serve_specs(get_package("anime").spec)
     assert "catalog.mutate" not in [one.name for one in served.gate.list_tools(LOCAL_USER)]
     assert served.gate.list_resources(LOCAL_USER).entries == []
 

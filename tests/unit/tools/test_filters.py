@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.api.registry import get_package
+from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Range
@@ -308,4 +309,4 @@ def test_a_catalogue_without_filters_allows_only_no_filter() -> None:
 
 @pytest.mark.parametrize("name", ["anime", "music"])
 def test_the_filters_of_built_in_catalogues_have_a_valid_schema(name: str) -> None:
-    validator(get_builtin(name).spec)
+    validator(get_package(name).spec)

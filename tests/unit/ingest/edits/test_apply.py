@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.loader import compile_text, get_builtin
+from pinakes.api.registry import get_package
+from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
 from pinakes.ingest.edits import plan as edit_plans
@@ -370,12 +371,12 @@ def test_an_id_that_is_taken_is_refused(filled: Bench) -> None:
 
 
 def test_a_catalogue_that_does_not_say_so_cannot_be_edited(embedder: Any) -> None:
-    bench = new_bench(get_builtin("anime").spec, embedder)
+    bench = new_bench(get_package("anime").spec, embedder)
     assert "'anime' cannot be edited" in refusal(lambda: bench.create(None, title="x"))
 
 
 def test_where_there_is_one_kind_it_need_not_be_named(embedder: Any) -> None:
-    text = get_builtin("anime").declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
+    text = get_package("anime").loaded.declaration.replace('name = "anime"', 'name = "anime"\neditable = true', 1)
     bench = new_bench(compile_text(text, origin="test"), embedder)
     assert bench.create(None, title="Undine") == "record-undine"
 
@@ -933,7 +934,7 @@ def test_an_edit_that_cannot_be_indexed_says_that_it_is_made(filled: Bench, monk
 
 
 def test_music_follows_its_relations(embedder: Any) -> None:
-    bench = new_bench(get_builtin("music").spec, embedder)
+    bench = new_bench(get_package("music").spec, embedder)
     artist = bench.create("artist", name="Clara Schumann")
     album = bench.create("album", name="Lieder", artist_ids=[artist], year=1843)
     track = bench.create("track", name="Liebst du um Schönheit", artist_ids=[artist], album_id=album, position=1)
@@ -968,6 +969,6 @@ def test_music_follows_its_relations(embedder: Any) -> None:
 def test_music_has_no_numbers_and_no_files_that_cannot_be(
     embedder: Any, kind: str, field: str, value: Any, right: str
 ) -> None:
-    bench = new_bench(get_builtin("music").spec, embedder)
+    bench = new_bench(get_package("music").spec, embedder)
     message = refusal(lambda: bench.create(kind, name="Liebst du um Schönheit", **{field: value}))
     assert message == f"'{field}' is {str(value)!r}; {right} is right"

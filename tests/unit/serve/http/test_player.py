@@ -11,8 +11,9 @@ import orjson
 import pytest
 
 from pinakes.analytics.reports import EventReports, Popular, Span
+from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, builtin_recipe, open_rows
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.control.player import Player
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action
@@ -75,7 +76,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     rows = home / "rows.jsonl"
     rows.write_bytes(b"\n".join(orjson.dumps(row) for row in [ALBUM, BARE, *TRACKS, *hostile]))
     app = App(Settings(home=home))
-    source, recipe = open_rows("music", str(rows)), builtin_recipe("music")
+    source, recipe = open_rows(get_package("music"), str(rows)), package_recipe(get_package("music"))
     report = add_catalogue(app, source, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
     assert report.rejected == 0
     _put_files(app.open_catalogue("music").folder, outside)

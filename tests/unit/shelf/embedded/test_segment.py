@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.shelf.embedded.segment import (
     DamagedIndexError,
@@ -17,7 +17,7 @@ from pinakes.shelf.embedded.segment import (
     save_segment,
 )
 
-SPEC = get_builtin("anime").spec
+SPEC = get_package("anime").spec
 
 
 def row(key: int, name: str, **fields: Any) -> SegmentRow:

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from pinakes.catalogue.loader import get_builtin
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.gate.redact import redacted
 from pinakes.model.principal import LOCAL_USER, Action
@@ -98,7 +98,7 @@ def test_a_whole_catalogue_passes_every_check(on_disk: Any, behind_gate: Callabl
 def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
     songs: Any, behind_gate: Callable[..., Any]
 ) -> None:
-    spec = get_builtin("music").spec
+    spec = get_package("music").spec
     shelf = MemoryShelf(spec, model=None)
     track = Record(id=RecordId("air"), kind="track", fields={"name": "Air", "album_id": "gone"})
     shelf.apply([Put(record=track)])

@@ -1,5 +1,6 @@
-"""What catalogue authors import: records, tools, and the ways to ask an open catalogue."""
+"""The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
+from pinakes.api.package import CataloguePackage, Sample, deferred
 from pinakes.errors import ExpectedError, InputError, NotFoundError, UnavailableError
 from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from pinakes.ingest.ledger import Ledger
@@ -41,6 +42,7 @@ __all__ = [
     "Action",
     "AllOf",
     "AnyOf",
+    "CataloguePackage",
     "Condition",
     "Cost",
     "CsvRows",
@@ -81,6 +83,7 @@ __all__ = [
     "ResourceSpec",
     "RowMapping",
     "RowSource",
+    "Sample",
     "Scope",
     "SearchPage",
     "Searcher",
@@ -102,6 +105,7 @@ __all__ = [
     "ask_each",
     "clean",
     "day_of",
+    "deferred",
     "embed_query",
     "find_file",
     "find_packed",

@@ -1,0 +1,125 @@
+"""The catalogue package: everything one catalogue brings, as one frozen value.
+
+An installed distribution offers it by an entry point of the group `pinakes.catalogues`, whose name is the catalogue's:
+
+    [project.entry-points."pinakes.catalogues"]
+    games = "games:PACKAGE"
+
+The engine reads the value and never hands itself over. Only the declaration is required.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources.abc import Traversable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.ingest.mapping import RowMapping
+from pinakes.sources.opener import Provider
+from pinakes.sources.port import RowSource
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.media import MediaSpec
+from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.spec import ToolSpec
+
+Catalogues = Sequence[OpenCatalogue]
+"""The open catalogues that follow one package, at least one."""
+
+
+def load_target(target: str) -> Any:
+    """Import what `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def deferred(target: str) -> Callable[..., Any]:
+    """Return a function that imports `module:function` when it is first called, so that loading a package is quick."""
+
+    def call(*arguments: Any) -> Any:
+        return load_target(target)(*arguments)
+
+    return call
+
+
+def _nothing(_catalogues: Catalogues) -> tuple[()]:
+    return ()
+
+
+def _no_rows(_location: str) -> RowSource | None:
+    return None
+
+
+def _keep_nothing(_location: str, _folder: Path) -> None:
+    """Keep no files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Sample data that ships with a package, and the name of the catalogue that `pinakes init` makes of it."""
+
+    name: str
+    files: Traversable
+    """A file or folder, read like any other source of the package."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CataloguePackage:
+    """A catalogue's declaration, and optionally its rows, samples, tools, media, commands and server parts."""
+
+    declaration: Traversable
+    """The `catalogue.toml`, as `importlib.resources.files(__package__) / "catalogue.toml"`."""
+    mapping: RowMapping | None = None
+    """How rows become records; None: as the declaration says."""
+    open_rows: Callable[[str], RowSource | None] = _no_rows
+    """Opens a location that the package reads in its own way; None leaves it to the engine."""
+    keep_files: Callable[[str, Path], None] = _keep_nothing
+    """Copies what the tools need of the files at a location into the catalogue's folder."""
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    """Network sources by the prefix of their locations: `pinakes add PREFIX:QUERY`."""
+    samples: tuple[Sample, ...] = ()
+    reads_folders: bool = False
+    """Whether `pinakes add FOLDER` without --as makes a catalogue of this package."""
+    tools: Callable[[Catalogues], Sequence[ToolSpec]] = _nothing
+    """The tools over the catalogues that follow the package."""
+    replaces_generic_tools: bool = False
+    """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
+    serves_all: bool = True
+    """Whether the tools ask every catalogue that they are given, or the first only."""
+    resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
+    media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
+    server: str = ""
+    """`module:function` that gives the package's parts of a shared server; loaded when one starts."""
+    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Commands of the command line: name → (`module:attribute` of a click command, one line of help)."""
+
+    @cached_property
+    def loaded(self) -> LoadedSpec:
+        """The declaration's text, and the spec compiled from it."""
+        text = self.declaration.read_text(encoding="utf-8")
+        return LoadedSpec(spec=compile_text(text, origin=str(self.declaration)), declaration=text)
+
+    def is_sample(self, location: str) -> bool:
+        """Tell whether a location is sample data of the package."""
+        return any(location == str(sample.files) for sample in self.samples)
+
+    def is_former_sample(self, location: str) -> bool:
+        """Tell whether a location was sample data of the package where it was installed before."""
+        folder = Path(str(self.declaration)).parent
+        tops = {Path(str(sample.files)).relative_to(folder).parts[0] for sample in self.samples}
+        steps = list(pairwise(Path(location).parts))
+        return any((folder.name, top) in steps for top in tops) and not Path(location).exists()
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The compiled spec."""
+        return self.loaded.spec
+
+    @property
+    def name(self) -> str:
+        """The name of the spec, which is the entry point's too."""
+        return self.spec.name

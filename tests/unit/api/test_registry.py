@@ -1,0 +1,172 @@
+"""Catalogue packages are found by their entry points."""
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import orjson
+import pytest
+
+from pinakes.api.registry import GROUP, PACKAGES, PackageRegistry
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, package_recipe
+from pinakes.errors import NotFoundError, StorageError
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+
+DECLARATION = """
+name = "{name}"
+title = "Games"
+summary = "Board games."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+MODULE = """
+from importlib.resources import files
+from pinakes.api import Action, CataloguePackage, Cost, ToolParams, ToolResult, ToolSpec
+
+
+class PingResult(ToolResult):
+    said: str
+
+
+def ping(principal, params):
+    return PingResult(said="pong")
+
+
+def tools(catalogues):
+    return [
+        ToolSpec(
+            name="games_ping", title="Ping", description="Answer.", params=ToolParams, result=PingResult,
+            action=Action.ACCESS_CATALOG, cost=Cost.READ, run=ping, text=lambda result: result.said,
+        )
+    ]
+
+
+PACKAGE = CataloguePackage(declaration=files(__package__) / "catalogue.toml"{more})
+"""
+
+pytestmark = pytest.mark.row("N11")
+
+Write = Callable[..., EntryPoint]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes a package of one declaration, and returns its entry point."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def written(name: str, *, module: str = MODULE, folder: str | None = None, more: str = "") -> EntryPoint:
+        package = tmp_path / (folder or f"{tmp_path.name}_{name}".replace("-", "_"))
+        package.mkdir()
+        (package / "catalogue.toml").write_text(DECLARATION.format(name=name), encoding="utf-8")
+        (package / "__init__.py").write_text(module.replace("{more}", more), encoding="utf-8")
+        return EntryPoint(name, f"{package.name}:PACKAGE", GROUP)
+
+    return written
+
+
+def registry(*entries: EntryPoint) -> PackageRegistry:
+    return PackageRegistry(lambda: entries)
+
+
+def built(home: Path, packages: PackageRegistry, *names: str) -> App:
+    rows = home.parent / "rows.jsonl"
+    rows.write_text('{"id": "go", "title": "Go"}\n', encoding="utf-8")
+    app = App(Settings(home=home), packages=packages)
+    for name in names:
+        recipe = package_recipe(packages.get(name))
+        add_catalogue(app, JsonRows(rows), recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+    return app
+
+
+def test_the_five_catalogues_come_in_by_the_entry_points_of_this_distribution() -> None:
+    assert {"anime", "documents", "judoka", "music", "papers"} <= set(PACKAGES.names)
+    assert {package.name for package in PACKAGES.iter_packages()} == set(PACKAGES.names)
+
+
+def test_listing_the_names_loads_no_package(write: Write) -> None:
+    entry = write("quiet")
+    assert registry(entry).names == ["quiet"]
+    assert entry.module not in sys.modules
+
+
+def test_a_package_that_fails_to_load_is_named_and_the_others_go_on(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    packages = registry(write("broken", module="1 / 0"), write("sound"))
+    assert [package.name for package in packages.iter_packages()] == ["sound"]
+    assert "catalogue package 'broken'" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+    with pytest.raises(StorageError, match=r"'broken'.* cannot be loaded: ZeroDivisionError: division by zero"):
+        packages.get("broken")
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [("PACKAGE = 5", "a pinakes.api.CataloguePackage is expected, not int"), ("", "has no attribute 'PACKAGE'")],
+)
+def test_an_entry_point_that_leads_to_no_package_is_refused(write: Write, module: str, said: str) -> None:
+    with pytest.raises(StorageError, match=said):
+        registry(write("odd", module=module)).get("odd")
+
+
+def test_an_entry_point_must_have_the_name_of_its_declaration(write: Write) -> None:
+    entry = write("chess")
+    with pytest.raises(StorageError, match="called 'chess'; the entry point must have the same name"):
+        registry(EntryPoint("draughts", entry.value, GROUP)).get("draughts")
+
+
+def test_two_packages_of_one_name_are_refused_and_both_are_named(write: Write) -> None:
+    entries = write("go", folder="go_one"), write("go", folder="go_two"), write("other")
+    packages = registry(*entries)
+    with pytest.raises(StorageError, match=r"two packages offer .*'go': .*go_one:PACKAGE.* and .*go_two:PACKAGE"):
+        packages.get("go")
+    assert [package.name for package in packages.iter_packages()] == ["other"]
+
+
+def test_an_unknown_name_is_refused_with_the_installed_ones(write: Write) -> None:
+    with pytest.raises(NotFoundError, match=r"'chss' \(did you mean 'chess'\?\); installed packages: chess"):
+        registry(write("chess")).get("chss")
+
+
+def test_a_catalogue_whose_package_is_gone_says_so_and_the_others_are_served(tmp_path: Path, write: Write) -> None:
+    kept, removed = write("kept"), write("removed")
+    built(tmp_path / "home", registry(kept, removed), "kept", "removed").close()
+    app = App(Settings(home=tmp_path / "home"), packages=registry(kept))
+    gate = app.build_gate()
+    assert gate.call(LOCAL_USER, "search", {"query": "go"}).structured
+    assert "'removed', which is not installed; install it with pip" in app.problems()["catalogue removed"]
+    app.close()
+
+
+def test_a_catalogue_keeps_the_name_of_its_package_as_its_spec(tmp_path: Path, write: Write) -> None:
+    app = built(tmp_path / "home", registry(write("kept")), "kept")
+    folder = app.library.get_installed("kept").folder
+    assert orjson.loads((folder / "installed.json").read_bytes())["spec"] == "kept"
+    assert not (folder / "catalogue.toml").exists()
+    app.close()
+
+
+def test_one_small_tool_of_a_package_leaves_the_generic_tools_in_place(tmp_path: Path, write: Write) -> None:
+    app = built(tmp_path / "home", registry(write("games", more=", tools=tools")), "games")
+    assert [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)] == [
+        "browse",
+        "fetch",
+        "games_ping",
+        "search",
+        "similar",
+    ]
+    app.close()
+
+
+def test_a_package_may_say_that_its_tools_replace_the_generic_ones(tmp_path: Path, write: Write) -> None:
+    more = ", tools=tools, replaces_generic_tools=True"
+    app = built(tmp_path / "home", registry(write("games", more=more)), "games")
+    assert [tool.name for tool in app.build_gate().list_tools(LOCAL_USER)] == ["games_ping"]
+    app.close()
