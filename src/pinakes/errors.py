@@ -8,7 +8,7 @@
     ├── NotFoundError       a named catalogue, record, tool or model does not exist here
     │   ├── UnknownToolError        there is no such tool, or not for this caller
     │   └── UnknownResourceError    there is no such resource, or not for this caller
-    ├── UnauthenticatedError    nobody knows who is asking
+    ├── UnauthenticatedError    the caller is not authenticated
     ├── ForbiddenError      the caller is known and may not do this
     ├── ConflictError       it would break a rule of what is there already
     ├── RateLimitedError    the caller asks too often; says when to come back
@@ -91,7 +91,7 @@ class UnknownResourceError(NotFoundError):
 
 
 class UnauthenticatedError(ExpectedError):
-    """Nobody knows who is asking."""
+    """The caller is not authenticated."""
 
     code = "unauthenticated"
     http_status = 401

@@ -146,7 +146,7 @@ def main() -> None:
             metrics=metrics,
             workers=Workers(threads=settings.server.threads, queue=settings.server.queue),
             streams=Streams(settings.server.streams),
-            events=None,
+            endpoints=(),
             find_problems=dict,
             on_listening=lambda address: print(f"serving at {address} ", file=sys.stderr, flush=True),
         )

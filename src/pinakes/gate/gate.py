@@ -32,7 +32,6 @@ from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Cost, Principal
-from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, RecordLocation
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
@@ -270,49 +269,9 @@ class Gate:
 
         return PendingCall(ask=ask, finish=lambda: self._noted(ask, work, _no_summary))
 
-    def open_media(
-        self,
-        ask: CallContext,
-        record_id: str,
-        kind: MediaKind,
-        opened: Callable[[MediaFile], ResultT],
-        *,
-        served: Callable[[ResultT], int],
-    ) -> ResultT:
-        """Return a file of a record, opened; `served` says how many bytes of it are sent.
-
-        Players ask often, and are not limited.
-        """
-
-        def work() -> ResultT:
-            for spec in self._playable(ask.principal):
-                if (found := spec.find(ask.principal, record_id, kind)) is not None:
-                    return opened(found)
-            raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
-
-        return self._noted(ask, work, lambda file: ResultSummary(served(file), ""))
-
-    def get_place(self, principal: Principal, record_id: str) -> RecordLocation:
-        """Return where a record is that has files, or whose like has: the first such catalogue, and its kind there."""
-        for spec in self._playable(principal):
-            if (kind := spec.kind_of(principal, record_id)) is not None:
-                return RecordLocation(catalogue=spec.catalogue, kind=kind)
-        raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
-
-    def missing_among(self, principal: Principal, ids: Sequence[str]) -> list[str]:
-        """Return those of these ids, each once, of which there is no record with files, or whose like has any."""
-        missing = dict.fromkeys(ids)
-        for spec in self._playable(principal):
-            for known in spec.known_among(principal, list(missing)):
-                del missing[known]
-        return list(missing)
-
-    def find_length_s(self, principal: Principal, record_id: str) -> float | None:
-        """Return how long a record sounds; None where that is not known."""
-        for spec in self._playable(principal):
-            if spec.kind_of(principal, record_id) is not None:
-                return spec.length_s_of(principal, record_id)
-        return None
+    def toolbox_of(self, principal: Principal) -> Toolbox:
+        """Return the tools, resources, media and catalogues that the principal may see."""
+        return self._toolboxes.of(principal.visibility)
 
     def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
         """Refuse a catalogue that the principal does not see, with those that they do."""
@@ -322,14 +281,25 @@ class Gate:
                 hint, there = did_you_mean(name, known), ", ".join(known) or "none"
                 raise InputError(f"'{field}': no catalogue '{name[:80]}'{hint}; you see: {there}")
 
-    def perform(self, ask: CallContext, work: Callable[[], ResultT]) -> ResultT:
-        """Do something that is neither a tool nor a resource, such as a login: limited and noted like everything."""
+    def perform(
+        self,
+        ask: CallContext,
+        work: Callable[[], ResultT],
+        *,
+        is_limited: bool = True,
+        size_of: Callable[[ResultT], int] = lambda _result: 0,
+    ) -> ResultT:
+        """Run an operation that is neither a tool nor a resource, such as a login: limited and audited.
+
+        `size_of` returns how many bytes of the result are sent.
+        """
 
         def limited() -> ResultT:
-            self._require_within_limit(ask)
+            if is_limited:
+                self._require_within_limit(ask)
             return work()
 
-        return self._noted(ask, limited, _no_summary)
+        return self._noted(ask, limited, lambda result: ResultSummary(size_of(result), ""))
 
     def refuse(self, ask: CallContext, error: ExpectedError) -> None:
         """Note what had to be refused before it came here."""
@@ -390,9 +360,6 @@ class Gate:
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
         resources = self._toolboxes.of(principal.visibility).resources
         return [resource for resource in resources if resource.action in principal.actions]
-
-    def _playable(self, principal: Principal) -> list[MediaSpec]:
-        return [spec for spec in self._toolboxes.of(principal.visibility).media if spec.action in principal.actions]
 
     def _require_within_limit(self, ask: CallContext) -> None:
         if self._limiter:

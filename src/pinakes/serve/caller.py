@@ -35,5 +35,5 @@ def caller_of(context: Context) -> Caller:
     request: Any = context.request
     found = request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
     if not isinstance(found, Caller):
-        raise UnauthenticatedError("nobody knows who is asking")
+        raise UnauthenticatedError("authentication required: send a bearer token or log in")
     return found

@@ -1,12 +1,13 @@
 """Files of records: what is played and shown rather than read. Declared like tools; knows no transport."""
 
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from pinakes.errors import UnknownResourceError
 from pinakes.model.principal import Action, Principal
 
 
@@ -50,6 +51,43 @@ class MediaSpec:
     """Those of these ids whose records are there and may be seen."""
     length_s_of: Callable[[Principal, str], float | None]
     """How long a record sounds; None where that is not known."""
+
+
+class CallerMedia:
+    """The files of every catalogue's records, as far as one caller may see them."""
+
+    def __init__(self, principal: Principal, specs: Iterable[MediaSpec]) -> None:
+        self._principal = principal
+        self._specs = [spec for spec in specs if spec.action in principal.actions]
+
+    def get_file(self, record_id: str, kind: MediaKind) -> MediaFile:
+        """Return a file of a record, from the first catalogue that has it."""
+        for spec in self._specs:
+            if (found := spec.find(self._principal, record_id, kind)) is not None:
+                return found
+        raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
+
+    def get_location(self, record_id: str) -> RecordLocation:
+        """Return the first catalogue that has a record, and the record's kind there."""
+        for spec in self._specs:
+            if (kind := spec.kind_of(self._principal, record_id)) is not None:
+                return RecordLocation(catalogue=spec.catalogue, kind=kind)
+        raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
+
+    def missing_among(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no catalogue has, each once, in their order."""
+        missing = dict.fromkeys(ids)
+        for spec in self._specs:
+            for known in spec.known_among(self._principal, list(missing)):
+                del missing[known]
+        return list(missing)
+
+    def find_length_s(self, record_id: str) -> float | None:
+        """Return the playing time of a record; None where it is not known."""
+        for spec in self._specs:
+            if spec.kind_of(self._principal, record_id) is not None:
+                return spec.length_s_of(self._principal, record_id)
+        return None
 
 
 MIME_TYPES = {

@@ -17,12 +17,12 @@ from pinakes.api.registry import get_package
 from pinakes.assembly.app import LEDGER_FILE, App
 from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import InputError
-from pinakes.gate.gate import CallContext, Gate
+from pinakes.gate.gate import Gate
 from pinakes.ingest.ledger import Ledger
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
-from pinakes.tools.media import MediaKind
+from pinakes.tools.media import CallerMedia, MediaKind
 from pinakes_catalogues.music.audio.tags import read_tags
 from pinakes_catalogues.music.rows import open_rows
 
@@ -149,9 +149,8 @@ def test_a_file_is_played_whatever_blanks_and_letters_its_name_has(audio: Any, h
     tracks = {fields["file"]: one for one, fields in everything(home).items() if "file" in fields}
     assert sorted(tracks) == sorted(names)
     for name, track in tracks.items():
-        ask = CallContext(principal=LOCAL_USER, via="", operation="media/audio", target=track, parameters={})
-        path = home.gate.open_media(ask, track, MediaKind.AUDIO, lambda file: file.path, served=lambda _path: 0)
-        assert path == (audio.path / name).resolve()
+        media = CallerMedia(LOCAL_USER, home.gate.toolbox_of(LOCAL_USER).media)
+        assert media.get_file(track, MediaKind.AUDIO).path == (audio.path / name).resolve()
     assert everything(home)[tracks["\x1b[1m.mp3"]]["name"] == "[1m"
     composed = home.ask("mutate", action="update", id=tracks["e\u0301.mp3"], fields={"file": "e\u0301.mp3", "plays": 1})
     assert [one["field"] for one in composed["changes"][0]["fields"]] == ["plays"]

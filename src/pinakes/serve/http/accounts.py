@@ -1,16 +1,16 @@
-"""Logging in and out, who one is, one's password and one's tokens.
+"""Logging in and out, the caller's account, password and tokens.
 
-Everything goes through the gate, so that it is limited and noted like any call. Passwords and secrets are in no note
-and in no message.
+Every operation goes through the gate, so that it is limited and audited like any call. Passwords and secrets are in no
+audit entry and in no message.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import Field, StrictInt, StringConstraints
-from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.control.accounts.credentials import PREFIXES, Credential
@@ -21,7 +21,6 @@ from pinakes.errors import (
     ExpectedError,
     ForbiddenError,
     InputError,
-    NotFoundError,
     RateLimitedError,
     UnauthenticatedError,
 )
@@ -29,9 +28,10 @@ from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.principal import ANONYMOUS, Cost, Identity, Principal, Quotas
 from pinakes.model.principal import Action as Permission
 from pinakes.serve.http.authenticate import COOKIE, find_secret
-from pinakes.serve.http.endpoints import PRIVATE, SECRET, BodyParams, asking, base_url, identity_of, validated
-from pinakes.serve.http.replies import JSONReply
+from pinakes.serve.http.endpoints import SMALL_BODY, ServerRequest, base_url
+from pinakes.serve.http.replies import NO_STORE, is_none, model_reply
 from pinakes.serve.http.service import Service
+from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec
 
 LONGEST_PASSWORD = 1024
 LONGEST_NAME = 256
@@ -43,7 +43,7 @@ CatalogueName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class LoginParams(BodyParams):
-    """Who wants to log in."""
+    """A name and a password."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="the user's name")
     password: Password = Field(description="their password, or the secret that works once")
@@ -76,66 +76,168 @@ class TokenParams(BodyParams):
     )
 
 
+class SessionResult(EndpointResult):
+    """A session that has begun."""
+
+    token: str
+    expires_at: datetime | None
+    user: str
+    must_change_password: bool
+
+
+class CredentialResult(EndpointResult):
+    """The credential that the caller sent."""
+
+    id: str
+    kind: str
+    name: str | None = Field(default=None, exclude_if=is_none)
+    scopes: list[str] | None
+    catalogues: list[str] | None
+    expires_at: datetime | None
+
+
+class MeResult(EndpointResult):
+    """The caller, and what they may do."""
+
+    name: str
+    roles: list[str]
+    permissions: list[str]
+    credential: CredentialResult | None
+    expires_at: datetime | None
+    quotas: dict[str, int] | None
+    must_change_password: bool
+
+
+class TokenResult(EndpointResult):
+    """A token of the caller's."""
+
+    id: str
+    name: str
+    scopes: list[str] | None
+    catalogues: list[str] | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    is_this: bool
+
+
+class CreatedTokenResult(TokenResult):
+    """A new token, with its secret."""
+
+    token: str
+
+
+class TokensResult(EndpointResult):
+    """The caller's tokens."""
+
+    tokens: list[TokenResult]
+
+
+class NewSession(NamedTuple):
+    """A session that has begun, with its secret."""
+
+    secret: str
+    credential: Credential
+    user: User
+
+
+def account_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints of the caller's own account."""
+    account = AccountEndpoints(service)
+    declare = partial(EndpointSpec, tag="account", needs_accounts=True, max_body_bytes=SMALL_BODY)
+    session = partial(declare, result=SessionResult)
+    token_id = {"id": "as the list of tokens gives it"}
+    return [
+        session("POST", "/v1/login", account.log_in, body=LoginParams, refusals=(401, 429, 503), is_public=True),
+        session("POST", "/v1/me/password", account.set_password, body=PasswordParams, refusals=(403, 409)),
+        declare("POST", "/v1/logout", account.log_out, status=204, refusals=(409,)),
+        EndpointSpec("GET", "/v1/me", account.show_me, tag="account", result=MeResult),
+        declare("GET", "/v1/tokens", account.list_tokens, result=TokensResult),
+        declare(
+            "POST",
+            "/v1/tokens",
+            account.create_token,
+            body=TokenParams,
+            status=201,
+            result=CreatedTokenResult,
+            refusals=(403, 409),
+        ),
+        declare(
+            "DELETE",
+            "/v1/tokens/{id}",
+            account.revoke_token,
+            path_parameters=token_id,
+            status=204,
+            refusals=(403, 404),
+        ),
+    ]
+
+
 class AccountEndpoints:
-    """What somebody does with their own account."""
+    """Operations of a caller on their own account."""
 
-    def __init__(self, service: Service, control: Control) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._control = control
 
-    async def log_in(self, request: Request, body: dict[str, Any]) -> Response:
-        """Begin a session for whoever knows the password."""
-        wanted = validated(LoginParams, body)
+    @property
+    def _control(self) -> Control:
+        assert self._service.control is not None, "endpoints that need accounts are refused without them"
+        return self._service.control
+
+    async def log_in(self, request: ServerRequest) -> Response:
+        """Begin a session; its token is also set as a cookie."""
+        wanted: LoginParams = request.body
         refusal = self._find_refusal(wanted.name, request)
-        ask = CallContext(
+        context = CallContext(
             principal=ANONYMOUS,
             via="rest",
             operation="account/login",
             target=wanted.name,
             parameters={"name": wanted.name},
-            cost=Cost.READ if refusal else Cost.WRITE,  # guessing must not make us write to the disk at each guess
+            cost=Cost.READ if refusal else Cost.WRITE,  # a throttled guess must not cost a write to the disk
         )
-        secret, credential, user = await self._perform(ask, lambda: self._enter(wanted, refusal))
-        return self._session_reply(request, secret, credential, user)
+        return self._session_reply(request, await self._perform(context, lambda: self._enter(wanted, refusal)))
 
-    async def log_out(self, request: Request) -> Response:
-        """End the session that was shown. This is never one call too many."""
-        caller = asking(request).principal
-        secret = find_secret(request.headers) or ""
-        ask = _ask(replace(caller, quotas=None), "logout", cost=Cost.WRITE)
-        await self._perform(ask, lambda: self._leave(secret))
-        reply = Response(status_code=204, headers=SECRET)
+    async def log_out(self, request: ServerRequest) -> Response:
+        """End the session."""
+        caller = request.caller.principal
+        secret = find_secret(request.http.headers) or ""
+        unlimited = replace(caller, quotas=None)
+        context = _context(unlimited, "logout", cost=Cost.WRITE)
+        await self._perform(context, lambda: self._leave(secret))
+        reply = Response(status_code=204, headers=NO_STORE)
         reply.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict", secure=self._is_https(request))
         return reply
 
-    async def show_me(self, request: Request) -> Response:
-        """Answer with who the caller is, and what they may do."""
-        identity, kind = identity_of(request), _kind(find_secret(request.headers))
-        me = await self._perform(_ask(identity.principal, "me"), lambda: self._describe(identity, kind))
-        return JSONReply(me, headers=PRIVATE)
+    async def show_me(self, request: ServerRequest) -> Response:
+        """Tell who the caller is and what they may do."""
+        identity, kind = request.identity, _kind(find_secret(request.http.headers))
+        context = _context(identity.principal, "me")
+        return model_reply(await self._perform(context, lambda: self._describe(identity, kind)))
 
-    async def set_password(self, request: Request, body: dict[str, Any]) -> Response:
+    async def set_password(self, request: ServerRequest) -> Response:
         """Set the caller's password; every session of theirs ends, and a new one begins."""
-        wanted, principal = validated(PasswordParams, body), asking(request).principal
-        ask = _ask(principal, "set_password", cost=Cost.WRITE)
-        secret, credential, user = await self._perform(ask, lambda: self._put_password(request, principal, wanted))
-        return self._session_reply(request, secret, credential, user)
+        principal = request.caller.principal
+        context = _context(principal, "set_password", cost=Cost.WRITE)
+        return self._session_reply(
+            request, await self._perform(context, lambda: self._put_password(request, principal, request.body))
+        )
 
-    async def list_tokens(self, request: Request) -> Response:
-        """Answer with the caller's tokens that are not revoked, the newest first."""
-        identity = identity_of(request)
+    async def list_tokens(self, request: ServerRequest) -> Response:
+        """List the caller's tokens that are not revoked, the newest first."""
+        identity = request.identity
         found = await self._perform(
-            _ask(identity.principal, "list_tokens"),
+            _context(identity.principal, "list_tokens"),
             lambda: self._control.credentials.list_of(identity.principal.name),
         )
         tokens = [one for one in found if one.kind == "token" and not one.revoked]
-        return JSONReply({"tokens": [_token_entry(one, identity) for one in tokens]}, headers=PRIVATE)
+        return model_reply(TokensResult(tokens=[TokenResult(**_token_fields(one, identity)) for one in tokens]))
 
-    async def create_token(self, request: Request, body: dict[str, Any]) -> Response:
+    async def create_token(self, request: ServerRequest) -> Response:
         """Make a token; its secret is in this answer and in no other."""
-        wanted, identity = validated(TokenParams, body), identity_of(request)
-        kind = _kind(find_secret(request.headers))
-        ask = _ask(
+        wanted: TokenParams = request.body
+        identity, kind = request.identity, _kind(find_secret(request.http.headers))
+        context = _context(
             identity.principal,
             "create_token",
             target=wanted.name,
@@ -147,69 +249,70 @@ class AccountEndpoints:
             gate.require_catalogues(identity.principal, wanted.catalogues or (), field="catalogues")
             return self._issue(identity, kind, wanted)
 
-        secret, credential = await self._service.gate.perform(ask, work)
-        reply = {"token": secret, **_token_entry(credential, identity)}
-        return JSONReply(reply, status_code=201, headers=SECRET)
+        secret, credential = await self._service.gate.perform(context, work)
+        created = CreatedTokenResult(token=secret, **_token_fields(credential, identity))
+        return model_reply(created, status=201, headers=NO_STORE)
 
-    async def revoke_token(self, request: Request) -> Response:
-        """End a token, or a session."""
-        identity, wanted = identity_of(request), str(request.path_params["id"])
+    async def revoke_token(self, request: ServerRequest) -> Response:
+        """Revoke a token, or a session."""
+        identity, wanted = request.identity, str(request.http.path_params["id"])
         principal, shown = identity.principal, identity.credential_id
-        ask = _ask(principal, "revoke_token", target=wanted, cost=Cost.WRITE)
-        await self._perform(ask, lambda: self._control.credentials.revoke(principal, wanted, shown=shown))
-        return Response(status_code=204, headers=SECRET)
+        context = _context(principal, "revoke_token", target=wanted, cost=Cost.WRITE)
+        await self._perform(context, lambda: self._control.credentials.revoke(principal, wanted, shown=shown))
+        return Response(status_code=204, headers=NO_STORE)
 
-    async def _perform(self, ask: CallContext, work: Callable[[], ResultT]) -> ResultT:
-        return await self._service.gate.perform(ask, lambda _gate: work())
+    async def _perform(self, context: CallContext, work: Callable[[], ResultT]) -> ResultT:
+        return await self._service.gate.perform(context, lambda _gate: work())
 
-    def _find_refusal(self, name: str, request: Request) -> RateLimitedError | None:
-        """Count an attempt to show a password; return why it is one too many."""
+    def _find_refusal(self, name: str, request: ServerRequest) -> RateLimitedError | None:
+        """Count an attempt to send a password; return the error where it is one too many."""
+        client = request.http.client
         try:
-            self._control.login_limiter.require(name, request.client.host if request.client else "")
+            self._control.login_limiter.require(name, client.host if client else "")
         except RateLimitedError as error:
             return error
         return None
 
-    def _enter(self, wanted: LoginParams, refusal: ExpectedError | None) -> tuple[str, Credential, User]:
+    def _enter(self, wanted: LoginParams, refusal: ExpectedError | None) -> NewSession:
         if refusal:
             raise refusal
         user = self._control.accounts.check_login(wanted.name, wanted.password)
         if user is None:
             raise UnauthenticatedError(WRONG_PAIR)
-        return (*self._control.credentials.issue_session(user), user)
+        return NewSession(*self._control.credentials.issue_session(user), user)
 
     def _leave(self, secret: str) -> None:
         if _kind(secret) != "session":
             raise ConflictError("this is no session but a token: DELETE /v1/tokens/ID revokes it")
         self._control.credentials.revoke_secret(secret)
 
-    def _describe(self, identity: Identity, kind: str) -> dict[str, Any]:
+    def _describe(self, identity: Identity, kind: str) -> MeResult:
         principal = identity.principal
+        if self._service.control is None:
+            return _me(principal, roles=[], credential=None, must_change_password=False)
         user = self._control.accounts.get_user(principal.name)
         held = self._control.credentials.list_of(principal.name)
         name = next((one.name for one in held if one.id == identity.credential_id), "")
-        credential = {
-            "id": identity.credential_id,
-            "kind": kind,
-            **({"name": name} if name else {}),
-            "scopes": None if identity.scopes is None else sorted(identity.scopes),
-            "catalogues": None if principal.visibility.only is None else sorted(principal.visibility.only),
-            "expires_at": identity.expires_at,
-        }
+        credential = CredentialResult(
+            id=identity.credential_id,
+            kind=kind,
+            name=name or None,
+            scopes=_sorted(identity.scopes),
+            catalogues=_sorted(principal.visibility.only),
+            expires_at=identity.expires_at,
+        )
         must_change = kind == "session" and _has_no_password(user)
         return _me(principal, roles=list(user.roles), credential=credential, must_change_password=must_change)
 
-    def _put_password(
-        self, request: Request, principal: Principal, wanted: PasswordParams
-    ) -> tuple[str, Credential, User]:
+    def _put_password(self, request: ServerRequest, principal: Principal, wanted: PasswordParams) -> NewSession:
         user = self._control.accounts.get_user(principal.name)
         if user.has_password:
             self._require_known(request, user.name, wanted.current_password)
         self._control.accounts.set_password(principal, user.name, wanted.password)
         changed = self._control.accounts.get_user(user.name)
-        return (*self._control.credentials.issue_session(changed), changed)
+        return NewSession(*self._control.credentials.issue_session(changed), changed)
 
-    def _require_known(self, request: Request, name: str, password: str | None) -> None:
+    def _require_known(self, request: ServerRequest, name: str, password: str | None) -> None:
         if password is None:
             raise InputError("'current_password' is missing: the password until now")
         refusal = self._find_refusal(name, request)
@@ -230,18 +333,18 @@ class AccountEndpoints:
             expires_in=lasts,
         )
 
-    def _session_reply(self, request: Request, secret: str, credential: Credential, user: User) -> Response:
-        body = {
-            "token": secret,
-            "expires_at": credential.expires_at,
-            "user": user.name,
-            "must_change_password": _has_no_password(user),
-        }
-        reply = JSONReply(body, headers=SECRET)
+    def _session_reply(self, request: ServerRequest, session: NewSession) -> Response:
+        body = SessionResult(
+            token=session.secret,
+            expires_at=session.credential.expires_at,
+            user=session.user.name,
+            must_change_password=_has_no_password(session.user),
+        )
+        reply = model_reply(body, headers=NO_STORE)
         reply.set_cookie(
             COOKIE,
-            secret,
-            expires=credential.expires_at,
+            session.secret,
+            expires=session.credential.expires_at,
             path="/",
             httponly=True,
             samesite="strict",
@@ -249,31 +352,11 @@ class AccountEndpoints:
         )
         return reply
 
-    def _is_https(self, request: Request) -> bool:
-        return base_url(self._service.settings, request.scope).startswith("https:")
+    def _is_https(self, request: ServerRequest) -> bool:
+        return base_url(self._service.settings, request.http.scope).startswith("https:")
 
 
-class LocalEndpoints:
-    """What is left of accounts where there are none."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
-    async def show_me(self, request: Request) -> Response:
-        """Answer that the caller is the local user."""
-        principal = asking(request).principal
-        me = await self._service.gate.perform(
-            _ask(principal, "me"),
-            lambda _gate: _me(principal, roles=[], credential=None, must_change_password=False),
-        )
-        return JSONReply(me, headers=PRIVATE)
-
-    async def refuse(self, _request: Request) -> Response:
-        """Say that there are no accounts."""
-        raise NotFoundError("this server has no accounts: whoever reaches it is the local user, and needs no token")
-
-
-def _ask(
+def _context(
     principal: Principal,
     operation: str,
     *,
@@ -292,29 +375,29 @@ def _ask(
 
 
 def _me(
-    principal: Principal, *, roles: list[str], credential: dict[str, Any] | None, must_change_password: bool
-) -> dict[str, Any]:
-    return {
-        "name": principal.name,
-        "roles": roles,
-        "permissions": sorted(principal.actions),
-        "credential": credential,
-        "expires_at": credential["expires_at"] if credential else None,
-        "quotas": _quotas(principal.quotas),
-        "must_change_password": must_change_password,
-    }
+    principal: Principal, *, roles: list[str], credential: CredentialResult | None, must_change_password: bool
+) -> MeResult:
+    return MeResult(
+        name=principal.name,
+        roles=roles,
+        permissions=sorted(principal.actions),
+        credential=credential,
+        expires_at=credential.expires_at if credential else None,
+        quotas=_quotas(principal.quotas),
+        must_change_password=must_change_password,
+    )
 
 
 def _quotas(quotas: Quotas | None) -> dict[str, int] | None:
     return None if quotas is None else {str(cost): quotas.of(cost) for cost in Cost}
 
 
-def _token_entry(credential: Credential, identity: Identity) -> dict[str, Any]:
+def _token_fields(credential: Credential, identity: Identity) -> dict[str, Any]:
     return {
         "id": credential.id,
         "name": credential.name,
-        "scopes": None if credential.scopes is None else sorted(credential.scopes),
-        "catalogues": None if credential.catalogues is None else sorted(credential.catalogues),
+        "scopes": _sorted(credential.scopes),
+        "catalogues": _sorted(credential.catalogues),
         "created_at": credential.created_at,
         "expires_at": credential.expires_at,
         "last_used_at": credential.last_used_at,
@@ -322,8 +405,12 @@ def _token_entry(credential: Credential, identity: Identity) -> dict[str, Any]:
     }
 
 
+def _sorted(names: Iterable[str] | None) -> list[str] | None:
+    return None if names is None else sorted(names)
+
+
 def _kind(secret: str | None) -> str:
-    """Return what kind of credential a secret is, by its form; one of another form is an external issuer's."""
+    """Return the kind of credential that a secret is, by its prefix; others are an external issuer's."""
     return next((kind for kind, prefix in PREFIXES.items() if (secret or "").startswith(prefix)), "external")
 
 
@@ -332,7 +419,7 @@ def _has_no_password(user: User) -> bool:
 
 
 def _require_no_longer(identity: Identity, kind: str, lasts: timedelta | None) -> None:
-    """Refuse a token that would outlive the one it is made with; only who has logged in decides how long it lasts."""
+    """Refuse a token that would outlive the one it is made with; a session may make one that lasts longer."""
     if kind == "session" or identity.expires_at is None:
         return
     left = identity.expires_at - datetime.now(UTC)
@@ -340,4 +427,4 @@ def _require_no_longer(identity: Identity, kind: str, lasts: timedelta | None) -
         return
     ends = identity.expires_at.isoformat(timespec="seconds")
     most = f"give 'expires_in_days', at most {left.days}, or log in first" if left.days else "log in first"
-    raise ForbiddenError(f"what you show ends at {ends}, and cannot make a token that lasts longer: {most}")
+    raise ForbiddenError(f"your token expires at {ends}, and cannot make a token that lasts longer: {most}")

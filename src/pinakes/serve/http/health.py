@@ -1,68 +1,145 @@
-"""Whether the server lives, whether it can answer, and what is not as it should be.
+"""Liveness, readiness, what is degraded, and the counters for Prometheus.
 
-Nothing here waits for the catalogues to load. Names of catalogues, and why something is degraded, are told only to
-callers who are known and may see them.
+Nothing here waits for the catalogues to load. Names of catalogues, and why something is degraded, are shown only to
+authenticated callers who may see them.
 """
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Literal
 
 import anyio.to_thread
-from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes import __version__
+from pinakes.errors import ForbiddenError
 from pinakes.gate.cache import CacheStatistics
-from pinakes.model.principal import Principal
-from pinakes.serve.http.replies import JSONReply
+from pinakes.model.principal import Action, Principal
+from pinakes.serve.http.endpoints import ServerRequest
+from pinakes.serve.http.metrics import Readings
+from pinakes.serve.http.replies import NO_STORE, model_reply
 from pinakes.serve.http.service import Phase, Service
+from pinakes.tools.endpoint import EndpointResult, EndpointSpec
 
 CATALOGUE = "catalogue"
 NEUTRAL_REASON = "not as it should be; log in to see why"
-FRESH = {"Cache-Control": "no-store"}
-COME_BACK = {**FRESH, "Retry-After": "1"}
+COME_BACK = {**NO_STORE, "Retry-After": "1"}
+MAY_SEE_METRICS = (Action.VIEW_ANALYTICS, Action.SERVER_ADMIN)
+
+Status = Literal["ok", "degraded", "starting", "ending"]
+
+
+class DegradedPart(EndpointResult):
+    """A part of the server that does not work as it should."""
+
+    part: str
+    reason: str
+
+
+class CacheResult(EndpointResult):
+    """How often answers came from the cache."""
+
+    entries: int
+    size: int
+    hits: int
+    misses: int
+    hit_rate: float
+
+
+class HealthResult(EndpointResult):
+    """The state of the server."""
+
+    status: Status
+    live: bool
+    ready: bool
+    version: str
+    uptime_s: float
+    degraded: list[DegradedPart]
+    cache: CacheResult
+    streams: int
+    calls_in_flight: int
+
+
+class LiveResult(EndpointResult):
+    """The process answers."""
+
+    live: bool
+
+
+class ReadyResult(EndpointResult):
+    """Whether calls are answered."""
+
+    ready: bool
+    status: Status
+
+
+def health_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints for people, load balancers and monitoring."""
+    health, declare = HealthEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
+    return [
+        declare("GET", "/health", health.show_health, result=HealthResult, result_refusals=(503,)),
+        declare("GET", "/health/live", health.show_live, result=LiveResult),
+        declare("GET", "/health/ready", health.show_ready, result=ReadyResult, result_refusals=(503,)),
+        EndpointSpec("GET", "/metrics", health.show_metrics, tag="server", media_type="text/plain", refusals=(403,)),
+    ]
 
 
 class HealthEndpoints:
-    """For people, load balancers and whatever restarts the process."""
+    """Answers about the state of the server."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def show(self, request: Request) -> Response:
-        """Answer with everything; 503 while no calls are answered."""
+    async def show_health(self, request: ServerRequest) -> Response:
+        """Tell whether the server lives, is ready, and what is degraded."""
         service = self._service
-        identity = await service.authenticator.identify(request.headers)
+        identity = await service.authenticator.identify(request.http.headers)
         problems = await self._find_problems()
         phase, cache = service.phase, cache_statistics(service)
-        report = {
-            "status": _status(phase, problems),
-            "live": True,
-            "ready": is_ready(phase),
-            "version": __version__,
-            "uptime_s": round(time.monotonic() - service.started_at, 1),
-            "degraded": shown_problems(problems, identity.principal if identity else None),
-            "cache": {
-                "entries": cache.entries,
-                "size": cache.size,
-                "hits": cache.hits,
-                "misses": cache.misses,
-                "hit_rate": round(cache.hit_rate, 4),
-            },
-            "streams": len(service.streams),
-            "calls_in_flight": service.workers.in_flight,
-        }
+        report = HealthResult(
+            status=_status(phase, problems),
+            live=True,
+            ready=is_ready(phase),
+            version=__version__,
+            uptime_s=round(time.monotonic() - service.started_at, 1),
+            degraded=shown_problems(problems, identity.principal if identity else None),
+            cache=CacheResult(
+                entries=cache.entries,
+                size=cache.size,
+                hits=cache.hits,
+                misses=cache.misses,
+                hit_rate=round(cache.hit_rate, 4),
+            ),
+            streams=len(service.streams),
+            calls_in_flight=service.workers.in_flight,
+        )
         return _reply(report, is_well=is_ready(phase))
 
-    async def show_live(self, _request: Request) -> Response:
-        """Answer, which is all that there is to say."""
-        return _reply({"live": True}, is_well=True)
+    async def show_live(self, _request: ServerRequest) -> Response:
+        """Tell whether the process answers."""
+        return _reply(LiveResult(live=True), is_well=True)
 
-    async def show_ready(self, _request: Request) -> Response:
-        """Answer with whether calls are answered."""
+    async def show_ready(self, _request: ServerRequest) -> Response:
+        """Tell whether calls are answered."""
         ready = is_ready(self._service.phase)
-        return _reply({"ready": ready, "status": _status(self._service.phase, {})}, is_well=ready)
+        return _reply(ReadyResult(ready=ready, status=_status(self._service.phase, {})), is_well=ready)
+
+    async def show_metrics(self, request: ServerRequest) -> Response:
+        """Return counters for Prometheus; needs ViewAnalytics or ServerAdmin."""
+        _require_may_see_metrics(request.caller.principal)
+        readings, accept = self._read(), request.http.headers.get("accept", "")
+        body, media_type = await anyio.to_thread.run_sync(lambda: self._service.metrics.render(readings, accept=accept))
+        return Response(body, headers={"Content-Type": media_type, **NO_STORE})
+
+    def _read(self) -> Readings:
+        service = self._service
+        return Readings(
+            streams=len(service.streams),
+            calls_in_flight=service.workers.in_flight,
+            is_ready=is_ready(service.phase),
+            cache=cache_statistics(service),
+        )
 
     async def _find_problems(self) -> Mapping[str, str]:
         phase = self._service.phase
@@ -77,19 +154,20 @@ def is_ready(phase: Phase) -> bool:
 
 
 def cache_statistics(service: Service) -> CacheStatistics:
-    """Return how often an answer was there already; nothing yet while the catalogues are loading."""
+    """Return the cache's counters; zeros while the catalogues are loading."""
     cache = service.loaded_gate().cache if service.phase.is_loaded else None
     size = service.settings.server.cache_size
     return cache.statistics() if cache else CacheStatistics(entries=0, size=size, hits=0, misses=0)
 
 
-def shown_problems(problems: Mapping[str, str], principal: Principal | None) -> list[dict[str, str]]:
-    """Return what is degraded, as far as this caller may know; how many catalogues are is not told to others."""
-    shown: list[dict[str, str]] = []
+def shown_problems(problems: Mapping[str, str], principal: Principal | None) -> list[DegradedPart]:
+    """Return what is degraded, as far as the caller may know; others do not learn how many catalogues are."""
+    shown: list[DegradedPart] = []
     for part, reason in sorted(problems.items()):
-        entry = {"part": part, "reason": reason}
+        entry = DegradedPart(part=part, reason=reason)
         if not _may_know(part, principal):
-            entry = {"part": CATALOGUE if part.startswith(CATALOGUE) else part, "reason": NEUTRAL_REASON}
+            neutral_part = CATALOGUE if part.startswith(CATALOGUE) else part
+            entry = DegradedPart(part=neutral_part, reason=NEUTRAL_REASON)
         if entry not in shown:
             shown.append(entry)
     return shown
@@ -102,7 +180,7 @@ def _may_know(part: str, principal: Principal | None) -> bool:
     return kind != CATALOGUE or principal.visibility.sees_catalogue(name)
 
 
-def _status(phase: Phase, problems: Mapping[str, str]) -> str:
+def _status(phase: Phase, problems: Mapping[str, str]) -> Status:
     if phase.is_ending:
         return "ending"
     if phase.load_problem or (problems and phase.is_loaded):
@@ -110,5 +188,11 @@ def _status(phase: Phase, problems: Mapping[str, str]) -> str:
     return "ok" if phase.is_loaded else "starting"
 
 
-def _reply(report: Mapping[str, Any], *, is_well: bool) -> Response:
-    return JSONReply(report, status_code=200 if is_well else 503, headers=FRESH if is_well else COME_BACK)
+def _reply(report: EndpointResult, *, is_well: bool) -> Response:
+    return model_reply(report, status=200 if is_well else 503, headers=NO_STORE if is_well else COME_BACK)
+
+
+def _require_may_see_metrics(principal: Principal) -> None:
+    if principal.actions.isdisjoint(MAY_SEE_METRICS):
+        needed = " and ".join(MAY_SEE_METRICS)
+        raise ForbiddenError(f"this needs one of the permissions {needed}, and you have neither")

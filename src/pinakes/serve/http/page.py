@@ -1,41 +1,87 @@
-"""`GET /`: for programs where everything is, for people a page.
+"""`GET /`: addresses for programs, a page for people; and the OAuth metadata beside it.
 
 The page is one file that never changes while the server runs: style and script are within it, allowed by their hashes
-alone, and whatever it shows comes as JSON and is put in as text.
+alone, and all that it shows comes as JSON and is inserted as text.
 """
 
 import base64
 import hashlib
 import importlib.resources
-from typing import Any
+from functools import partial
 
-from starlette.requests import Request
+from pydantic import Field
 from starlette.responses import Response
 
 from pinakes import __version__
-from pinakes.model.principal import Identity
+from pinakes.model.principal import Action, Identity
 from pinakes.serve.http.authenticate import METADATA_PATH
-from pinakes.serve.http.endpoints import PRIVATE, base_url
-from pinakes.serve.http.replies import JSONReply
+from pinakes.serve.http.endpoints import ServerRequest, base_url
+from pinakes.serve.http.replies import PRIVATE, is_none, model_reply
 from pinakes.serve.http.service import Service
-from pinakes.settings import Settings
+from pinakes.settings import AuthSettings, Settings
+from pinakes.tools.endpoint import EndpointResult, EndpointSpec
 
 SITE = "site"
 STYLE_PLACE = "/* style */"
 SCRIPT_PLACE = "/* script */"
+RESOURCE_NAME = "Pinakes"
 VARY = {"Vary": "Accept, Authorization, Cookie"}
 
 
-class PageEndpoint:
+class McpAddresses(EndpointResult):
+    """Where MCP is served."""
+
+    streamable_http: str
+    sse: str
+    websocket: str
+
+
+class ServerDescription(EndpointResult):
+    """What this server is, where its parts are, and whom it takes the caller for."""
+
+    name: str
+    version: str
+    mcp: McpAddresses | None
+    rest: str
+    openapi: str
+    health: str
+    docs: str
+    authorization: str | None = Field(exclude_if=is_none, default=None)
+    accounts: bool
+    user: str | None
+
+
+class ResourceMetadata(EndpointResult):
+    """The protected resource, MCP at `/mcp`, as RFC 9728 describes it to MCP clients."""
+
+    resource: str
+    authorization_servers: list[str] | None = Field(exclude_if=is_none, default=None)
+    bearer_methods_supported: tuple[str, ...] = ("header",)
+    scopes_supported: list[str]
+    resource_name: str = RESOURCE_NAME
+
+
+def page_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the root, and the OAuth metadata of the server."""
+    page, declare = PageEndpoints(service), partial(EndpointSpec, tag="server", is_public=True)
+    declare_metadata = partial(declare, result=ResourceMetadata, needs_accounts=True)
+    return [
+        declare("GET", "/", page.show_server, result=ServerDescription),
+        declare_metadata("GET", METADATA_PATH, page.show_metadata),
+        declare_metadata("GET", f"{METADATA_PATH}/mcp", page.show_metadata, operation_id="showMcpMetadata"),
+    ]
+
+
+class PageEndpoints:
     """The root of the server."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._page, self._policy = build_page()
 
-    async def show(self, request: Request) -> Response:
-        """Answer a browser with the page, and everybody else with JSON."""
-        if "text/html" in request.headers.get("accept", ""):
+    async def show_server(self, request: ServerRequest) -> Response:
+        """Describe this server and where its parts are; a page for browsers."""
+        if "text/html" in request.http.headers.get("accept", ""):
             headers = {
                 **VARY,
                 "Cache-Control": "no-cache",
@@ -43,31 +89,44 @@ class PageEndpoint:
                 "Cross-Origin-Opener-Policy": "same-origin",
             }
             return Response(self._page, media_type="text/html", headers=headers)
-        identity = await self._service.authenticator.identify(request.headers)
+        identity = await self._service.authenticator.identify(request.http.headers)
         settings = self._service.settings
         has_accounts = self._service.control is not None
         description = describe_server(
-            settings, base_url(settings, request.scope), identity=identity, has_accounts=has_accounts
+            settings, base_url(settings, request.http.scope), identity=identity, has_accounts=has_accounts
         )
-        return JSONReply(description, headers={**PRIVATE, **VARY})
+        return model_reply(description, headers={**PRIVATE, **VARY})
+
+    async def show_metadata(self, request: ServerRequest) -> Response:
+        """Tell who issues the tokens that are accepted here (RFC 9728)."""
+        settings = self._service.settings
+        return model_reply(build_metadata(base_url(settings, request.http.scope), settings.auth), headers={})
 
 
-def describe_server(settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool) -> dict[str, Any]:
+def describe_server(
+    settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool
+) -> ServerDescription:
     """Return what this server is, where its parts are, and whom it takes the caller for."""
     socket_base = base.replace("http", "ws", 1)
-    mcp = {"streamable_http": f"{base}/mcp", "sse": f"{base}/sse", "websocket": f"{socket_base}/v1/mcp"}
-    return {
-        "name": "pinakes",
-        "version": __version__,
-        "mcp": mcp if settings.mcp.enabled else None,
-        "rest": f"{base}/v1/tools",
-        "openapi": f"{base}/openapi.json",
-        "health": f"{base}/health",
-        "docs": f"{base}/",
-        **({"authorization": f"{base}{METADATA_PATH}"} if has_accounts else {}),
-        "accounts": has_accounts,
-        "user": identity.principal.name if identity else None,
-    }
+    mcp = McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
+    return ServerDescription(
+        name="pinakes",
+        version=__version__,
+        mcp=mcp if settings.mcp.enabled else None,
+        rest=f"{base}/v1/tools",
+        openapi=f"{base}/openapi.json",
+        health=f"{base}/health",
+        docs=f"{base}/",
+        authorization=f"{base}{METADATA_PATH}" if has_accounts else None,
+        accounts=has_accounts,
+        user=identity.principal.name if identity else None,
+    )
+
+
+def build_metadata(base: str, auth: AuthSettings) -> ResourceMetadata:
+    """Return the metadata of the server at this address."""
+    issuers = [auth.issuer] if auth.issuer else None
+    return ResourceMetadata(resource=f"{base}/mcp", authorization_servers=issuers, scopes_supported=sorted(Action))
 
 
 def build_page() -> tuple[bytes, str]:

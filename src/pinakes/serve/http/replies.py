@@ -1,13 +1,45 @@
-"""Answers in JSON, and the one form that errors have."""
+"""Answers in JSON, their cache headers, and the one form that errors have."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
+from pydantic import BaseModel, Field
+from pydantic_core import to_jsonable_python
+from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.errors import ExpectedError
+from pinakes.tools.endpoint import EndpointResult
+
+PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
+"""Headers of an answer that is for this caller alone."""
+CONTENT_HEADERS = {**PRIVATE, "Content-Security-Policy": "default-src 'none'; sandbox"}
+"""Headers of a user's content, which must not run in a browser."""
+NO_STORE = {"Cache-Control": "no-store"}
+"""Headers of an answer that must not be kept."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def is_none(value: object) -> bool:
+    """Tell whether an optional field of a result is left out."""
+    return value is None
+
+
+class ErrorDetails(EndpointResult):
+    """A failure."""
+
+    code: str = Field(description="stable; for programs")
+    message: str = Field(description="what is wrong and what would be right; for people")
+    retry_after_s: int | None = Field(default=None, exclude_if=is_none, description="when it is worth trying again")
+
+
+class ErrorResult(EndpointResult):
+    """The answer to every request that fails."""
+
+    error: ErrorDetails
 
 
 class JSONReply(Response):
@@ -17,19 +49,40 @@ class JSONReply(Response):
 
     def render(self, content: Any) -> bytes:
         """Encode the value."""
-        return orjson.dumps(content)
+        return orjson.dumps(content, default=to_jsonable_python)
+
+
+class UnsupportedMediaTypeError(Exception):
+    """A body that is not declared to be JSON."""
+
+
+def model_reply(result: BaseModel, *, status: int = 200, headers: Mapping[str, str] = PRIVATE) -> JSONReply:
+    """Return an endpoint's result as JSON."""
+    return JSONReply(result.model_dump(by_alias=True), status_code=status, headers=headers)
 
 
 def error_reply(error: ExpectedError, headers: Mapping[str, str] | None = None) -> JSONReply:
     """Return a foreseen failure: its HTTP status, `{"error": {"code", "message"}}`, and when to come back."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
-    more = dict(headers or {})
-    if error.retry_after_s is not None:
-        body["retry_after_s"] = math.ceil(error.retry_after_s)
-        more["Retry-After"] = str(math.ceil(error.retry_after_s))
-    return JSONReply({"error": body}, status_code=error.http_status, headers=more)
+    retry_after_s = None if error.retry_after_s is None else math.ceil(error.retry_after_s)
+    come_back = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
+    details = ErrorDetails(code=error.code, message=error.message, retry_after_s=retry_after_s)
+    return model_reply(ErrorResult(error=details), status=error.http_status, headers={**(headers or {}), **come_back})
 
 
 def status_reply(status: int, code: str, message: str) -> JSONReply:
-    """Return a refusal that has no error of ours, such as an unknown path."""
-    return JSONReply({"error": {"code": code, "message": message}}, status_code=status)
+    """Return a failure that has no `ExpectedError`, such as an unknown path."""
+    return model_reply(ErrorResult(error=ErrorDetails(code=code, message=message)), status=status, headers={})
+
+
+def with_error_replies(handler: Handler) -> Handler:
+    """Return the handler, with its foreseen failures as replies."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except ExpectedError as error:
+            return error_reply(error, {"WWW-Authenticate": "Bearer"} if error.http_status == 401 else None)
+        except UnsupportedMediaTypeError:
+            return status_reply(415, "unsupported_media_type", "the body must be JSON: Content-Type: application/json")
+
+    return handle

@@ -1,16 +1,17 @@
 """Tools and resources over REST: the same gate as MCP's, with HTTP's own statuses."""
 
 import re
+from functools import partial
 from typing import Any
 
-from starlette.requests import Request
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
-from pinakes.errors import InputError
-from pinakes.gate.gate import ResourcePage
-from pinakes.serve.http.endpoints import CONTENT_HEADERS, PRIVATE, asking, find_parameter
-from pinakes.serve.http.replies import JSONReply, error_reply
+from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
+from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, error_reply, is_none, model_reply
 from pinakes.serve.http.service import Service
+from pinakes.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
@@ -26,10 +27,95 @@ SHOWN_TYPES = frozenset(
         "text/plain",
     }
 )
-"""What a browser may show in its window: types that cannot run anything. The rest is downloaded."""
+"""Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
 BYTES_TYPE = "application/octet-stream"
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}")
+
+
+class ResourcesParams(QueryParams):
+    """A page of resources."""
+
+    cursor: str | None = Field(default=None, description="from the page before")
+
+
+class ReadParams(QueryParams):
+    """A resource to read."""
+
+    uri: str = Field(min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
+
+
+class McpResult(EndpointResult):
+    """An entry of a list, with the same names as in MCP."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
+
+
+class ToolAnnotations(McpResult):
+    """What a tool does to data."""
+
+    read_only_hint: bool
+
+
+class ToolEntry(McpResult):
+    """A tool that the caller may use."""
+
+    name: str
+    title: str | None = Field(exclude_if=is_none, default=None)
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    annotations: ToolAnnotations
+
+
+class ToolsResult(McpResult):
+    """The tools that the caller may use."""
+
+    tools: list[ToolEntry]
+
+
+class ResourceResult(McpResult):
+    """A resource that the caller may read."""
+
+    uri: str
+    name: str
+    title: str | None = Field(exclude_if=is_none, default=None)
+    mime_type: str
+
+
+class ResourcesResult(McpResult):
+    """A page of resources."""
+
+    resources: list[ResourceResult]
+    next_cursor: str | None = Field(exclude_if=is_none, default=None)
+
+
+class TemplateResult(McpResult):
+    """A template of addresses that the caller may read."""
+
+    uri_template: str
+    name: str
+    description: str
+    mime_type: str
+
+
+class TemplatesResult(McpResult):
+    """The templates of addresses that the caller may read."""
+
+    resource_templates: list[TemplateResult]
+
+
+def rest_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the endpoints of tools and resources."""
+    rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
+    read = declare("GET", "/v1/resources/read", rest.read_resource, query=ReadParams, media_type="*/*", refusals=(404,))
+    return [
+        EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
+        EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
+        declare("GET", "/v1/resources", rest.list_resources, query=ResourcesParams, result=ResourcesResult),
+        declare("GET", "/v1/resource-templates", rest.list_resource_templates, result=TemplatesResult),
+        read,
+    ]
 
 
 class RestEndpoints:
@@ -38,54 +124,52 @@ class RestEndpoints:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def list_tools(self, request: Request) -> Response:
-        """Answer with the tools that the caller may use, in the same order as over MCP."""
-        principal = asking(request).principal
+    async def list_tools(self, request: ServerRequest) -> Response:
+        """List the tools that the caller may use, in the same order as over MCP."""
+        principal = request.caller.principal
         tools = await self._service.gate.run(principal, lambda gate: gate.list_tools(principal))
-        return JSONReply({"tools": [tool_entry(tool) for tool in tools]}, headers=PRIVATE)
+        return model_reply(ToolsResult(tools=[tool_entry(tool) for tool in tools]))
 
-    async def call_tool(self, request: Request, arguments: dict[str, Any]) -> Response:
+    async def call_tool(self, request: ServerRequest) -> Response:
         """Run a tool; its structured content is the whole answer."""
-        caller, name = asking(request), str(request.path_params["name"])
-        answer = await self._service.gate.call(caller, name, arguments)
+        arguments, name = await read_object(request.http), str(request.http.path_params["name"])
+        answer = await self._service.gate.call(request.caller, name, arguments)
         if answer.error:
             return error_reply(answer.error)
         return Response(answer.encoded, media_type="application/json", headers=PRIVATE)
 
-    async def list_resources(self, request: Request) -> Response:
-        """Answer with a page of the resources that the caller may read."""
-        principal, cursor = asking(request).principal, find_parameter(request, "cursor")
+    async def list_resources(self, request: ServerRequest) -> Response:
+        """List a page of the resources that the caller may read."""
+        principal, cursor = request.caller.principal, request.query.cursor
         page = await self._service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
-        return JSONReply(_resource_page(page), headers=PRIVATE)
+        entries = [_resource_result(entry) for entry in page.entries]
+        return model_reply(ResourcesResult(resources=entries, next_cursor=page.next_cursor))
 
-    async def list_templates(self, request: Request) -> Response:
-        """Answer with the templates of addresses that the caller may read."""
-        principal = asking(request).principal
+    async def list_resource_templates(self, request: ServerRequest) -> Response:
+        """List the templates of addresses that the caller may read."""
+        principal = request.caller.principal
         templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
-        return JSONReply({"resourceTemplates": [_template_entry(one) for one in templates]}, headers=PRIVATE)
+        return model_reply(TemplatesResult(resource_templates=[_template_result(one) for one in templates]))
 
-    async def read_resource(self, request: Request) -> Response:
-        """Answer with what stands at an address, as it is."""
-        caller, uri = asking(request), find_parameter(request, "uri")
-        if not uri:
-            raise InputError("'uri' is missing: /v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
-        return content_reply(await self._service.gate.read(caller, uri))
+    async def read_resource(self, request: ServerRequest) -> Response:
+        """Return the content of a resource, under its own type."""
+        return content_reply(await self._service.gate.read(request.caller, request.query.uri))
 
 
-def tool_entry(tool: ToolSpec) -> dict[str, Any]:
-    """Return a tool as it is listed, with the same names as in MCP."""
-    return {
-        "name": tool.name,
-        **({"title": tool.title} if tool.title else {}),
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "annotations": {"readOnlyHint": tool.read_only},
-    }
+def tool_entry(tool: ToolSpec) -> ToolEntry:
+    """Return a tool as it is listed."""
+    return ToolEntry(
+        name=tool.name,
+        title=tool.title or None,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=ToolAnnotations(read_only_hint=tool.read_only),
+    )
 
 
 def content_reply(content: ResourceContent) -> Response:
-    """Return a resource under its own type; a browser downloads what could run something in its window."""
+    """Return a resource under its own type; a browser downloads types that could run something in its window."""
     is_plain = _MEDIA_TYPE.fullmatch(content.mime_type) is not None
     media_type = content.mime_type.lower() if is_plain else BYTES_TYPE
     shown = {} if media_type in SHOWN_TYPES else {"Content-Disposition": "attachment"}
@@ -94,20 +178,14 @@ def content_reply(content: ResourceContent) -> Response:
     return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown})
 
 
-def _resource_page(page: ResourcePage) -> dict[str, Any]:
-    more = {"nextCursor": page.next_cursor} if page.next_cursor else {}
-    return {"resources": [_resource_entry(entry) for entry in page.entries], **more}
+def _resource_result(entry: ResourceEntry) -> ResourceResult:
+    return ResourceResult(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
 
 
-def _resource_entry(entry: ResourceEntry) -> dict[str, Any]:
-    title = {"title": entry.title} if entry.title else {}
-    return {"uri": entry.uri, "name": entry.name, **title, "mimeType": entry.mime_type}
-
-
-def _template_entry(resource: ResourceSpec) -> dict[str, Any]:
-    return {
-        "uriTemplate": resource.template,
-        "name": resource.name,
-        "description": resource.description,
-        "mimeType": resource.template_mime_type,
-    }
+def _template_result(resource: ResourceSpec) -> TemplateResult:
+    return TemplateResult(
+        uri_template=resource.template,
+        name=resource.name,
+        description=resource.description,
+        mime_type=resource.template_mime_type,
+    )

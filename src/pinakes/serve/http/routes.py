@@ -1,113 +1,150 @@
-"""Every path but MCP's, in one table."""
+"""Every path but MCP's: one table of endpoints, and the routes that follow from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, request_response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pinakes.control.control import Control
-from pinakes.serve.http.accounts import AccountEndpoints, LocalEndpoints
-from pinakes.serve.http.authenticate import METADATA_PATH, Authenticated
-from pinakes.serve.http.endpoints import SMALL_BODY, BodyEndpoint, Endpoint, answering, by_method, with_json_body
-from pinakes.serve.http.health import HealthEndpoints
-from pinakes.serve.http.metadata import MetadataEndpoint
-from pinakes.serve.http.openapi import OpenapiEndpoint
-from pinakes.serve.http.page import PageEndpoint
-from pinakes.serve.http.player import MediaEndpoints, PlayerEndpoints
-from pinakes.serve.http.rest import RestEndpoints
-from pinakes.serve.http.scrape import MetricsEndpoint
+from pinakes.errors import ForbiddenError, NotFoundError
+from pinakes.gate.gate import CallContext, Gate
+from pinakes.serve.async_gate import AsyncGate
+from pinakes.serve.http.accounts import account_endpoints
+from pinakes.serve.http.authenticate import Authenticated
+from pinakes.serve.http.endpoints import ServerRequest, read_request
+from pinakes.serve.http.file_reply import OpenedFile, count_sent, file_reply, open_file
+from pinakes.serve.http.health import health_endpoints
+from pinakes.serve.http.openapi import openapi_endpoint
+from pinakes.serve.http.page import page_endpoints
+from pinakes.serve.http.replies import model_reply, with_error_replies
+from pinakes.serve.http.rest import rest_endpoints
 from pinakes.serve.http.service import Service
-
-LIKED_PATH = "/v1/likes/{id:path}"
-"""A record's id may have slashes."""
-ACCOUNT_METHODS = {
-    "/v1/login": ["POST"],
-    "/v1/logout": ["POST"],
-    "/v1/me/password": ["POST"],
-    "/v1/tokens": ["GET", "POST"],
-    "/v1/tokens/{id}": ["DELETE"],
-    "/v1/likes": ["GET"],
-    LIKED_PATH: ["PUT", "DELETE"],
-    "/v1/playlists": ["GET", "POST"],
-    "/v1/playlists/{id}": ["GET", "PUT", "DELETE"],
-    "/v1/plays": ["POST"],
-    METADATA_PATH: ["GET"],
-    f"{METADATA_PATH}/mcp": ["GET"],
-}
-"""The paths that need accounts."""
+from pinakes.tools.endpoint import Endpoint, EndpointRequest, EndpointSpec
+from pinakes.tools.media import CallerMedia, MediaFile
 
 
 def build_routes(service: Service) -> list[BaseRoute]:
-    """Return the routes of REST, accounts, health, metrics, the page and the descriptions of all that."""
-    rest, health, media = RestEndpoints(service), HealthEndpoints(service), MediaEndpoints(service)
-    accounts = _local_routes(service) if service.control is None else _account_routes(service, service.control)
-    return [
-        _open_route("/", PageEndpoint(service).show),
-        _open_route("/openapi.json", OpenapiEndpoint(service).show),
-        _open_route("/health", health.show),
-        _open_route("/health/live", health.show_live),
-        _open_route("/health/ready", health.show_ready),
-        _known_route(service, "/metrics", MetricsEndpoint(service).show),
-        _known_route(service, "/v1/tools", rest.list_tools),
-        _known_route(service, "/v1/tools/{name}", with_json_body(rest.call_tool), ["POST"]),
-        _known_route(service, "/v1/resources", rest.list_resources),
-        _known_route(service, "/v1/resources/read", rest.read_resource),
-        _known_route(service, "/v1/resource-templates", rest.list_templates),
-        _known_route(service, "/v1/tracks/{id:path}/audio", media.play),
-        _known_route(service, "/v1/records/{id:path}/cover", media.show_cover),
-        *accounts,
+    """Return the routes of all endpoints, one for each path."""
+    methods: dict[str, dict[str, ASGIApp]] = {}
+    for endpoint in list_endpoints(service):
+        on_path = methods.setdefault(endpoint.path, {})
+        if endpoint.method in on_path:
+            raise ValueError(f"two endpoints answer {endpoint.method} {endpoint.path}")
+        on_path[endpoint.method] = _build_app(service, endpoint)
+    return [Route(path, _ByMethod(apps), methods=list(apps)) for path, apps in methods.items()]
+
+
+def list_endpoints(service: Service) -> list[EndpointSpec]:
+    """Return the server's own endpoints and those that catalogue packages bring."""
+    endpoints = [
+        *page_endpoints(service),
+        *health_endpoints(service),
+        *account_endpoints(service),
+        *rest_endpoints(service),
+        *service.endpoints,
     ]
+    return [*endpoints, openapi_endpoint(service, endpoints)]
 
 
-def _account_routes(service: Service, control: Control) -> list[BaseRoute]:
-    accounts, metadata = AccountEndpoints(service, control), MetadataEndpoint(service)
-    tokens = by_method({"GET": accounts.list_tokens, "POST": _small(accounts.create_token)})
-    return [
-        _open_route("/v1/login", _small(accounts.log_in), ["POST"]),
-        _known_route(service, "/v1/logout", accounts.log_out, ["POST"]),
-        _known_route(service, "/v1/me", accounts.show_me),
-        _known_route(service, "/v1/me/password", _small(accounts.set_password), ["POST"]),
-        _known_route(service, "/v1/tokens", tokens, ["GET", "POST"]),
-        _known_route(service, "/v1/tokens/{id}", accounts.revoke_token, ["DELETE"]),
-        _open_route(METADATA_PATH, metadata.show),
-        _open_route(f"{METADATA_PATH}/mcp", metadata.show),
-        *_player_routes(service, control),
-    ]
+class GateEndpoint:
+    """Answers requests to a declared endpoint: permission, rate limit and audit by the gate, then its function."""
+
+    def __init__(self, gate: AsyncGate, endpoint: Endpoint) -> None:
+        self._gate = gate
+        self._endpoint = endpoint
+
+    async def handle(self, request: ServerRequest) -> Response:
+        """Run the endpoint in a worker thread, and return its result as a response."""
+        endpoint, context = self._endpoint, self._context_of(request)
+        if endpoint.result is MediaFile:
+            return await self._send_file(request, context)
+        result = await self._gate.run(
+            context.principal,
+            lambda gate: gate.perform(
+                context, lambda: self._run(gate, request, context), is_limited=endpoint.is_limited
+            ),
+            context,
+        )
+        if endpoint.result is None:
+            return Response(status_code=endpoint.status)
+        return model_reply(result, status=endpoint.status)
+
+    async def _send_file(self, request: ServerRequest, context: CallContext) -> Response:
+        def opened(gate: Gate) -> OpenedFile:
+            return gate.perform(
+                context,
+                lambda: open_file(self._run(gate, request, context), context.target),
+                is_limited=self._endpoint.is_limited,
+                size_of=lambda opened: count_sent(request.http, opened.file),
+            )
+
+        return file_reply(request.http, await self._gate.run(context.principal, opened, context))
+
+    def _run(self, gate: Gate, request: ServerRequest, context: CallContext) -> Any:
+        principal, action = context.principal, self._endpoint.action
+        if action is not None and action not in principal.actions:
+            raise ForbiddenError(f"this needs the permission {action}, and you do not have it")
+        toolbox = gate.toolbox_of(principal)
+        return self._endpoint.run(
+            EndpointRequest(
+                identity=request.identity,
+                call_id=context.call_id,
+                path=_path_of(request),
+                query=request.query,
+                body=request.body,
+                catalogues=toolbox.catalogues,
+                media=CallerMedia(principal, toolbox.media),
+            )
+        )
+
+    def _context_of(self, request: ServerRequest) -> CallContext:
+        endpoint, caller = self._endpoint, request.caller
+        return CallContext(
+            principal=caller.principal,
+            via=caller.via,
+            operation=endpoint.operation or f"{endpoint.tag}/{endpoint.run.__name__}",
+            target=_find_target(endpoint, request),
+            parameters={},
+            cost=endpoint.cost,
+        )
 
 
-def _player_routes(service: Service, control: Control) -> list[BaseRoute]:
-    if service.events is None:
-        return []
-    player = PlayerEndpoints(service, control, service.events)
-    like = by_method({"PUT": player.like, "DELETE": player.unlike})
-    playlists = by_method({"GET": player.list_playlists, "POST": with_json_body(player.create_playlist)})
-    playlist = by_method(
-        {"GET": player.get_playlist, "PUT": with_json_body(player.put_playlist), "DELETE": player.delete_playlist}
-    )
-    return [
-        _known_route(service, "/v1/likes", player.list_likes),
-        _known_route(service, LIKED_PATH, like, ["PUT", "DELETE"]),
-        _known_route(service, "/v1/playlists", playlists, ["GET", "POST"]),
-        _known_route(service, "/v1/playlists/{id}", playlist, ["GET", "PUT", "DELETE"]),
-        _known_route(service, "/v1/plays", _small(player.note_play), ["POST"]),
-    ]
+class _ByMethod:
+    """ASGI: the applications of one path, by HTTP method."""
+
+    def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await self._apps[method](scope, receive, send)
 
 
-def _local_routes(service: Service) -> list[BaseRoute]:
-    local = LocalEndpoints(service)
-    refused = [_open_route(path, local.refuse, methods) for path, methods in ACCOUNT_METHODS.items()]
-    return [_known_route(service, "/v1/me", local.show_me), *refused]
+def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
+    if endpoint.needs_accounts and service.control is None:
+        return request_response(with_error_replies(_refuse_without_accounts))
+    run = GateEndpoint(service.gate, endpoint).handle if isinstance(endpoint, Endpoint) else endpoint.run
+
+    async def handle(request: Request) -> Response:
+        response: Response = await run(await read_request(endpoint, request))
+        return response
+
+    app = request_response(with_error_replies(handle))
+    return app if endpoint.is_public else Authenticated(app, service.authenticator, via="rest")
 
 
-def _small(endpoint: BodyEndpoint) -> Endpoint:
-    return with_json_body(endpoint, most_bytes=SMALL_BODY)
+async def _refuse_without_accounts(_request: Request) -> Response:
+    raise NotFoundError("this server has no accounts: whoever reaches it is the local user, and needs no token")
 
 
-def _open_route(path: str, endpoint: Endpoint, methods: Sequence[str] = ("GET",)) -> Route:
-    """Return a route for everybody."""
-    return Route(path, answering(endpoint), methods=list(methods))
+def _path_of(request: ServerRequest) -> dict[str, str]:
+    return {name: str(value) for name, value in request.http.path_params.items()}
 
 
-def _known_route(service: Service, path: str, endpoint: Endpoint, methods: Sequence[str] = ("GET",)) -> Route:
-    """Return a route for callers who are known."""
-    app = Authenticated(request_response(answering(endpoint)), service.authenticator, via="rest")
-    return Route(path, app, methods=list(methods))
+def _find_target(endpoint: Endpoint, request: ServerRequest) -> str:
+    name = endpoint.target
+    if name is None:
+        return ""
+    return _path_of(request).get(name) or str(getattr(request.body, name))

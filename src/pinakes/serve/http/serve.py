@@ -1,7 +1,7 @@
 """`pinakes serve --http`: puts the one port together and serves until it is told to end."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -9,7 +9,6 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp
 
-from pinakes.analytics.events import EventRecorder
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError, InputError
 from pinakes.gate.gate import Gate
@@ -29,6 +28,7 @@ from pinakes.serve.mcp_server import Handlers
 from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
+from pinakes.tools.endpoint import Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +53,14 @@ def serve_http(
     metrics: Metrics,
     workers: Workers,
     streams: Streams,
-    events: EventRecorder | None,
+    endpoints: Sequence[Endpoint],
     find_problems: Callable[[], dict[str, str]],
     on_listening: Callable[[str], None],
 ) -> None:
-    """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address."""
+    """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address.
+
+    `endpoints` are those that catalogue packages bring.
+    """
     server = settings.server
     require_may_listen(server)
     throttle = RefusalThrottle()
@@ -73,7 +76,7 @@ def serve_http(
         workers=workers,
         streams=streams,
         metrics=metrics,
-        events=events,
+        endpoints=endpoints,
         find_problems=find_problems,
     )
     app = _build_app(service, gate)

@@ -1,10 +1,9 @@
 """What the endpoints of the one port work with."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pinakes.analytics.events import EventRecorder
 from pinakes.control.control import Control
 from pinakes.gate.gate import Gate
 from pinakes.serve.async_gate import AsyncGate
@@ -13,6 +12,7 @@ from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
+from pinakes.tools.endpoint import Endpoint
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Service:
     workers: Workers
     streams: Streams
     metrics: Metrics
-    events: EventRecorder | None
-    """Where plays are noted; None where everybody is the local user."""
     find_problems: Callable[[], dict[str, str]]
     """What is degraded and why, by part (`embedding`, `reranking`, `catalogue NAME`); empty where all is well."""
+    endpoints: Sequence[Endpoint] = ()
+    """Endpoints that catalogue packages bring."""
     phase: Phase = field(default_factory=Phase)
     started_at: float = field(default_factory=time.monotonic)

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.control.control import Control
+from pinakes.control.player import Player
 from pinakes.errors import StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -25,6 +26,7 @@ from pinakes.serve.http.authenticate import Authenticator
 from pinakes.serve.http.endpoints import base_url
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.player import player_endpoints
 from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
@@ -155,6 +157,7 @@ class Site:
     service: Service
     notes: Noted
     problems: dict[str, str]
+    recorder: EventRecorder | None
     routes: list[Route]
 
     @property
@@ -206,6 +209,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             observers=observers,
             cache=AnswerCache(configured.server.cache_size),
         )
+        recorder = _events(control, opened) if control else None
         workers, stage = Workers(), phase or Phase(is_loaded=True)
         service = Service(
             settings=configured,
@@ -216,7 +220,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
-            events=_events(control, opened) if control else None,
+            endpoints=player_endpoints(Player(control.database) if control else None, recorder),
             find_problems=lambda: problems,
             phase=stage,
         )
@@ -228,6 +232,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             service=service,
             notes=notes,
             problems=problems,
+            recorder=recorder,
             routes=[route for route in routes if isinstance(route, Route)],
         )
 

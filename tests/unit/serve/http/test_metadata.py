@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pinakes.model.principal import Action
-from pinakes.serve.http.metadata import build_metadata
+from pinakes.serve.http.page import build_metadata
 from pinakes.settings import AuthSettings, ServerSettings
 
 PATHS = ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp")
@@ -24,7 +24,7 @@ def test_clients_learn_which_resource_it_is_and_how_to_show_a_token(site: Any, p
 def test_an_external_issuer_is_named() -> None:
     auth = AuthSettings(issuer="https://login.example", audience="p", jwks_url="https://login.example/k")
     document = build_metadata("https://a.example", auth)
-    assert document["authorization_servers"] == ["https://login.example"]
+    assert document.authorization_servers == ["https://login.example"]
 
 
 def test_the_resource_is_what_clients_call_the_server_by(make_site: Any) -> None:

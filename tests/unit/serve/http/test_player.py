@@ -17,8 +17,8 @@ from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.control.player import Player
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.serve.http import player
-from pinakes.serve.http.player import MediaResponse
+from pinakes.serve.http import file_reply, routes
+from pinakes.serve.http.file_reply import FileReply, OpenedFile
 from pinakes.serve.http.ranges import Part
 from pinakes.settings import Settings
 from pinakes.tools.media import MediaFile
@@ -264,12 +264,12 @@ def test_only_what_is_fetched_has_parts(music: Any, ada: dict[str, str], wanted:
     assert head.headers["content-type"] == "audio/wav"
 
 
-def changing(path: Path, change: Callable[[Path], None]) -> Callable[[BinaryIO, MediaFile, Part | None], MediaResponse]:
+def changing(path: Path, change: Callable[[Path], None]) -> Callable[[BinaryIO, MediaFile, Part | None], FileReply]:
     """Return an answer whose file is changed when it is open, before anything is sent."""
 
-    def make(content: BinaryIO, file: MediaFile, part: Part | None) -> MediaResponse:
+    def make(content: BinaryIO, file: MediaFile, part: Part | None) -> FileReply:
         change(path)
-        return MediaResponse(content, file, part)
+        return FileReply(content, file, part)
 
     return make
 
@@ -294,7 +294,7 @@ def test_a_file_that_changes_while_it_is_sent_is_sent_as_it_was_opened(
     sent: bytes,
 ) -> None:
     path = song_of(app)
-    monkeypatch.setattr(player, "MediaResponse", changing(path, change))
+    monkeypatch.setattr(file_reply, "FileReply", changing(path, change))
     try:
         assert play(music, ada, wanted).content == sent
     finally:
@@ -305,7 +305,7 @@ def test_a_file_that_becomes_shorter_ends_the_connection_and_is_no_bug(
     music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = song_of(app)
-    monkeypatch.setattr(player, "MediaResponse", changing(path, lambda one: os.truncate(one, 100)))
+    monkeypatch.setattr(file_reply, "FileReply", changing(path, lambda one: os.truncate(one, 100)))
     try:
         with suppress(Exception):  # the client's own way to say that the answer was cut off
             assert play(music, ada).content == SOUND[:100]
@@ -318,13 +318,13 @@ def test_a_file_that_becomes_shorter_ends_the_connection_and_is_no_bug(
 def test_a_file_that_goes_before_it_is_opened_is_as_unknown_as_none(
     music: Any, ada: dict[str, str], app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, open_file = song_of(app), player._open
+    path, open_file = song_of(app), routes.open_file
 
-    def opened_when_gone(found: MediaFile, record_id: str) -> player.OpenedFile:
+    def opened_when_gone(found: MediaFile, record_id: str) -> OpenedFile:
         path.unlink()
         return open_file(found, record_id)
 
-    monkeypatch.setattr(player, "_open", opened_when_gone)
+    monkeypatch.setattr(routes, "open_file", opened_when_gone)
     try:
         assert error_of(play(music, ada)) == (404, "unknown_resource")
     finally:
@@ -586,7 +586,7 @@ def test_a_play_is_noted_once_under_who_heard_it_with_its_catalogue(music: Any, 
     assert music.client.post("/v1/plays", json={"track_id": "song", "seconds": 12.4}, headers=ada).status_code == 204
     note = music.last_note()
     assert (note.principal, note.operation, note.target) == ("ada", "player/note_play", "song")
-    log = music.service.events._log
+    log = music.recorder._log
     rows, _ = EventReports(music.control.database, log).popular(Span())
     assert rows == [Popular(catalogue="music", id="song", plays=1, seconds=12, listeners=1)]
 
