@@ -88,7 +88,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         search=SearchSpec(**declaration.search.model_dump()),
         recommend=_recommend(declaration.recommend) if declaration.recommend else None,
         synonyms=_symmetric(declaration.synonyms),
-        wishes=_wishes(declaration.wishes),
+        preferences=_preferences(declaration.preferences),
         digest=_digest(declaration),
     )
 
@@ -217,11 +217,11 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
     for place, name in _field_references(declaration):
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
-    for name, choices in declaration.wishes.choices.items():
+    for name, choices in declaration.preferences.choices.items():
         known = fields[name].values if name in fields else ()
         for value in choices:
             if value not in known:
-                yield f"'wishes.choices.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+                yield f"'preferences.choices.{name}': no value '{value}'{did_you_mean(value, list(known))}"
 
 
 def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -240,10 +240,10 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         yield f"relations.{name}.field", relation.field
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
-    yield from (("wishes.units", name) for name in declaration.wishes.units)
-    yield from (("wishes.choices", name) for name in declaration.wishes.choices)
-    if declaration.wishes.length:
-        yield "wishes.length.field", declaration.wishes.length.field
+    yield from (("preferences.units", name) for name in declaration.preferences.units)
+    yield from (("preferences.choices", name) for name in declaration.preferences.choices)
+    if declaration.preferences.length:
+        yield "preferences.length.field", declaration.preferences.length.field
     if declaration.recommend:
         yield from _recommend_references(declaration.recommend)
 
@@ -291,7 +291,7 @@ def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]
     return {word: tuple(others) for word, others in table.items()}
 
 
-def _wishes(declared: DeclaredPreferences) -> PreferencesSpec:
+def _preferences(declared: DeclaredPreferences) -> PreferencesSpec:
     length = declared.length
     return PreferencesSpec(
         units={word: field for field, words in declared.units.items() for word in words},

@@ -14,6 +14,7 @@ from pinakes.errors import SpecError, did_you_mean
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """What pydantic adds to the place of a problem in `search` and `filter`, which have two forms each."""
+FORMER_PREFERENCES = "wishes"
 
 
 class Declared(BaseModel):
@@ -171,7 +172,7 @@ class DeclaredRecommend(Declared):
 
 
 class DeclaredLength(Declared):
-    """`length` of `[wishes]`: what "short" and "long" mean here."""
+    """`length` of `[preferences]`: what "short" and "long" mean here."""
 
     field: str
     """The field that has the length."""
@@ -182,7 +183,7 @@ class DeclaredLength(Declared):
 
 
 class DeclaredPreferences(Declared):
-    """`[wishes]`: the domain's words for numbers, choices and tags."""
+    """`[preferences]`: the domain's words for numbers, choices and tags."""
 
     units: dict[str, tuple[str, ...]] = {}
     """Field → the words that follow its numbers: "under 13 episodes"."""
@@ -221,7 +222,7 @@ class Declaration(Declared):
     """How search merges words and meaning."""
     recommend: DeclaredRecommend | None = None
     """How it recommends; without it, it does not."""
-    wishes: DeclaredPreferences = DeclaredPreferences()
+    preferences: DeclaredPreferences = DeclaredPreferences()
     """The domain's words in preferences."""
     synonyms: dict[str, tuple[str, ...]] = {}
     """Word or phrase → others that are searched with it, both ways."""
@@ -240,12 +241,24 @@ def read_declaration(path: Path) -> str:
 def parse_declaration(text: str, *, origin: str) -> Declaration:
     """Check the form of a declaration given as text; `origin` names it in errors."""
     try:
-        return Declaration.model_validate(tomllib.loads(text))
+        return Declaration.model_validate(_with_current_keys(tomllib.loads(text), origin=origin))
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{origin}: not valid TOML: {error}") from error
     except ValidationError as error:
         problems = "; ".join(_problem(details) for details in error.errors())
         raise SpecError(f"{origin}: {problems}") from error
+
+
+def _with_current_keys(declared: dict[str, Any], *, origin: str) -> dict[str, Any]:
+    """Return a declaration with the former key `wishes` as `preferences`."""
+    if FORMER_PREFERENCES not in declared:
+        return declared
+    if "preferences" in declared:
+        raise SpecError(
+            f"{origin}: [{FORMER_PREFERENCES}] is the former name of [preferences]; join both under [preferences]"
+        )
+    others = {key: value for key, value in declared.items() if key != FORMER_PREFERENCES}
+    return {**others, "preferences": declared[FORMER_PREFERENCES]}
 
 
 def _problem(details: Any) -> str:

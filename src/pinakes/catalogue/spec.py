@@ -204,7 +204,7 @@ class CatalogueSpec:
     search: SearchSpec = SearchSpec()
     recommend: RecommendSpec | None = None
     synonyms: Mapping[str, tuple[str, ...]]
-    wishes: PreferencesSpec
+    preferences: PreferencesSpec
     digest: str
 
     def field_with_role(self, role: Role) -> FieldSpec | None:

@@ -17,7 +17,7 @@ def preference_vocabulary(
     facets: Sequence[FacetCount] = reader.facets(tag_field, scope=scope) if tag_field else ()
     known = {facet.value.lower(): facet.value for facet in facets}
     time_field = spec.field_with_role(Role.TIME)
-    words = spec.wishes
+    words = spec.preferences
     return PreferenceVocabulary(
         time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
         units=words.units,

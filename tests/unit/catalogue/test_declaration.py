@@ -17,6 +17,9 @@ role = "title"
 """
 
 
+KEYS = ("preferences", "wishes")
+
+
 def refusal(text: str) -> str:
     with pytest.raises(SpecError) as refused:
         parse_declaration(text, origin="things.toml")
@@ -33,7 +36,7 @@ def refusal(text: str) -> str:
         ("[kinds.a]\ntitel = ''", "kinds.a.titel", "title"),
         ("[recommend]\nsemantics = 1", "recommend.semantics", "semantic"),
         ("[recommend.taxonomy]\nweight = 1\nfields = ['type']\nwieght = 1", "recommend.taxonomy.wieght", "weight"),
-        ("[wishes]\nunit = {}", "wishes.unit", "units"),
+        ("[preferences]\nunit = {}", "preferences.unit", "units"),
     ],
 )
 def test_an_unknown_key_is_refused_with_its_place_and_the_one_that_was_meant(line: str, place: str, meant: str) -> None:
@@ -76,3 +79,14 @@ def test_a_file_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
     path.write_bytes(SMALL.replace("Things", "Caf\xe9").encode("latin-1"))
     with pytest.raises(SpecError, match=r"latin\.toml"):
         read_declaration(path)
+
+
+def test_the_former_key_of_preferences_is_still_read() -> None:
+    current, former = (parse_declaration(f"{SMALL}\n[{key}.tags]\ncoop = ['co-op']", origin="x") for key in KEYS)
+    assert current == former
+    assert current.preferences.tags == {"coop": ("co-op",)}
+
+
+def test_preferences_under_both_keys_are_refused() -> None:
+    message = refusal(SMALL + "".join(f"\n[{key}.tags]\ncoop = ['co-op']" for key in KEYS))
+    assert "[wishes] is the former name of [preferences]; join both under [preferences]" in message
