@@ -15,8 +15,8 @@ from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import ConflictError, NotFoundError
 from pinakes.ingest.edits.apply import Applied, Edits, embed_missing
-from pinakes.ingest.edits.plan import EditAction, EditRequest
-from pinakes.ingest.pipeline import digest_of
+from pinakes.ingest.edits.draft import EditAction, EditRequest
+from pinakes.ingest.embedding import digest_of
 from pinakes.model.record import RecordId
 from pinakes.model.scope import KIND_FIELD, WHOLE
 from pinakes.model.vectors import ModelId, Vector
@@ -33,7 +33,7 @@ QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing l
 OTHER_PROCESS = """
 import importlib, json, pathlib, sys
 from pinakes.errors import ExpectedError
-from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.port import Author

@@ -15,7 +15,7 @@ import pytest
 
 from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import texts_of
-from pinakes.ingest.edits.plan import ids_in
+from pinakes.ingest.edits.relations import ids_in
 from pinakes.model.record import Record
 from pinakes.model.scope import KIND_FIELD, WHOLE
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -32,7 +32,7 @@ CHILD = """
 import hashlib, os, pathlib, random, sys
 import numpy as np
 from pinakes.errors import ConflictError
-from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId

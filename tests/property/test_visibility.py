@@ -22,7 +22,7 @@ from pinakes.errors import ExpectedError
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
-from pinakes.ingest.pipeline import digest_of
+from pinakes.ingest.embedding import digest_of
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import SEES_EVERYTHING, Visibility

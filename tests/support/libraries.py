@@ -11,7 +11,7 @@ from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec, embedding_text
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
-from pinakes.ingest.pipeline import digest_of
+from pinakes.ingest.embedding import digest_of
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.settings import Settings

@@ -129,7 +129,7 @@ def _ingested(
     is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
     report = ingest(source, target, progress=progress)
     if is_forgotten:
-        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_held(), 0)
+        report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0)
     if target.spec.editable and target.embedder:
         embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
     _note_dangling(report, shelf)

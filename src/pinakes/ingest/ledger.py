@@ -110,20 +110,20 @@ class Ledger:
                 ((source, record_id, *origin) for record_id, origin in origins.items()),
             )
 
-    def count_held(self) -> int:
+    def count_ids_from_sources(self) -> int:
         """Count the records that came from any source."""
         return int(_read(self._db, "SELECT count(DISTINCT id) FROM origins")[0][0])
 
-    def held(self, ids: Iterable[RecordId]) -> set[RecordId]:
+    def ids_from_sources(self, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those records that came from any source."""
         return {one for one in ids if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,))}
 
-    def said(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
+    def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
         """Return what a source said of these records, encoded, where that is known."""
         query = "SELECT record FROM said WHERE source = ? AND id = ?"
         return {one: bytes(record) for one in ids for (record,) in _read(self._db, query, (source, one))}
 
-    def note_said(self, source: str, records: Mapping[RecordId, bytes]) -> None:
+    def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
         """Remember what a source says of these records."""
         with _writing(self._db):
             self._db.executemany(
@@ -163,7 +163,7 @@ class Ledger:
         rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
         return [(str(source), str(place), str(reason)) for source, place, reason in rows]
 
-    def held_elsewhere(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
+    def ids_from_other_sources(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
         """Return those records that another source has as well."""
         query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
         return {one for one in ids if _read(self._db, query, (one, source))}

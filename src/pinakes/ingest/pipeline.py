@@ -9,16 +9,17 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pinakes.catalogue.spec import CatalogueSpec, embedding_text
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
 from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.edits.hand_edits import HandEdits
+from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import Vector
-from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, Put, ShelfWriter
+from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
 from pinakes.sources.port import RecallingSource, RowSource, SourceRow
 
 BATCH_RECORDS = 256
@@ -102,11 +103,6 @@ def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestRe
     return _Run(source, target, progress).run()
 
 
-def digest_of(text: str) -> bytes:
-    """Return the name under which the vector of a text is kept."""
-    return hashlib.sha256(text.encode("utf-8", errors="replace")).digest()
-
-
 class _Run:
     """One reading of a source."""
 
@@ -154,7 +150,7 @@ class _Run:
             return batch
         ids = [record.id for record, _ in batch]
         known = self._target.writer.current_or_deleted(ids)
-        elsewhere = self._target.ledger.held_elsewhere(self._source.name, ids)
+        elsewhere = self._target.ledger.ids_from_other_sources(self._source.name, ids)
         kept = []
         for record, origin in batch:
             other = known.get(record.id)
@@ -202,7 +198,7 @@ class _Run:
         if not self._report.written and not self._report.unchanged:
             said = f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed"
             raise InputError(f"{said}{self._report.first_reason}")
-        gone = sorted(self._unseen - ledger.held_elsewhere(name, self._unseen))
+        gone = sorted(self._unseen - ledger.ids_from_other_sources(name, self._unseen))
         for start in range(0, len(gone), BATCH_RECORDS):
             some = gone[start : start + BATCH_RECORDS]
             self._target.writer.apply([Delete(one) for one in some], author=self._target.request.author)
@@ -302,43 +298,29 @@ class _Batches:
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
         """Write what is new or changed, with the vectors of texts not seen before, and return it."""
-        texts = self._texts(batch)
-        puts = [Put(record=record, embedding=_embedding(texts[record.id])) for record in batch]
-        unchanged = self._target.writer.unchanged(puts)
+        writer = self._target.writer
+        puts, texts = build_puts(batch, self._target.spec)
+        if self._target.embedder is None:
+            puts = self._with_known_vectors(puts)
+        unchanged = writer.unchanged(puts)
         fresh = [put for put in puts if put.record.id not in unchanged]
-        vectors = self._embed({put.embedding.digest: texts[put.record.id] for put in fresh if put.embedding})
-        changes = [_with_vector(put, vectors) for put in fresh]
-        if changes:
-            self._target.writer.apply(changes, author=self._target.request.author)  # commit point of a batch
-        report.written += len(changes)
+        vectors = self._embed(fresh, texts)
+        if fresh:
+            writer.apply(with_vectors(fresh, vectors), author=self._target.request.author)  # commit point of a batch
+        report.written += len(fresh)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
         return [put.record for put in fresh]
 
-    def _texts(self, batch: Sequence[Record]) -> dict[RecordId, str]:
-        """Return what is embedded of each record; without an embedder, of those whose vector the shelf has."""
-        embed = self._target.spec.embed
-        texts = {record.id: embedding_text(embed, record) if embed else "" for record in batch}
-        if self._target.embedder is not None or not embed:
-            return texts
-        missing = self._target.writer.missing_embeddings(map(digest_of, texts.values()))
-        return {record_id: "" if digest_of(text) in missing else text for record_id, text in texts.items()}
+    def _with_known_vectors(self, puts: Sequence[Put]) -> list[Put]:
+        """Return puts without the embeddings that the shelf does not have: there is nothing to make them with."""
+        missing = missing_digests(puts, self._target.writer)
+        return [Put(record=put.record) if put.embedding and put.embedding.digest in missing else put for put in puts]
 
-    def _embed(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
+    def _embed(self, puts: Sequence[Put], texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
         """Return the vectors of those texts that the shelf does not have."""
-        missing = self._target.writer.missing_embeddings(texts)
-        wanted = {digest: text for digest, text in texts.items() if digest in missing}
-        if not wanted or self._target.embedder is None:
+        if self._target.embedder is None:
             return {}
-        return dict(zip(wanted, self._target.embedder.embed_documents(list(wanted.values())), strict=True))
-
-
-def _embedding(text: str) -> Embedding | None:
-    return Embedding(digest=digest_of(text)) if text else None
-
-
-def _with_vector(put: Put, vectors: Mapping[bytes, Vector]) -> Put:
-    if put.embedding is None or put.embedding.digest not in vectors:
-        return put
-    digest = put.embedding.digest
-    return Put(record=put.record, embedding=Embedding(digest=digest, vector=vectors[digest]))
+        missing = missing_digests(puts, self._target.writer)
+        wanted = {digest: text for digest, text in texts.items() if digest in missing}
+        return dict(iter_vectors(wanted, self._target.embedder, batch_size=BATCH_RECORDS))

@@ -10,16 +10,15 @@ from pydantic import Field
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.plan import (
+from pinakes.ingest.edits.draft import (
     LONGEST_SOURCE_ID,
     EditAction,
     EditPlan,
     EditRequest,
     FieldChange,
     RecordChange,
-    is_visible,
-    record_change,
 )
+from pinakes.ingest.edits.undo import is_visible, record_change
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.shelf.port import Author, Op, PastChange

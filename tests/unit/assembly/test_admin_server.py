@@ -16,7 +16,7 @@ from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.control.control import Control
 from pinakes.errors import InputError
 from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.downloads.items import Download, DownloadRequest, DownloadState
 from pinakes.model.principal import LOCAL_USER

@@ -14,7 +14,7 @@ from pinakes.assembly.build import add_catalogue, check_own_pack, open_rows, own
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.errors import InputError
 from pinakes.ingest.edits.apply import Edits
-from pinakes.ingest.edits.plan import EditAction, EditRequest
+from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE

@@ -37,13 +37,16 @@ def test_origins_are_kept_by_source_until_they_are_forgotten(tmp_path: Path) -> 
 def test_what_a_source_said_of_a_record_is_kept_until_the_record_is_forgotten() -> None:
     ledger = Ledger()
     ledger.note_origins("a.csv", {ONE: Origin("line 1", "")})
-    ledger.note_said("a.csv", {ONE: b"{}", TWO: b"[]"})
-    ledger.note_said("a.csv", {ONE: b"1"})
-    ledger.note_said("b.csv", {TWO: b"2"})
-    assert ledger.said("a.csv", [ONE, TWO, RecordId("three")]) == {ONE: b"1", TWO: b"[]"}
-    assert ledger.held([ONE, TWO]) == {ONE}
+    ledger.note_source_records("a.csv", {ONE: b"{}", TWO: b"[]"})
+    ledger.note_source_records("a.csv", {ONE: b"1"})
+    ledger.note_source_records("b.csv", {TWO: b"2"})
+    assert ledger.last_source_records("a.csv", [ONE, TWO, RecordId("three")]) == {ONE: b"1", TWO: b"[]"}
+    assert ledger.ids_from_sources([ONE, TWO]) == {ONE}
     ledger.forget_origins("a.csv", [ONE, TWO])
-    assert (ledger.said("a.csv", [ONE, TWO]), ledger.said("b.csv", [TWO])) == ({}, {TWO: b"2"})
+    assert (ledger.last_source_records("a.csv", [ONE, TWO]), ledger.last_source_records("b.csv", [TWO])) == (
+        {},
+        {TWO: b"2"},
+    )
 
 
 def test_a_position_is_kept_until_the_reading_is_done() -> None:

@@ -8,19 +8,20 @@ Whoever gives the token of a plan gets what that plan said, or a ConflictError t
 An embedder that does not answer costs an edit its vectors, not its success: `embed_missing` gives them later.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pinakes.catalogue.spec import embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
-from pinakes.ingest.edits.plan import EditPlan, EditRequest, is_visible, plan_edit, tell_change
-from pinakes.ingest.pipeline import digest_of
+from pinakes.ingest.edits.draft import EditPlan, EditRequest
+from pinakes.ingest.edits.plan import plan_edit
+from pinakes.ingest.edits.undo import is_visible, tell_change
+from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Visibility
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.port import LOCAL, Author, Delete, Embedding, PastChange, Put, Shelf, ShelfReader
+from pinakes.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfReader
 
 ATTEMPTS = 10
 """How often an edit without a plan's token is planned before it is given up, where others are in its way."""
@@ -140,20 +141,18 @@ def embed_records(
     spec = shelf.spec
     if spec.embed is None or model is None or embedder is None:
         return [Put(record=record) for record in records], None
-    texts = {record.id: embedding_text(spec.embed, record) for record in records}
-    digests = {one: digest_of(text) for one, text in texts.items() if text}
-    missing = shelf.writer().missing_embeddings(digests.values())
-    wanted = {digest: texts[one] for one, digest in digests.items() if digest in missing}
+    puts, texts = build_puts(records, spec)
+    missing = missing_digests(puts, shelf.writer())
     if embedder.model == model:
-        vectors, problem = _embed(wanted, embedder)
+        vectors, problem = _embed({digest: text for digest, text in texts.items() if digest in missing}, embedder)
     else:
         vectors, problem = {}, f"the catalogue's vectors are by {model}, the embedder is {embedder.model}"
-    puts = [Put(record=record, embedding=_embedding(digests.get(record.id), vectors)) for record in records]
-    lacking = sum(digest in missing and digest not in vectors for digest in digests.values())
+    without = missing.difference(vectors)
+    lacking = sum(put.embedding is not None and put.embedding.digest in without for put in puts)
     if not lacking:
-        return puts, None
+        return with_vectors(puts, vectors), None
     said = "1 record has" if lacking == 1 else f"{lacking} records have"
-    return puts, f"{said} no vector yet and can be found by words alone: {problem}"
+    return with_vectors(puts, vectors), f"{said} no vector yet and can be found by words alone: {problem}"
 
 
 def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
@@ -188,20 +187,14 @@ def _embed_some(keys: Sequence[Key], reader: ShelfReader, shelf: Shelf, embedder
     return sum(digest not in lacking for digest in digests.values())
 
 
-def _embed(texts: dict[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
-    """Return the vectors that can be had, and why not all can."""
+def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
+    """Return the vectors that could be made, and why the others could not."""
     vectors: dict[bytes, Vector] = {}
     try:
-        for some in _iter_batches(list(texts.items()), EMBEDDED_AT_ONCE):
-            rows = embedder.embed_documents([text for _, text in some])
-            vectors.update(zip((digest for digest, _ in some), rows, strict=True))
+        vectors.update(iter_vectors(texts, embedder, batch_size=EMBEDDED_AT_ONCE))
     except ExpectedError as error:
         return vectors, error.message
     return vectors, None
-
-
-def _embedding(digest: bytes | None, vectors: dict[bytes, Vector]) -> Embedding | None:
-    return None if digest is None else Embedding(digest=digest, vector=vectors.get(digest))
 
 
 def _iter_batches(items: Sequence[ItemT], size: int) -> Iterator[Sequence[ItemT]]:

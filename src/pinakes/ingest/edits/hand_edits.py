@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec, texts_of
-from pinakes.ingest.edits.plan import as_copied, ids_in, relations_of, with_value
+from pinakes.ingest.edits.relations import as_copied, ids_in, relations_of, with_value
 from pinakes.ingest.ledger import Ledger
 from pinakes.model.record import Record, RecordId
 from pinakes.shelf.port import ShelfWriter
@@ -41,9 +41,9 @@ class HandEdits:
         if not self.spec.editable:
             return list(records)
         ids = [record.id for record in records]
-        known, said = self.writer.current_or_deleted(ids), self.ledger.said(self.source, ids)
+        known, said = self.writer.current_or_deleted(ids), self.ledger.last_source_records(self.source, ids)
         current_or_deleted = {one: record for one, record in known.items() if record is not None or one not in asked}
-        of_sources = self.ledger.held(one for one in current_or_deleted if one not in said)
+        of_sources = self.ledger.ids_from_sources(one for one in current_or_deleted if one not in said)
         kept = [
             reconciled(record, self._base(record.id, said, of_sources), current_or_deleted[record.id])
             if record.id in current_or_deleted
@@ -56,7 +56,7 @@ class HandEdits:
     def note(self, records: Sequence[Record]) -> None:
         """Remember what the source said, of records that are written now."""
         if self.spec.editable:
-            self.ledger.note_said(self.source, {record.id: encode_record(record) for record in records})
+            self.ledger.note_source_records(self.source, {record.id: encode_record(record) for record in records})
 
     def deleted_but_named(self, records: Sequence[Record]) -> list[Record]:
         """Return what the source said of records that were deleted by hand, and that these, written now, name."""
@@ -65,7 +65,9 @@ class HandEdits:
         current_or_deleted = self.writer.current_or_deleted(
             sorted(self._named_by(records) - {record.id for record in records})
         )
-        said = self.ledger.said(self.source, [one for one, record in current_or_deleted.items() if record is None])
+        said = self.ledger.last_source_records(
+            self.source, [one for one, record in current_or_deleted.items() if record is None]
+        )
         return [decode_record(one, body, self.spec) for one, body in said.items()]
 
     def _named_by(self, records: Sequence[Record]) -> set[RecordId]:
@@ -82,7 +84,7 @@ class HandEdits:
         titles = {one: self.spec.title_of(record) for one, record in current_or_deleted.items() if record is not None}
         said = {
             one: self.spec.title_of(decode_record(one, body, self.spec))
-            for one, body in self.ledger.said(self.source, titles).items()
+            for one, body in self.ledger.last_source_records(self.source, titles).items()
         }
         return {(one, title): titles[one] for one, title in said.items() if title != titles[one]}
 

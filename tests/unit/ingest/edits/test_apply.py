@@ -12,9 +12,9 @@ from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, StorageError
-from pinakes.ingest.edits import plan as edit_plans
+from pinakes.ingest.edits import draft
 from pinakes.ingest.edits.apply import ATTEMPTS, Applied, Edits, embed_missing
-from pinakes.ingest.edits.plan import EditAction, EditPlan, EditRequest
+from pinakes.ingest.edits.draft import EditAction, EditPlan, EditRequest
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.scope import WHOLE, Visibility
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -478,7 +478,7 @@ def test_deleting_or_updating_what_is_not_there_is_refused(filled: Bench) -> Non
 
 
 def test_an_edit_of_very_many_records_is_refused(filled: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edit_plans, "MOST_RECORDS", 2)
+    monkeypatch.setattr(draft, "MOST_RECORDS", 2)
     assert "more than 2 records" in refusal(lambda: filled.update("woolf", title="Virginia Woolf"))
     assert filled.get("woolf")["title"] == "Woolf"
 

@@ -8,8 +8,8 @@ import pytest
 
 from pinakes.catalogue.loader import compile_text
 from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.hand_edits import reconciled
-from pinakes.ingest.edits.plan import EditAction, EditRequest
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import build_mapping
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Target, ingest
@@ -221,7 +221,7 @@ def test_a_catalogue_that_cannot_be_edited_keeps_no_notes_of_it(embedder: Any) -
     spec = compile_text(DECLARATION.replace("editable = true", ""), origin="test")
     bench = Bench(embedder=embedder, spec=spec)
     bench.build(ONE, TWO)
-    assert bench.ledger.said("songs.csv", [RecordId("one")]) == {}
+    assert bench.ledger.last_source_records("songs.csv", [RecordId("one")]) == {}
 
 
 def record(**fields: Any) -> Record:

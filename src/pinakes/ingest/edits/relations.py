@@ -1,0 +1,157 @@
+"""Relations between records, and the changes that follow from them when a record is edited.
+
+- a relation's ids name records that exist and are of its kind;
+- a field that a relation `copies` to has their titles: it is set with the ids, and follows when one of them is renamed;
+- a record that others name is not deleted, unless the caller asks for a cascade: then those that would name nothing any
+  more go with it, and those that name others too only lose its id.
+"""
+
+import unicodedata
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldType, RelationSpec, texts_of
+from pinakes.errors import ConflictError, InputError
+from pinakes.ingest.edits.draft import Draft
+from pinakes.model.record import Record, RecordId, Value
+
+NAMED_IN_REFUSALS = 5
+
+
+def relations_of(kind: str, spec: CatalogueSpec) -> list[RelationSpec]:
+    """Return the relations by which records of a kind name others."""
+    return [relation for relation in spec.relations if relation.kind == kind]
+
+
+def ids_in(record: Record, relation: RelationSpec) -> list[RecordId]:
+    """Return the ids that a record has in a relation's field."""
+    return [RecordId(one) for one in texts_of(record.get(relation.field))]
+
+
+def with_value(record: Record, name: str, value: Value) -> Record:
+    """Return a record with another value of a field; None: without it."""
+    fields = {key: one for key, one in record.fields.items() if key != name}
+    return replace(record, fields=fields if value is None else {**fields, name: value})
+
+
+def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec) -> Value:
+    """Return titles as the field has them that a relation copies them to."""
+    found = tuple(title for title in titles if title)
+    if spec.fields[relation.copies].type is FieldType.TEXTS:
+        return found or None
+    return ", ".join(found) or None
+
+
+def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> None:
+    """Put a record whose given fields were changed: with what its relations' ids say, and nothing that is missing."""
+    spec = draft.spec
+    for relation in relations_of(record.kind, spec):
+        if relation.field in given:
+            _require_named(draft, record, relation)
+        if relation.copies:
+            record = _with_given_copies(draft, record, relation, given)
+    draft.put(record)
+    required = [one.name for one in spec.fields.values() if one.required and one.is_of(record.kind)]
+    missing = [name for name in dict.fromkeys([spec.title_field.name, *required]) if record.get(name) is None]
+    if missing:
+        raise InputError(f"{record.kind} needs {', '.join(repr(name) for name in missing)}")
+
+
+def _with_given_copies(draft: Draft, record: Record, relation: RelationSpec, given: Mapping[str, Value]) -> Record:
+    """Return a record with the titles that its ids call for; refuse others that are given for them."""
+    has_ids = bool(ids_in(record, relation))
+    if relation.field not in given and (relation.copies not in given or not has_ids):
+        return record
+    if relation.field in given and not has_ids:
+        return record if relation.copies in given else with_value(record, relation.copies, None)
+    copied = with_value(record, relation.copies, titles_of(draft, record, relation))
+    if relation.copies in given and _texts(copied.get(relation.copies)) != _texts(given[relation.copies]):
+        raise InputError(
+            f"'{relation.copies}' has the names of the records in '{relation.field}'; set that, or rename them"
+        )
+    return copied
+
+
+def _texts(value: Value) -> list[str]:
+    """Return texts as they compare, in whatever form their letters are."""
+    return [unicodedata.normalize("NFC", text) for text in texts_of(value)]
+
+
+def _require_named(draft: Draft, record: Record, relation: RelationSpec) -> None:
+    """Refuse ids of records that do not exist, or are of another kind."""
+    for one in ids_in(record, relation):
+        target = None if one == record.id else draft.find(one)
+        if target is None or target.kind != relation.to or not draft.is_visible(target):
+            raise InputError(f"'{relation.field}': there is no {relation.to} '{one[:80]}'")
+
+
+def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
+    """Delete records, and what cannot be without them; refuse where others name one and no cascade is asked for."""
+    waiting = list(records)
+    for record in waiting:
+        draft.delete(record.id)
+    while waiting:
+        gone = waiting.pop()
+        naming = draft.naming(gone.id, gone.kind)
+        if naming and not cascade:
+            raise ConflictError(_tell_naming(draft, gone, [one for _, one in naming]))
+        for relation, record in naming:
+            waiting += _let_go(draft, gone.id, relation, record.id)
+
+
+def _let_go(draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId) -> list[Record]:
+    """Take an id out of a record that names it by a relation; delete and return one that would name nothing by it."""
+    record = draft.find(naming)
+    if record is None or gone not in ids_in(record, relation):
+        return []  # it went, or let go, by another relation
+    if not draft.is_visible(record):
+        raise ConflictError(f"'{gone}' is named by records that you may not see; nothing was changed")
+    left = tuple(one for one in ids_in(record, relation) if one != gone)
+    if not left or draft.spec.fields[relation.field].type is not FieldType.TEXTS:
+        draft.delete(record.id)
+        return [record]
+    kept = with_value(record, relation.field, left)
+    draft.put(with_value(kept, relation.copies, titles_of(draft, kept, relation)) if relation.copies else kept)
+    return []
+
+
+def _tell_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
+    """Say how many records name one that is to go, and which."""
+    seen = list(dict.fromkeys(f"{one.kind} '{one.id}'" for one in naming if draft.is_visible(one)))
+    hidden = len({one.id for one in naming if not draft.is_visible(one)})
+    more = len(seen) - NAMED_IN_REFUSALS
+    shown = [*seen[:NAMED_IN_REFUSALS], *([f"{more} more"] if more > 0 else [])]
+    named = ", ".join([*shown, *([f"{hidden} that you may not see"] if hidden else [])])
+    total = len(seen) + hidden
+    return (
+        f"{gone.kind} '{gone.id}' is named by {total} record{'s' if total > 1 else ''}: {named}; "
+        "change them first, or give cascade: true, which deletes those that name nothing else"
+    )
+
+
+def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -> None:
+    """Give the records that name this one its new title, where they copy it; some have what they should already."""
+    new = draft.find(old.id)
+    if new is None or draft.spec.title_of(new) == draft.spec.title_of(old):
+        return
+    for relation, record in draft.naming(old.id, old.kind):
+        if relation.copies and record.id not in but:
+            draft.put(with_value(record, relation.copies, titles_of(draft, record, relation, only=old.id)))
+
+
+def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None) -> Value:
+    """Return the titles of the records that this one names, as the copying field has them.
+
+    With `only`, the titles of the others stay as they are written here.
+    """
+    ids = ids_in(record, relation)
+    written = texts_of(record.get(relation.copies))
+    if len(written) != len(ids):
+        only, written = None, [""] * len(ids)
+    titles = [_title(draft, one, text) if only in (None, one) else text for one, text in zip(ids, written, strict=True)]
+    return as_copied(titles, relation, draft.spec)
+
+
+def _title(draft: Draft, record_id: RecordId, written: str) -> str:
+    record = draft.find(record_id)
+    return draft.spec.title_of(record) if record else written
