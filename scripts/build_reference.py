@@ -12,6 +12,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast, get_args, get_origin
@@ -117,7 +118,17 @@ def settings_page() -> str:
     fields = settings.Settings.model_fields
     top = {key: fields[key] for key in ("home", *settings.TOP_KEYS)}
     rows = [_setting_row("", key, field, variables, meanings) for key, field in top.items()]
-    sections = settings.SECTIONS
+    sections = dict(settings.SECTIONS)
+    declared = entry_points(group=settings.PACKAGE_SECTIONS)
+    for entry in sorted(one for one in declared if one.name not in sections):
+        model = entry.load()
+        is_key = entry.name in model.model_fields
+        variables |= {("" if is_key else entry.name, key): variable for variable, key in settings.iter_variables(model)}
+        if is_key:
+            field = model.model_fields[entry.name]
+            rows.append(_setting_row("", entry.name, field, variables, attribute_docs(model)))
+        else:
+            sections[entry.name] = model
     parts = [
         f"Settings come from `{settings.CONFIG_FILE}` in the library's folder and from the environment, which wins. "
         "A variable that is empty counts as not set. A key that is not known is refused.",
@@ -304,6 +315,8 @@ def result_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(mode="serialization")
     meanings = attribute_docs(model)
     for name, field in model.model_fields.items():
+        if field.exclude:
+            continue
         node = schema["properties"][field.alias or name]
         if name in meanings:
             node["description"] = meanings[name]

@@ -174,7 +174,7 @@ def _require_only_begun(folder: Path) -> None:
     if any(name != DECLARATION_FILE and not name.endswith(HALF_WRITTEN) for name in files):
         raise StorageError(
             f"{folder} has no {INSTALLED_FILE}, and {', '.join(files[:5])} in it, which may be a catalogue: nothing is "
-            f'done to it. To keep it, write {{"spec": "anime"}} (or the catalogue it follows) into '
+            f'done to it. To keep it, write {{"spec": "NAME"}}, the package or spec it follows, into '
             f"{folder / INSTALLED_FILE}; to build anew, move the folder away"
         )
 
@@ -204,7 +204,7 @@ def _read(marker: Path) -> Installed:
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
-            f'{marker} is damaged; write {{"spec": "anime"}} (or the catalogue it follows) into it again'
+            f'{marker} is damaged; write {{"spec": "NAME"}}, the package or spec it follows, into it again'
         ) from error
 
 

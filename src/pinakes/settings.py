@@ -269,8 +269,6 @@ class Settings(SettingsSection):
     """The section `[downloads]`."""
     shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
-    semantic_scholar_key: str = setting("", "SEMANTIC_SCHOLAR_API_KEY")
-    """The key that Semantic Scholar gave you, for more requests."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
     """Whether everything that would need the network is refused."""
     log_level: LogLevel = setting("INFO", "LOG_LEVEL")

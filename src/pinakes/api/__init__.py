@@ -1,26 +1,36 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
+from pinakes.api.commands import OpenedLibrary, OpenLibrary
 from pinakes.api.package import CataloguePackage, Sample, deferred
-from pinakes.errors import ExpectedError, InputError, NotFoundError, UnavailableError
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.embed.port import Embedder
+from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
+from pinakes.errors import ExpectedError, InputError, ModelError, NotFoundError, StorageError, UnavailableError
+from pinakes.gate.gate import Gate
 from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Target
 from pinakes.model.hits import FacetCount, Hit, SearchPage
-from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
-from pinakes.model.scope import KIND_FIELD, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
+from pinakes.model.vectors import Vector
+from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
+from pinakes.packs.builder import iter_key_batches
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
-from pinakes.settings import SettingsSection, Texts, read_section, setting
+from pinakes.settings import Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.opener import Provider
 from pinakes.sources.port import Reading, Readings, RecallingSource, RowSource, SourceRow
+from pinakes.sources.provider_query import read_provider_query
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
 from pinakes.sources.whole_rows import WholeRows
@@ -38,17 +48,25 @@ from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult,
 __all__ = [
     "KIND_FIELD",
     "LEADS_OUT",
+    "LOCAL_USER",
+    "MODEL_NAME",
+    "WHOLE",
     "WORDS_FIELD",
     "Action",
     "AllOf",
     "AnyOf",
     "CataloguePackage",
+    "CatalogueSpec",
+    "Clock",
     "Condition",
     "Cost",
     "CsvRows",
+    "Embedder",
     "ExpectedError",
     "FacetCount",
+    "Fetched",
     "FolderRows",
+    "Gate",
     "Hit",
     "IngestCounts",
     "InputError",
@@ -59,13 +77,19 @@ __all__ = [
     "MediaFile",
     "MediaKind",
     "MediaSpec",
+    "ModelError",
     "NoneOf",
     "NotFoundError",
     "OpenCatalogue",
+    "OpenLibrary",
+    "OpenedLibrary",
+    "Pace",
     "PartialResult",
     "Passage",
+    "PoliteGetter",
     "Preferences",
     "Principal",
+    "Provider",
     "QueryText",
     "Range",
     "Ranked",
@@ -87,10 +111,12 @@ __all__ = [
     "Scope",
     "SearchPage",
     "Searcher",
+    "Settings",
     "SettingsSection",
     "ShelfReader",
     "SourceRow",
     "SqliteRows",
+    "StorageError",
     "Tag",
     "Target",
     "TextQuery",
@@ -100,9 +126,12 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "UnavailableError",
+    "UnusableAnswerError",
+    "Vector",
     "WholeRows",
     "analyse_query",
     "ask_each",
+    "check_model",
     "clean",
     "day_of",
     "deferred",
@@ -116,10 +145,14 @@ __all__ = [
     "ingest_from_provider",
     "is_inside",
     "iter_files",
+    "iter_key_batches",
     "like_words",
+    "model_folder",
     "open_unpacked",
     "preference_vocabulary",
+    "pull_model",
     "query_tokens",
+    "read_provider_query",
     "read_section",
     "resolve_title",
     "setting",

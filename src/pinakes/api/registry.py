@@ -7,6 +7,7 @@ from functools import cached_property
 
 from pinakes.api.package import CataloguePackage, Sample
 from pinakes.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
+from pinakes.sources.opener import Provider
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,12 @@ class PackageRegistry:
         for package in self.iter_packages():
             for sample in package.samples:
                 yield package, sample
+
+    def find_provider(self, prefix: str) -> Provider | None:
+        """Return the provider of locations that begin with a prefix and a colon."""
+        if not prefix.isalnum():
+            return None  # a path, for which no package need be loaded
+        return next((one.providers[prefix] for one in self.iter_packages() if prefix in one.providers), None)
 
     def find_folder_reader(self) -> CataloguePackage | None:
         """Return the package that takes a folder given without --as."""

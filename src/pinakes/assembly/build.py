@@ -26,9 +26,8 @@ from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, check_pack, load_manifest
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
-from pinakes.settings import Settings
 from pinakes.shelf.port import BuildableShelf, ShelfReader
-from pinakes.sources.opener import ASKING_FREELY, Access, open_source
+from pinakes.sources.opener import no_provider, open_source
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.tools.relations import describe_dangling, find_dangling
@@ -241,7 +240,7 @@ def open_rows(
     *,
     table: str | None = None,
     query: str | None = None,
-    access: Access = ASKING_FREELY,
+    open_provider: Callable[[str], RowSource | None] = no_provider,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
     own = package.open_rows(location) if package else None
@@ -250,12 +249,14 @@ def open_rows(
             f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; --table and --query are "
             "for an SQLite file that is read without --as"
         )
-    return own or open_source(location, table=table, query=query, access=access)
+    return own or open_source(location, table=table, query=query, open_provider=open_provider)
 
 
-def access_of(settings: Settings) -> Access:
-    """Return what providers may be asked with, as the settings say."""
-    return Access(offline=settings.offline, semantic_scholar_key=settings.semantic_scholar_key)
+def open_provider(app: App, location: str) -> RowSource | None:
+    """Return the source of a query to a provider, `PREFIX:QUERY`; None for any other location."""
+    prefix, colon, query = location.partition(":")
+    provider = app.packages.find_provider(prefix) if colon else None
+    return provider(query, app.settings) if provider else None
 
 
 def add_sample(app: App, name: str, *, progress: Progress, embed: bool = True) -> IngestReport:

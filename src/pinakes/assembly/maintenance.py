@@ -17,7 +17,7 @@ import numpy as np
 from pinakes import __version__
 from pinakes.analytics.events import EventLog
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
-from pinakes.assembly.build import Recipe, access_of, add_catalogue, open_rows, own_recipe, package_recipe
+from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database, copy_database, find_file
@@ -39,7 +39,6 @@ from pinakes.settings import CONFIG_FILE
 from pinakes.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE, EmbeddedShelf
 from pinakes.shelf.lock import LOCK_FILE
 from pinakes.shelf.port import Shelf, ShelfReader
-from pinakes.sources.opener import PREFIXES
 from pinakes.sources.port import Readings, RecallingSource, RowSource, SourceRow
 from pinakes.sources.provider_query import LIMIT_MARK
 from pinakes.text.query import analyse_query
@@ -109,7 +108,7 @@ def _damage_told() -> Iterator[None]:
 def list_sources(app: App) -> list[Source]:
     """Return the sources of every catalogue; without sample data of an installation that is there no more."""
     return [
-        Source(catalogue=one.name, location=location, is_folder=_is_folder(location))
+        Source(catalogue=one.name, location=location, is_folder=_is_folder(app, location))
         for one in app.library.list_installed()
         for location in one.sources
         if not _is_former_sample(app, one, location)
@@ -286,13 +285,14 @@ class _Place:
 
 def _open(app: App, installed: Installed, location: str) -> RowSource:
     """Return the source that a catalogue was built from, by the name that it had."""
-    place = _place_of(installed, location)
+    place = _place_of(app, installed, location)
     package = None if installed.own_declaration else app.package_of(installed)
-    return open_rows(package, place.location, table=place.table, query=place.query, access=access_of(app.settings))
+    providing = partial(open_provider, app)
+    return open_rows(package, place.location, table=place.table, query=place.query, open_provider=providing)
 
 
-def _place_of(installed: Installed, location: str) -> _Place:
-    if _is_provider(location):
+def _place_of(app: App, installed: Installed, location: str) -> _Place:
+    if _is_provider(app, location):
         with closing(Ledger(installed.folder / LEDGER_FILE)) as ledger:
             known = len(ledger.origins(location))
         return _Place(location=f"{location}{LIMIT_MARK}{known}" if known else location)
@@ -312,12 +312,13 @@ def _split(location: str) -> tuple[str, str | None]:
     return location, None
 
 
-def _is_provider(location: str) -> bool:
-    return location.partition(":")[0] in PREFIXES
+def _is_provider(app: App, location: str) -> bool:
+    prefix, colon, _query = location.partition(":")
+    return bool(colon) and app.packages.find_provider(prefix) is not None
 
 
-def _is_folder(location: str) -> bool:
-    if _is_provider(location):
+def _is_folder(app: App, location: str) -> bool:
+    if _is_provider(app, location):
         return False
     path = Path(_split(location)[0])
     return path.is_dir() or (not path.exists() and not path.suffix)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,10 +16,10 @@ from pinakes.assembly.app import LEDGER_FILE, SHELVES, App
 from pinakes.assembly.build import (
     Proposal,
     Recipe,
-    access_of,
     add_catalogue,
     add_sample,
     find_own_recipe,
+    open_provider,
     open_rows,
     own_recipe,
     package_recipe,
@@ -83,9 +84,9 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or bring it up to date.
 
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), a folder of documents, or a question
-    to arXiv ("arxiv:all:attention?limit=200") or Semantic Scholar ("s2:graph networks"). Without --as and --spec, what
-    the columns are is told from the rows, and shown before anything is built.
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), a folder of written files, or a query
+    to a provider of a catalogue package ("PREFIX:QUERY?limit=200"). Without --as and --spec, the types of the columns
+    are inferred from the rows, and shown before anything is built.
 
     Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Run again on a file
     that has changed, it writes what is new and removes what is gone.
@@ -99,7 +100,7 @@ def add_command(
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
-    source = open_rows(package, location, table=table, query=query, access=access_of(app.settings))
+    source = open_rows(package, location, table=table, query=query, open_provider=partial(open_provider, app))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
     recipe = recipe or find_own_recipe(app, chosen)
     recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not yes)

@@ -20,7 +20,6 @@ COMMANDS = {
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
-    "export": ("pinakes.cli.export", "Write a catalogue of papers to an SQLite table, with its vectors."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue."),
     "recommend": ("pinakes.cli.ask", "Recommend what is like the given titles."),
@@ -37,35 +36,47 @@ COMMANDS = {
     "tour": ("pinakes.cli.tour", "Set up, and see it at work: a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),
     "doctor": ("pinakes.cli.doctor", "Check the library, and say what to do about what is wrong."),
-    "rag": ("pinakes.cli.rag", "Query, check and prepare the passages that query_rag answers from."),
     "eval": ("pinakes.cli.measure", "Measure retrieval quality on a BEIR folder."),
     "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
 }
 """Command → the module that has it, and its one line of help."""
 
 
+PACKAGE_COMMANDS = "pinakes.cli.package_commands"
+"""Loaded for commands that are not in the table, and to list them all: it loads the catalogue packages."""
+
+
 class Commands(click.Group):
     """Loads a command's module when it is called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """Return the commands in the order of the table."""
-        return list(COMMANDS)
+        """Return the commands in the order of the table, and after them those of catalogue packages."""
+        return [*COMMANDS, *importlib.import_module(PACKAGE_COMMANDS).list_summaries()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Load a command."""
-        if name not in COMMANDS:
-            ctx.fail(f"no command '{name}'{did_you_mean(name, list(COMMANDS))}")
         gc.disable()  # modules are not garbage: looking for some takes a tenth of the time they take to load
-        module = importlib.import_module(COMMANDS[name][0])
+        module = importlib.import_module(COMMANDS[name][0] if name in COMMANDS else PACKAGE_COMMANDS)
         gc.freeze()
         gc.enable()
-        command: click.Command = getattr(module, f"{name}_command")
+        command: click.Command | None
+        if name in COMMANDS:
+            command = getattr(module, f"{name}_command")
+            return command
+        command = module.find_command(name)
+        if command is None:
+            ctx.fail(f"no command '{name}'{did_you_mean(name, self.list_commands(ctx))}")
+        ctx.obj = module.open_app
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        brought = importlib.import_module(PACKAGE_COMMANDS).list_summaries()
+        if brought:
+            with formatter.section("Commands of catalogue packages"):
+                formatter.write_dl(list(brought.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,13 +1,14 @@
 """`spec infer|check|show`: what catalogues are, as files."""
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
 
 from pinakes.api.registry import PACKAGES
 from pinakes.assembly.app import App
-from pinakes.assembly.build import access_of, open_rows, propose
+from pinakes.assembly.build import open_provider, open_rows, propose
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of
@@ -35,7 +36,7 @@ def infer_command(file: str, name: str | None, table: str | None, output: Path |
     """
     if output is not None and output.exists():
         raise InputError(f"{output}: it is there already; choose another --output")
-    source = open_rows(None, file, table=table, access=access_of(load_settings()))
+    source = open_rows(None, file, table=table, open_provider=partial(open_provider, App(load_settings())))
     inferred = propose(source, name=name or name_of(file, table=table)).inferred
     if output is not None:
         _write(output, inferred.declaration)

@@ -1,17 +1,15 @@
 """Which source a location names: a file by its ending, a folder of documents, or a provider by its prefix."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pinakes.errors import InputError
-from pinakes.sources.arxiv import open_arxiv
+from pinakes.settings import Settings
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
-from pinakes.sources.semantic_scholar import open_semantic_scholar
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import PACKED, require_file, without_packing
 
@@ -31,28 +29,29 @@ ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
 """How a file is read, by how its name ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """What providers are asked with: whether they may be asked at all, and the keys they gave."""
-
-    offline: bool = False
-    semantic_scholar_key: str = ""
-
-
-ASKING_FREELY = Access()
-
-Provider = Callable[[str, Access], RowSource]
+Provider = Callable[[str, Settings], RowSource]
 """Opens the rows that answer a query to a server on the network."""
 
 
+def no_provider(_location: str) -> RowSource | None:
+    """Return no source: no provider is asked."""
+    return None
+
+
 def open_source(
-    location: str, *, table: str | None = None, query: str | None = None, access: Access = ASKING_FREELY
+    location: str,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    open_provider: Callable[[str], RowSource | None] = no_provider,
 ) -> RowSource:
-    """Return the source at a location, or refuse with the forms there are; table and query are for SQLite alone."""
-    prefix, _, question = location.partition(":")
-    if prefix in PREFIXES:
+    """Return the source at a location, or refuse with the known forms; table and query are for SQLite alone.
+
+    `open_provider` opens a location such as `PREFIX:QUERY`, and returns None for any other.
+    """
+    if (asked := open_provider(location)) is not None:
         _require_no_choice(location, table, query)
-        return PREFIXES[prefix](question, access)
+        return asked
     path = _require_path(location)
     if path.is_dir():
         _require_no_choice(location, table, query)
@@ -64,15 +63,6 @@ def open_source(
         return SqliteRows(path, table=table, query=query)
     _require_no_choice(location, table, query)
     return reader(path)
-
-
-PREFIXES: Mapping[str, Provider] = {
-    "arxiv": lambda question, access: open_arxiv(question, offline=access.offline),
-    "s2": lambda question, access: open_semantic_scholar(
-        question, api_key=access.semantic_scholar_key, offline=access.offline
-    ),
-}
-"""Who is asked for the rows, by what stands before the colon; what stands after it is the question."""
 
 
 def _require_path(location: str) -> Path:

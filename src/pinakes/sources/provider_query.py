@@ -1,4 +1,4 @@
-"""What is asked of a provider of papers, in one text: a query, and how many results are wanted (`QUERY?limit=500`)."""
+"""A query to a provider on the network and how many results are wanted, in one text (`QUERY?limit=500`)."""
 
 from typing import NamedTuple
 

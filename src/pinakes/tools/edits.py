@@ -37,7 +37,6 @@ LONGEST_LIST = 2_000
 """How many characters of a text, and of a list as JSON, are shown."""
 LONGEST_IN_TEXT = 80
 """How many characters of a value as JSON are shown where an answer is a text."""
-USUAL_CATALOGUE = "music"
 
 
 class MutateParams(GenericParams):
@@ -106,7 +105,7 @@ class EditTools:
         return _result(principal, applied.plan, call_id=made, notes=applied.notes)
 
     def _chosen(self, params: MutateParams) -> str:
-        """Return the catalogue that is meant: the named one, the only one, the usual one, or the one a call changed."""
+        """Return the catalogue that is meant: the named one, the only one, or the one a call changed."""
         known = list(self._edits)
         asked = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         if asked is not None and asked not in known:
@@ -119,8 +118,6 @@ class EditTools:
             changed = [name for name in known if self._has_call(name, params.id)]
             if len(changed) == 1:
                 return changed[0]
-        if USUAL_CATALOGUE in known:
-            return USUAL_CATALOGUE
         raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
 
     def _has_call(self, name: str, call_id: str) -> bool:

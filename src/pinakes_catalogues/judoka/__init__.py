@@ -17,4 +17,10 @@ PACKAGE = CataloguePackage(
     replaces_generic_tools=True,
     serves_all=False,
     resources=deferred("pinakes_catalogues.judoka.tools:resources"),
+    commands={
+        "rag": (
+            "pinakes_catalogues.judoka.rag:rag_command",
+            "Query, check and prepare the passages that query_rag answers from.",
+        )
+    },
 )

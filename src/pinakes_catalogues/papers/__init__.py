@@ -10,8 +10,18 @@ FOLDER = files(__package__)
 PACKAGE = CataloguePackage(
     declaration=FOLDER / "catalogue.toml",
     mapping=MAPPING,
+    providers={
+        "arxiv": deferred("pinakes_catalogues.papers.arxiv:open_arxiv"),
+        "s2": deferred("pinakes_catalogues.papers.semantic_scholar:open_semantic_scholar"),
+    },
     samples=(Sample(name="papers", files=FOLDER / "sample.jsonl"),),
     tools=deferred("pinakes_catalogues.papers.tools:tools"),
     replaces_generic_tools=True,
     serves_all=False,
+    commands={
+        "export": (
+            "pinakes_catalogues.papers.export:export_command",
+            "Write a catalogue of papers to an SQLite table, with its vectors.",
+        )
+    },
 )

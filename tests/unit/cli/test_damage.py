@@ -49,7 +49,7 @@ def test_a_catalogue_without_a_good_marker_does_not_stop_the_others(catalogues: 
     assert refused.code == StorageError.exit_code
     (line,) = bad_lines(run)
     assert line.startswith("BAD books: ")
-    assert 'write {"spec": "anime"}' in line
+    assert 'write {"spec": "NAME"}' in line
     app = App(load_settings())
     gate = app.build_gate()
     assert app.problems().keys() == {"catalogue books"}

@@ -171,7 +171,6 @@ def test_the_seed_s_sections_are_understood(tmp_path: Path) -> None:
     [
         ("[rerank]\nurl = 3", "rerank.url"),
         ("[embedding]\nmodel = 1.5", "embedding.model"),
-        ("semantic_scholar_key = 3", "semantic_scholar_key"),
     ],
 )
 def test_a_number_is_no_text(tmp_path: Path, file: str, name: str) -> None:

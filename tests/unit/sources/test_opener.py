@@ -14,9 +14,9 @@ from arro3.io import write_parquet
 from pinakes.api.registry import get_package
 from pinakes.assembly.build import open_rows
 from pinakes.errors import InputError
-from pinakes.sources import opener
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.opener import ENDINGS, open_source
+from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
 pytestmark = pytest.mark.row("N1")
@@ -100,17 +100,18 @@ def test_a_table_or_a_query_is_handed_to_sqlite(tmp_path: Path) -> None:
     assert row.values == {"loud": "BREAD"}
 
 
-def test_a_prefix_that_is_registered_is_asked_and_takes_no_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"title": "Bread"}]')
-    monkeypatch.setattr(opener, "PREFIXES", {"known": lambda question, _access: JsonRows(Path(question))})
-    assert open_source(f"known:{path}").name == str(path.resolve())
+
+    def open_provider(location: str) -> RowSource | None:
+        return JsonRows(Path(location.removeprefix("known:"))) if location.startswith("known:") else None
+
+    assert open_source(f"known:{path}", open_provider=open_provider).name == str(path.resolve())
     with pytest.raises(InputError, match="SQLite file only"):
-        open_source(f"known:{path}", table="t")
+        open_source(f"known:{path}", table="t", open_provider=open_provider)
     with pytest.raises(InputError, match="there is no such file"):
-        open_source(f"other:{path}")
+        open_source(f"other:{path}", open_provider=open_provider)
 
 
 @pytest.mark.parametrize("location", ["~nobody-of-this-name/a.csv", "a" * 5_000])

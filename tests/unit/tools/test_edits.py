@@ -313,11 +313,11 @@ def test_an_edit_without_the_embedder_succeeds_and_says_so(music: Served) -> Non
 # Several catalogues
 
 
-def test_where_several_can_be_edited_one_is_named_or_music_is_meant(serve_specs: Callable[..., Served]) -> None:
+def test_where_several_can_be_edited_one_is_named_and_an_undo_finds_its_own(serve_specs: Callable[..., Served]) -> None:
     served = serve_specs(BOOKS, MUSIC)
     schema = served.gate.get_tool(EDITOR, "catalog.mutate").input_schema
     assert schema["properties"]["catalogue"] == {"type": "string", "enum": ["books", "music"]}
-    served.create(name="Clara Schumann")
+    served.mutate(action="create", catalogue="music", kind="artist", fields={"name": "Clara Schumann"})
     made = served.mutate(action="create", catalogue="books", fields={"title": "Letters"})
     assert served.search("clara")[0] == "music/artist-clara-schumann"
     assert served.search("letters")[0] == "books/record-letters"
@@ -326,12 +326,15 @@ def test_where_several_can_be_edited_one_is_named_or_music_is_meant(serve_specs:
     assert served.search("letters") == ["music/artist-clara-schumann"]
 
 
-def test_where_several_can_be_edited_and_none_is_music_one_must_be_named(serve_specs: Callable[..., Served]) -> None:
-    served = serve_specs(BOOKS, replace(BOOKS, name="papers"))
+@pytest.mark.parametrize("other", ["papers", "music"])
+def test_where_several_can_be_edited_one_must_be_named_whatever_they_are_called(
+    serve_specs: Callable[..., Served], other: str
+) -> None:
+    served = serve_specs(BOOKS, replace(BOOKS, name=other))
     answer = served.call(action="create", fields={"title": "x"})
     assert (answer.error_code, answer.text) == (
         "invalid_input",
-        "invalid_input: 'catalogue' is missing; one of books, papers",
+        f"invalid_input: 'catalogue' is missing; one of books, {other}",
     )
 
 

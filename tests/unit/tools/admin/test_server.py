@@ -45,7 +45,7 @@ def settings(tmp_path: Path) -> Settings:
         rerank=RerankSettings(api_key=SECRETS[1], url="http://rerank.example/rank?api_key=key-of-the-reranker&n=5"),
         control=ControlSettings(url="postgresql+psycopg://pinakes:password-of-the-database@db/pinakes"),
         auth=AuthSettings(issuer="https://login.example", audience="pinakes", public_key_file="/etc/issuer.pem"),
-        semantic_scholar_key=SECRETS[3],
+        sections={"semantic_scholar_key": SECRETS[3]},
     )
 
 

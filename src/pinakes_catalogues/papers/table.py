@@ -16,13 +16,17 @@ import apsw
 import numpy as np
 import orjson
 
-from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError, StorageError
-from pinakes.model.record import Key, Record
-from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import Vector
-from pinakes.packs.builder import iter_key_batches
-from pinakes.shelf.port import ShelfReader
+from pinakes.api import (
+    WHOLE,
+    CatalogueSpec,
+    InputError,
+    Key,
+    Record,
+    ShelfReader,
+    StorageError,
+    Vector,
+    iter_key_batches,
+)
 
 PAPERS = "papers"
 SCHEMA = """

@@ -11,10 +11,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pinakes.errors import InputError, UnavailableError
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
-from pinakes.sources.port import SourceRow
-from pinakes.sources.provider_query import read_provider_query
+from pinakes.api import (
+    Clock,
+    Fetched,
+    InputError,
+    Pace,
+    PoliteGetter,
+    Settings,
+    SourceRow,
+    UnavailableError,
+    UnusableAnswerError,
+    read_provider_query,
+    read_section,
+)
+from pinakes_catalogues.papers.settings import PapersSettings
 
 logger = logging.getLogger(__name__)
 
@@ -100,10 +110,11 @@ class SemanticScholarPapers:
             raise UnavailableError(f"{self.name}: stopped at result {position + 1}: {error.message}") from error
 
 
-def open_semantic_scholar(question: str, *, api_key: str = "", offline: bool = False) -> SemanticScholarPapers:
-    """Return the source of a question such as `graph networks?limit=500`."""
-    query, limit = read_provider_query(question)
-    return SemanticScholarPapers(query, limit=limit, api_key=api_key, offline=offline)
+def open_semantic_scholar(text: str, settings: Settings) -> SemanticScholarPapers:
+    """Return the source of a query such as `graph networks?limit=500`."""
+    query, limit = read_provider_query(text)
+    api_key = read_section(settings, "", PapersSettings).semantic_scholar_key
+    return SemanticScholarPapers(query, limit=limit, api_key=api_key, offline=settings.offline)
 
 
 def _read_page(answer: Fetched, *, position: int) -> Page:

@@ -7,19 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
-from pinakes.assembly.app import App
-from pinakes.cli.findings import Finding, print_findings, report_findings
-from pinakes.cli.json_output import json_option, print_json
-from pinakes.cli.tables import shortened
-from pinakes.embed.port import Embedder
-from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
-from pinakes.errors import ExpectedError, InputError, ModelError, NotFoundError
-from pinakes.gate.gate import Gate
-from pinakes.model.principal import LOCAL_USER
-from pinakes.model.record import Record
-from pinakes.model.scope import KIND_FIELD, WHOLE, AnyOf, Scope
-from pinakes.settings import load_settings
+from pinakes.api import (
+    KIND_FIELD,
+    LOCAL_USER,
+    MODEL_NAME,
+    WHOLE,
+    AnyOf,
+    Embedder,
+    ExpectedError,
+    Gate,
+    InputError,
+    ModelError,
+    NotFoundError,
+    OpenedLibrary,
+    OpenLibrary,
+    Record,
+    Scope,
+    check_model,
+    model_folder,
+    pull_model,
+)
 
 SPEC_NAME = "judoka"
 TOOL = "query_rag"
@@ -32,6 +41,16 @@ LEAST_MARGIN = 0.3
 """How much nearer the like sentences are at least; all-MiniLM-L6-v2 has 0.6, damaged weights next to nothing."""
 
 catalogue_option = click.option("--catalogue", help="Which catalogue; by default the first of judoka.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was checked, the result, and whether it passed."""
+
+    what: str
+    found: str
+    ok: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +76,16 @@ def rag_command() -> None:
 @click.argument("query")
 @catalogue_option
 @json_option
-def query_command(query: str, catalogue: str | None, as_json: bool) -> None:
+@click.pass_obj
+def query_command(open_library: OpenLibrary, query: str, catalogue: str | None, as_json: bool) -> None:
     """Answer QUERY from passages, techniques and cards."""
-    app = App(load_settings())
+    app = open_library()
     found = _asked(app.build_gate([find_catalogue(app, catalogue)]), query)
     if as_json:
         print_json(found)
         return
     for number, hit in enumerate(found["results"], start=1):
-        click.echo(f"{number}. {hit['source']} [{hit['id']}] {hit['score']}\n   {shortened(hit['text'], 300)}")
+        click.echo(f"{number}. {hit['source']} [{hit['id']}] {hit['score']}\n   {' '.join(hit['text'].split())[:300]}")
     if not found["results"]:
         click.echo("nothing found")
     if found["hint"]:
@@ -86,7 +106,7 @@ def validate_command(
     A hit is a passage that comes back among the answers. Exit code 1 when a check fails, or the hit rate is under the
     threshold.
     """
-    app = App(load_settings())
+    app = ctx.obj()
     name = find_catalogue(app, catalogue)
     checks = list(check_catalogue(app, name))
     result = evaluate(app, name, at_most=questions)
@@ -107,7 +127,7 @@ def validate_command(
 @click.pass_context
 def health_command(ctx: click.Context, catalogue: str | None, as_json: bool) -> None:
     """Check catalogue, model and files, and time a question. Exit code 1 when something is wrong."""
-    app = App(load_settings())
+    app = ctx.obj()
     report_findings(ctx, list(_health(app, catalogue)), as_json=as_json)
 
 
@@ -115,9 +135,10 @@ def health_command(ctx: click.Context, catalogue: str | None, as_json: bool) -> 
 @click.option("--from", "source", type=click.Path(path_type=Path), help="A folder with the published files.")
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 @json_option
-def prepare_command(source: Path | None, force: bool, as_json: bool) -> None:
+@click.pass_obj
+def prepare_command(open_library: OpenLibrary, source: Path | None, force: bool, as_json: bool) -> None:
     """Get the local model (80 MB, once); offline, from a folder only."""
-    settings = load_settings()
+    settings = open_library().settings
     folder = pull_model(
         settings.models_folder, source=source, force=force, show_progress=not as_json, offline=settings.offline
     )
@@ -132,10 +153,10 @@ def prepare_command(source: Path | None, force: bool, as_json: bool) -> None:
 @click.pass_context
 def check_command(ctx: click.Context, as_json: bool) -> None:
     """Check that the embedding model is whole and makes sense. Exit code 1 when it does not."""
-    report_findings(ctx, list(check_embedder(App(load_settings()))), as_json=as_json)
+    report_findings(ctx, list(check_embedder(ctx.obj())), as_json=as_json)
 
 
-def find_catalogue(app: App, name: str | None) -> str:
+def find_catalogue(app: OpenedLibrary, name: str | None) -> str:
     """Return the catalogue to ask: the one named, or the first of the spec."""
     names = [one.name for one in app.library.list_installed() if one.spec_name == SPEC_NAME]
     if name is None and not names:
@@ -148,7 +169,7 @@ def find_catalogue(app: App, name: str | None) -> str:
     return installed.name
 
 
-def check_catalogue(app: App, name: str) -> Iterator[Finding]:
+def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Finding]:
     """Check what answering needs: the model, records of each kind, vectors of that model, the files."""
     problem = app.embedder.check()
     yield Finding(what="model", found=problem or str(app.embedder.model), ok=problem is None)
@@ -165,7 +186,7 @@ def check_catalogue(app: App, name: str) -> Iterator[Finding]:
         yield _check_file(gate, address)
 
 
-def check_embedder(app: App) -> Iterator[Finding]:
+def check_embedder(app: OpenedLibrary) -> Iterator[Finding]:
     """Check the model's files, and that sentences of like meaning are nearer than others."""
     if app.settings.embedding.kind == "local" and not app.settings.embedding.folder:
         problems = check_model(model_folder(app.settings.models_folder))
@@ -176,7 +197,7 @@ def check_embedder(app: App) -> Iterator[Finding]:
         yield Finding(what="model", found=error.message, ok=False)
 
 
-def evaluate(app: App, name: str, *, at_most: int | None = None) -> Evaluation:
+def evaluate(app: OpenedLibrary, name: str, *, at_most: int | None = None) -> Evaluation:
     """Ask the question of each passage that has one, as a client would."""
     gate = app.build_gate([name])
     reader = app.open_catalogue(name).shelf.reader()
@@ -191,7 +212,7 @@ def _comes_back(gate: Gate, record: Record) -> bool:
     return any(hit["text"] == record.get("text") for hit in answers)
 
 
-def _health(app: App, catalogue: str | None) -> Iterator[Finding]:
+def _health(app: OpenedLibrary, catalogue: str | None) -> Iterator[Finding]:
     yield Finding(what="offline", found="strict" if app.settings.offline else "no", ok=True)
     try:
         name = find_catalogue(app, catalogue)
@@ -230,3 +251,24 @@ def _asked(gate: Gate, query: str) -> dict[str, Any]:
     if answer.structured is None:
         raise NotFoundError(answer.text)
     return answer.structured
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print one line per finding."""
+    for one in findings:
+        click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")
+
+
+def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
+    """Print findings; exit code 1 where one failed."""
+    if as_json:
+        print_json([asdict(one) for one in findings])
+    else:
+        print_findings(findings)
+    if not all(one.ok for one in findings):
+        ctx.exit(1)

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,9 +12,13 @@ import pytest
 
 from pinakes.errors import InputError, UnavailableError
 from pinakes.net.polite import Clock, Pace
-from pinakes.sources.semantic_scholar import SemanticScholarPapers, open_semantic_scholar
+from pinakes.settings import Settings, load_settings, read_section
+from pinakes_catalogues.papers.semantic_scholar import SemanticScholarPapers, open_semantic_scholar
+from pinakes_catalogues.papers.settings import PapersSettings
 
 pytestmark = pytest.mark.row("P3")
+
+ONLINE = Settings(home=Path("/nowhere"))
 
 NOT_AVAILABLE = {"error": "Requested data for this limit and/or offset is not available"}
 Reply = tuple[int, Any]
@@ -274,8 +279,22 @@ def test_offline_they_are_not_asked(server: Server) -> None:
 
 
 def test_a_question_may_say_how_many_results_are_wanted() -> None:
-    assert open_semantic_scholar("graph networks?limit=5").name == "s2:graph networks"
+    assert open_semantic_scholar("graph networks?limit=5", ONLINE).name == "s2:graph networks"
     with pytest.raises(InputError, match="from 1 to 1,000"):
-        open_semantic_scholar("graph networks?limit=1001")
+        open_semantic_scholar("graph networks?limit=1001", ONLINE)
     with pytest.raises(UnavailableError, match="offline"):
-        open_semantic_scholar("graph networks", offline=True).count_rows()
+        open_semantic_scholar("graph networks", Settings(home=Path("/nowhere"), offline=True)).count_rows()
+
+
+def test_the_key_comes_from_the_file_or_the_environment_and_a_number_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pinakes.toml").write_text('semantic_scholar_key = "from the file"')
+    environment = {"PINAKES_HOME": str(tmp_path)}
+    assert key_of(environment) == "from the file"
+    assert key_of({**environment, "SEMANTIC_SCHOLAR_API_KEY": "from outside"}) == "from outside"
+    (tmp_path / "pinakes.toml").write_text("semantic_scholar_key = 3")
+    with pytest.raises(InputError, match="setting 'semantic_scholar_key': 3 is not a text; write one in quotes"):
+        key_of(environment)
+
+
+def key_of(environment: dict[str, str]) -> str:
+    return read_section(load_settings(environment), "", PapersSettings).semantic_scholar_key

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
@@ -15,12 +16,15 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import Target, ingest
 from pinakes.model.scope import WHOLE
 from pinakes.net.polite import Clock, Pace
-from pinakes.sources.arxiv import ArxivPapers, open_arxiv, read_feed
+from pinakes.settings import Settings
 from pinakes.sources.provider_query import read_provider_query
+from pinakes_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed
 from pinakes_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P3")
+
+ONLINE = Settings(home=Path("/nowhere"))
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom">
@@ -345,15 +349,15 @@ def test_an_interrupted_ingest_asks_on_from_where_it_stopped(server: Server) -> 
 def test_a_question_may_say_how_many_results_are_wanted(server: Server, question: str, count: int) -> None:
     query, limit = read_provider_query(question)
     assert server.source(query, limit=limit).count_rows() == count
-    assert open_arxiv(question).name == f"arxiv:{query}"
+    assert open_arxiv(question, ONLINE).name == f"arxiv:{query}"
 
 
 @pytest.mark.parametrize("limit", ["", "many", "-1", "1e3", "0", "99999", "9" * 20])
 def test_a_limit_that_is_none_is_refused(limit: str) -> None:
     with pytest.raises(InputError):
-        open_arxiv(f"all:x?limit={limit}")
+        open_arxiv(f"all:x?limit={limit}", ONLINE)
 
 
 def test_a_question_asked_offline_is_refused() -> None:
     with pytest.raises(UnavailableError, match="offline"):
-        open_arxiv("all:x", offline=True).count_rows()
+        open_arxiv("all:x", Settings(home=Path("/nowhere"), offline=True)).count_rows()

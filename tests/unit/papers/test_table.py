@@ -13,8 +13,8 @@ from pinakes.api.registry import get_package
 from pinakes.errors import InputError, StorageError
 from pinakes.model.scope import WHOLE
 from pinakes.packs import builder
-from pinakes.packs.paper_table import export_paper_table
 from pinakes_catalogues.papers.rows import record_of
+from pinakes_catalogues.papers.table import export_paper_table
 from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("P6")

@@ -11,10 +11,18 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from pinakes.errors import InputError, UnavailableError
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
-from pinakes.sources.port import SourceRow
-from pinakes.sources.provider_query import read_provider_query
+from pinakes.api import (
+    Clock,
+    Fetched,
+    InputError,
+    Pace,
+    PoliteGetter,
+    Settings,
+    SourceRow,
+    UnavailableError,
+    UnusableAnswerError,
+    read_provider_query,
+)
 
 BASE_URL = "https://export.arxiv.org/api/query"
 PAGE_ROWS = 100
@@ -99,10 +107,10 @@ class ArxivPapers:
             raise UnavailableError(f"{self.name}: stopped at result {position + 1}: {error.message}") from error
 
 
-def open_arxiv(question: str, *, offline: bool = False) -> ArxivPapers:
-    """Return the source of a question such as `all:attention?limit=500`."""
-    query, limit = read_provider_query(question)
-    return ArxivPapers(query, limit=limit, offline=offline)
+def open_arxiv(text: str, settings: Settings) -> ArxivPapers:
+    """Return the source of a query such as `all:attention?limit=500`."""
+    query, limit = read_provider_query(text)
+    return ArxivPapers(query, limit=limit, offline=settings.offline)
 
 
 def _read_page(answer: Fetched, *, position: int) -> Feed:
