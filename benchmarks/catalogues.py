@@ -100,20 +100,11 @@ def papers(home: Path) -> dict[str, Any]:
 
 
 def documents(work: Path) -> dict[str, Any]:
-    """Build both collections on both shelves, and compare the documents that they find."""
+    """Build both collections."""
     figures: dict[str, Any] = {}
     for name, archive in COLLECTIONS.items():
         folder = unpacked(DATA / "documents" / archive, work / "files" / name)
-        apps = {shelf: opened(work / shelf) for shelf in ("embedded", "lance")}
-        built = {shelf: build(app, "documents", name, str(folder), shelf=shelf) for shelf, app in apps.items()}
-        found = {shelf: [top(app, name, query) for query in QUESTIONS[name]] for shelf, app in apps.items()}
-        pairs = list(zip(found["embedded"], found["lance"], strict=True))
-        overlaps = [len(one & other) / max(len(one), len(other), 1) for one, other in pairs]
-        figures[name] = {
-            "build": built,
-            "overlap of the first ten, mean": float(np.mean(overlaps)),
-            "least": min(overlaps),
-        }
+        figures[name] = {"build": build(opened(work / "built"), "documents", name, str(folder))}
     return figures
 
 
@@ -124,14 +115,14 @@ def top(app: App, name: str, query: str) -> set[str]:
     return {one["metadata"]["file_path"] for one in answer.structured["results"]}
 
 
-def build(app: App, spec_name: str, name: str, location: str, *, shelf: str | None = None) -> dict[str, Any]:
+def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
     started = time.perf_counter()
 
     def show(report: IngestReport) -> None:
         print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
 
     source, recipe = open_rows(get_package(spec_name), location), package_recipe(get_package(spec_name))
-    report = add_catalogue(app, source, recipe=recipe, name=name, progress=show, shelf_kind=shelf)
+    report = add_catalogue(app, source, recipe=recipe, name=name, progress=show)
     print(file=sys.stderr)
     counts = {
         key: getattr(report, key) for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")

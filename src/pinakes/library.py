@@ -20,6 +20,7 @@ BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: being built, or stopped before its end; to go on, run the same pinakes add again"
+EMBEDDED = "embedded"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -30,8 +31,13 @@ class Installed:
     name: str
     spec_name: str
     folder: Path
-    shelf: str = "embedded"
+    shelf: str = EMBEDDED
     sources: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether its first build has come to its end."""
+        return (self.folder / INSTALLED_FILE).is_file()
 
     @property
     def own_declaration(self) -> Path | None:
@@ -101,21 +107,16 @@ class Library:
         name: str,
         spec_name: str,
         *,
-        shelf: str | None = None,
-        usual_shelf: str = "embedded",
         declaration: str | None = None,
         is_package_name: bool = True,
     ) -> Installed:
         """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
 
-        Without a shelf it is on the one that it has, or for a new one on the usual one. A spec of the user's own is
-        kept with the catalogue, in place of the one before, or of one that was lost: a catalogue without its own spec,
-        whose spec has not the name of a package, has lost it.
+        A spec of the user's own is kept with the catalogue, in place of the one before, or of one that was lost: a
+        catalogue without its own spec, whose spec has not the name of a package, has lost it.
         """
         require_name(name)
-        place = self._find_place(name) or Installed(
-            name=name, spec_name=spec_name, folder=self.folder / name, shelf=shelf or usual_shelf
-        )
+        place = self._find_place(name) or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
         is_own = declaration is not None
         is_new = not place.folder.is_dir()
         was_own = place.own_declaration is not None or not is_package_name
@@ -123,8 +124,6 @@ class Library:
             raise InputError(
                 f"'{name}' is a catalogue of '{place.spec_name}', not of '{spec_name}'; choose another --name"
             )
-        if shelf is not None and place.shelf != shelf:
-            raise InputError(f"'{name}' is on the {place.shelf} shelf, not on the {shelf} shelf; choose another --name")
         try:
             place.folder.mkdir(parents=True, exist_ok=True)
             if declaration is not None:
@@ -140,10 +139,21 @@ class Library:
     def complete(self, catalogue: Installed, *, source: str) -> None:
         """Make a catalogue that was built visible, and remember the source that it was built from."""
         known = replace(catalogue, sources=tuple(dict.fromkeys((*catalogue.sources, source))))
-        if (catalogue.folder / INSTALLED_FILE).is_file() and known == catalogue:
+        if catalogue.is_complete and known == catalogue:
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
+
+    def reload(self, catalogue: Installed) -> Installed:
+        """Return a catalogue as its marker describes it now."""
+        marker = _find_marker(catalogue.folder)
+        return _read(marker) if marker else catalogue
+
+    def change_shelf(self, catalogue: Installed, kind: str) -> Installed:
+        """Record in its marker that a catalogue is now on another kind of shelf."""
+        moved = replace(catalogue, shelf=kind)
+        _write(catalogue.folder / (INSTALLED_FILE if catalogue.is_complete else BUILDING_FILE), moved)  # commit point
+        return moved
 
     def _find_place(self, name: str) -> Installed | None:
         folder = self.folder / name
@@ -199,7 +209,7 @@ def _read(marker: Path) -> Installed:
             name=marker.parent.name,
             spec_name=str(known["spec"]),
             folder=marker.parent,
-            shelf=str(known.get("shelf", "embedded")),
+            shelf=str(known.get("shelf", EMBEDDED)),
             sources=tuple(str(source) for source in known.get("sources", ())),
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:

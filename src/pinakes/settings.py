@@ -67,6 +67,15 @@ def _require_http(address: str) -> str:
     return address
 
 
+def require_shelf(kind: str) -> str:
+    """Refuse a kind of shelf that does not exist, or no longer does."""
+    if kind == "lance":
+        raise ValueError("is no longer a kind of shelf; to write a LanceDB table, run: pinakes publish NAME DATABASE")
+    if kind != "embedded":
+        raise ValueError("is not a kind of shelf; known: embedded")
+    return kind
+
+
 Whole = Annotated[int, BeforeValidator(_refuse_flag)]
 Number = Annotated[float, BeforeValidator(_refuse_flag)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
@@ -74,7 +83,7 @@ Address = Annotated[str, AfterValidator(_require_http)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
 Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Signatures by a key pair; those by a shared secret would let a holder of the public key sign."""
-ShelfKind = Literal["embedded", "lance"]
+ShelfKind = Annotated[str, AfterValidator(require_shelf)]
 
 
 class SettingsSection(BaseModel):
@@ -268,7 +277,7 @@ class Settings(SettingsSection):
     downloads: DownloadsSettings = DownloadsSettings()
     """The section `[downloads]`."""
     shelves: Mapping[str, ShelfKind] = {}
-    """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on, `embedded` or `lance`."""
+    """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on: `embedded`, the only one."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
     """Whether everything that would need the network is refused."""
     log_level: LogLevel = setting("INFO", "LOG_LEVEL")
@@ -278,10 +287,6 @@ class Settings(SettingsSection):
     """Sections and keys of catalogue packages, as the file has them; `read_section` validates them."""
     environment: Mapping[str, str] = Field(default={}, repr=False, exclude=True)
     """Environment variables that are not settings of the engine: those of packages are among them."""
-
-    def shelf_of(self, name: str) -> str:
-        """Return the kind of shelf that a catalogue of this name is built on."""
-        return self.shelves.get(name, "embedded")
 
     @property
     def catalogues_folder(self) -> Path:

@@ -1,8 +1,6 @@
 """The shelf under test: every implementation of the port, with records made for every built-in catalogue."""
 
 import contextlib
-import importlib
-import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,16 +23,9 @@ def _embedded(folder: Path, spec: CatalogueSpec) -> Shelf:
     return EmbeddedShelf.create(folder, spec, model=MODEL)
 
 
-def _lance(folder: Path, spec: CatalogueSpec) -> Shelf:
-    shelf_type = importlib.import_module("pinakes.shelf.lance.shelf").LanceShelf
-    shelf: Shelf = shelf_type.create(folder, spec, model=MODEL)
-    return shelf
-
-
 SHELVES: dict[str, Callable[[Path, CatalogueSpec], Shelf]] = {
     "memory": _memory,
     "embedded": _embedded,
-    "lance": _lance,
 }
 """Every implementation of the port; a new one is added here and passes everything."""
 
@@ -53,14 +44,7 @@ def shelf_folder() -> Iterator[Path]:
         yield Path(folder) / "shelf"
 
 
-WITHOUT_LANCEDB = pytest.mark.skipif(
-    importlib.util.find_spec("lancedb") is None, reason="LanceDB is not installed: pip install 'pinakes[lance]'"
-)
-
-
-@pytest.fixture(
-    params=[pytest.param(name, marks=WITHOUT_LANCEDB if name == "lance" else ()) for name in SHELVES],
-)
+@pytest.fixture(params=list(SHELVES))
 def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Path) -> Iterator[Stock]:
     """An empty shelf of every implementation."""
     shelf = SHELVES[request.param](shelf_folder, spec)
@@ -68,9 +52,7 @@ def stock(request: pytest.FixtureRequest, spec: CatalogueSpec, shelf_folder: Pat
     shelf.close()
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=WITHOUT_LANCEDB if name == "lance" else ()) for name in SHELVES],
-)
+@pytest.fixture(params=list(SHELVES))
 def music_shelf(request: pytest.FixtureRequest, shelf_folder: Path) -> Iterator[Shelf]:
     """An empty shelf of every implementation, for a catalogue that may be edited."""
     shelf = SHELVES[request.param](shelf_folder, get_package("music").spec)
@@ -99,15 +81,6 @@ def embedded_stock(shelf_folder: Path) -> Iterator[Stock]:
     """An empty embedded shelf of one catalogue."""
     spec = get_package("anime").spec
     shelf = _embedded(shelf_folder, spec)
-    yield Stock(shelf=shelf, spec=spec)
-    shelf.close()
-
-
-@pytest.fixture
-def lance_stock(shelf_folder: Path) -> Iterator[Stock]:
-    """An empty LanceDB shelf of one catalogue."""
-    spec = get_package("anime").spec
-    shelf = _lance(shelf_folder, spec)
     yield Stock(shelf=shelf, spec=spec)
     shelf.close()
 

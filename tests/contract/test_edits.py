@@ -1,7 +1,5 @@
 """Edits over every shelf: what they leave is what a build of the same records makes; of rivals one wins."""
 
-import importlib
-import importlib.util
 import json
 import threading
 from collections.abc import Callable
@@ -31,27 +29,28 @@ MODEL = ModelId(name="test-model", dimension=16)
 QUERIES = ["clara", "bach", "lieder suite", "telemann sonata", "air", "nothing like it"]
 
 OTHER_PROCESS = """
-import importlib, json, pathlib, sys
+import json, pathlib, sys
+from pinakes.api.registry import get_package
 from pinakes.errors import ExpectedError
 from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Author
 from pinakes.text.query import analyse_query
 
-module, name = {module!r}, {name!r}
-shelf = getattr(importlib.import_module(module), name).open(pathlib.Path(sys.argv[1]), get_package("music").spec)
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("music").spec)
 for number, line in enumerate(sys.stdin):
     asked = json.loads(line)
     try:
         if "query" in asked:
             view = shelf.reader()
-            found = view.lexical(analyse_query(asked["query"], synonyms={{}}), scope=WHOLE, limit=10)
+            found = view.lexical(analyse_query(asked["query"], synonyms={}), scope=WHOLE, limit=10)
             answer = view.ids([hit.key for hit in found.best])
         else:
             token = asked.pop("token", None)
-            request = EditRequest(**{{**asked, "action": EditAction(asked["action"])}})
-            author = Author(principal="other", call_id=f"other-{{number}}")
+            request = EditRequest(**{**asked, "action": EditAction(asked["action"])})
+            author = Author(principal="other", call_id=f"other-{number}")
             applied = Edits(shelf=shelf).apply(request, author=author, token=token)
             answer = [change.id for change in applied.plan.changes]
     except ExpectedError as error:
@@ -261,21 +260,11 @@ def run_all(threads: list[threading.Thread]) -> None:
 # Two processes
 
 
-@pytest.fixture(
-    params=[
-        ("pinakes.shelf.embedded.shelf", "EmbeddedShelf"),
-        pytest.param(
-            ("pinakes.shelf.lance.shelf", "LanceShelf"),
-            marks=pytest.mark.skipif(importlib.util.find_spec("lancedb") is None, reason="LanceDB is not installed"),
-        ),
-    ],
-    ids=["embedded", "lance"],
-)
-def on_disk(request: pytest.FixtureRequest, shelf_folder: Path) -> Any:
+@pytest.fixture
+def on_disk(shelf_folder: Path) -> Any:
     """An editor of a shelf in a folder, and the script that opens it in another process."""
-    module, name = request.param
-    shelf = getattr(importlib.import_module(module), name).create(shelf_folder, SPEC, model=MODEL)
-    yield Editor(shelf), OTHER_PROCESS.format(module=module, name=name), shelf_folder
+    shelf = EmbeddedShelf.create(shelf_folder, SPEC, model=MODEL)
+    yield Editor(shelf), OTHER_PROCESS, shelf_folder
     shelf.close()
 
 

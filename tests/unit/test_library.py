@@ -113,16 +113,6 @@ def test_a_name_that_a_catalogue_of_another_spec_has_is_refused(library: Library
     assert built_in.own_declaration is None
 
 
-def test_the_kind_of_shelf_is_remembered_and_no_other_is_put_in_its_place(library: Library) -> None:
-    place = library.reserve("films", "anime", shelf="lance")
-    for _ in range(2):
-        with pytest.raises(InputError, match="'films' is on the lance shelf, not on the embedded shelf"):
-            library.reserve("films", "anime", shelf="embedded")
-        assert library.reserve("films", "anime", shelf="lance").shelf == "lance"
-        library.complete(place, source="x")
-    assert library.get_installed("films").shelf == "lance"
-
-
 def test_a_catalogue_from_before_shelves_were_named_is_on_the_embedded_one(library: Library) -> None:
     (library.folder / "films").mkdir(parents=True)
     (library.folder / "films" / "installed.json").write_text('{"spec": "anime"}')

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PACKAGES, PackageRegistry
+from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
@@ -28,6 +28,7 @@ from pinakes.search.calibrate import Calibration, find_calibration
 from pinakes.search.rerank import Reranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_resources, edit_tools
@@ -90,7 +91,8 @@ class App:
         if name not in self._open:
             installed = self.library.get_installed(name)
             spec = self.spec_of(installed).spec
-            shelf = _shelf_type(installed.shelf).open(installed.folder, spec)
+            on_embedded_shelf(self.library, installed, spec)
+            shelf = EmbeddedShelf.open(installed.folder, spec)
             self._open[name] = self._opened(installed, shelf)
         return self._open[name]
 
@@ -112,7 +114,7 @@ class App:
 
     def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
         """Open the shelf of a catalogue for writing; made if it is new."""
-        return _shelf_type(place.shelf).create(place.folder, spec, model=model)
+        return EmbeddedShelf.create(place.folder, spec, model=model)
 
     def close(self) -> None:
         """Let go of every catalogue, and of the connections of an embedder and a reranker that were used."""
@@ -252,26 +254,6 @@ class App:
         """Return the calibration of a catalogue, unless it is of another model than the vectors are by now."""
         calibration = find_calibration(installed.folder / CALIBRATION_FILE)
         return calibration if calibration and calibration.model == shelf.reader().model else None
-
-
-class _ShelfType(Protocol):
-    def create(self, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf: ...
-
-    def open(self, folder: Path, spec: CatalogueSpec) -> Shelf: ...
-
-
-SHELVES = {
-    "embedded": ("pinakes.shelf.embedded.shelf", "EmbeddedShelf"),
-    "lance": ("pinakes.shelf.lance.shelf", "LanceShelf"),
-}
-"""Kind of shelf → its module and class; a module is loaded when it is needed, since LanceDB takes seconds."""
-
-
-def _shelf_type(kind: str) -> _ShelfType:
-    if kind not in SHELVES:
-        raise StorageError(f"there is no shelf of the kind '{kind}'; known: {', '.join(SHELVES)}")
-    module, name = SHELVES[kind]
-    return cast(_ShelfType, getattr(importlib.import_module(module), name))
 
 
 def _this_year() -> int:

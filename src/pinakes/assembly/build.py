@@ -10,6 +10,7 @@ from typing import Any
 
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
+from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
@@ -79,7 +80,6 @@ def add_catalogue(
     name: str,
     progress: Progress,
     embed: bool = True,
-    shelf_kind: str | None = None,
     request: IngestRequest = UNREQUESTED,
 ) -> IngestReport:
     """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
@@ -90,11 +90,10 @@ def add_catalogue(
     place = app.library.reserve(
         name,
         recipe.spec_name,
-        shelf=shelf_kind,
-        usual_shelf=app.settings.shelf_of(name),
         declaration=loaded.declaration if recipe.is_own else None,
         is_package_name=recipe.spec_name in app.packages.names,
     )
+    place = on_embedded_shelf(app.library, place, loaded.spec)
     shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
         with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:

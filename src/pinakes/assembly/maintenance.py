@@ -18,6 +18,7 @@ from pinakes import __version__
 from pinakes.analytics.events import EventLog
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
+from pinakes.assembly.lance_conversion import TABLES_FOLDER
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database, copy_database, find_file
@@ -29,7 +30,7 @@ from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, settle_copy, store_item
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
-from pinakes.library import Installed
+from pinakes.library import EMBEDDED, Installed
 from pinakes.model.record import Key
 from pinakes.model.scope import WHOLE
 from pinakes.net.package_index import fetch_latest_version
@@ -46,9 +47,8 @@ from pinakes.tools.relations import check_relations
 
 PACKAGE = "pinakes"
 BACKUPS_FOLDER = "backups"
-TABLES_FOLDER = "lance"
 CATALOGUES = "catalogues"
-DERIVED = frozenset({INDEX_FOLDER, PACK_FOLDER, TABLES_FOLDER, LOCK_FILE})
+DERIVED = frozenset({INDEX_FOLDER, PACK_FOLDER, LOCK_FILE})
 """What of a catalogue's folder is made again from the rest, or copied in a way of its own."""
 PASSING = (".new", ".lock", "-wal", "-shm", "-journal")
 SCAN_KEYS = 5_000
@@ -157,9 +157,6 @@ def rebuild_index(app: App, name: str) -> str:
     """Build the indexes of a catalogue anew, under its lock; whoever reads meanwhile has the old ones."""
     installed = app.library.get_installed(name)
     opened = app.open_catalogue(name).shelf
-    if not isinstance(opened, EmbeddedShelf):
-        opened.writer().publish()
-        return f"its {installed.shelf} shelf keeps no index on disk; what was written apart is joined"
     with closing(EmbeddedShelf.open(installed.folder, opened.spec)) as shelf, shelf.exclusive():
         shutil.rmtree(installed.folder / INDEX_FOLDER, ignore_errors=True)
         shelf.publish()  # killed before this, the next reader does it
@@ -204,7 +201,7 @@ def recalibrate(app: App, name: str) -> str:
 
 def plan_backup(app: App, control: Control, *, now: Callable[[], datetime] = utc_now) -> BackupPlan:
     """Return what of a library is backed up: what cannot be made again."""
-    items = [item for installed in app.library.list_installed() for item in _catalogue_items(app, installed)]
+    items = [item for installed in app.library.list_installed() for item in _catalogue_items(installed)]
     notes = [f"'{name}' is not in it: {problem}" for name, problem in app.library.check().items()]
     database = find_file(control.database)
     if database is None:
@@ -403,7 +400,7 @@ def _check_file(path: Path) -> list[str]:
     return [] if found == ["ok"] else [f"{path}: {one}" for one in found]
 
 
-def _catalogue_items(app: App, installed: Installed) -> Iterator[BackupItem]:
+def _catalogue_items(installed: Installed) -> Iterator[BackupItem]:
     """Yield the parts of a catalogue.
 
     The ledger comes before the records: one that is older only has rows looked at again, while one that is newer would
@@ -413,20 +410,11 @@ def _catalogue_items(app: App, installed: Installed) -> Iterator[BackupItem]:
     for file in (LEDGER_FILE, STORE_FILE):
         if (folder / file).is_file():
             yield store_item(f"{name}/{file}", folder / file)
-    tables = folder / TABLES_FOLDER
-    if tables.is_dir():
-        size_bytes = sum(path.stat().st_size for path in tables.rglob("*") if path.is_file())
-        copy = partial(_copy_tables, app, installed)
-        yield BackupItem(name=f"{name}/{TABLES_FOLDER}", copy=copy, size_bytes=size_bytes)
+    apart = {*DERIVED, LEDGER_FILE, STORE_FILE}
+    if installed.shelf == EMBEDDED:
+        apart.add(TABLES_FOLDER)  # left over from its conversion
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
-        is_other = place.parts[0] not in {*DERIVED, LEDGER_FILE, STORE_FILE} and not path.name.endswith(PASSING)
+        is_other = place.parts[0] not in apart and not path.name.endswith(PASSING)
         if is_other and path.is_file():
             yield file_item(f"{name}/{place.as_posix()}", path)
-
-
-def _copy_tables(app: App, installed: Installed, target: Path, checkpoint: Checkpoint) -> None:
-    """Copy a shelf's tables while nobody writes to them."""
-    with app.open_catalogue(installed.name).shelf.writer().exclusive():
-        checkpoint()
-        shutil.copytree(installed.folder / TABLES_FOLDER, target)

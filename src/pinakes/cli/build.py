@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pinakes.api.package import CataloguePackage
-from pinakes.assembly.app import LEDGER_FILE, SHELVES, App
+from pinakes.assembly.app import LEDGER_FILE, App
 from pinakes.assembly.build import (
     Proposal,
     Recipe,
@@ -35,8 +35,8 @@ from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
-from pinakes.library import Installed, require_name
-from pinakes.settings import load_settings
+from pinakes.library import EMBEDDED, Installed, require_name
+from pinakes.settings import load_settings, require_shelf
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import is_packed
@@ -59,6 +59,14 @@ def init_command(no_model: bool) -> None:
     click.echo(f"the library is ready in {app.settings.home}")
 
 
+def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | None) -> None:
+    """Refuse a kind of shelf that does not exist."""
+    try:
+        require_shelf(kind or EMBEDDED)
+    except ValueError as error:
+        raise InputError(f"--shelf: '{kind}' {error}") from error
+
+
 @click.command("add")
 @click.argument("location")
 @click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; a folder has a usual one.")
@@ -66,7 +74,13 @@ def init_command(no_model: bool) -> None:
 @click.option("--name", help="What to call the catalogue; by default after the spec, or after the file.")
 @click.option("--table", help="The table of an SQLite file; by default its main one.")
 @click.option("--query", help="A SELECT whose rows are taken from an SQLite file.")
-@click.option("--shelf", "shelf_kind", type=click.Choice(list(SHELVES)), help="Where it is kept; by default embedded.")
+@click.option(
+    "--shelf",
+    metavar="KIND",
+    expose_value=False,
+    callback=_check_shelf,
+    help="Where it is kept: embedded, the only kind.",
+)
 @click.option("--yes", is_flag=True, help="Build without asking whether the spec is right.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: vectors there are stay, the rest is found by words.")
 @json_option
@@ -77,7 +91,6 @@ def add_command(
     name: str | None,
     table: str | None,
     query: str | None,
-    shelf_kind: str | None,
     yes: bool,
     no_embed: bool,
     as_json: bool,
@@ -117,7 +130,6 @@ def add_command(
             name=chosen,
             progress=report_progress,
             embed=not no_embed,
-            shelf_kind=shelf_kind,
         )
     _print_report(chosen, report, as_json=as_json)
 

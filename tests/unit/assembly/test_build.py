@@ -94,9 +94,8 @@ def test_a_lost_ledger_is_learnt_anew_and_what_no_row_names_stays_and_is_counted
     app.close()
 
 
-@pytest.mark.parametrize("shelf_kind", ["embedded", "lance"])
 def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
-    tmp_path: Path, embedding_server: Any, shelf_kind: str
+    tmp_path: Path, embedding_server: Any
 ) -> None:
     app = App(Settings(home=tmp_path / "home", embedding=embedding_server.settings(timeout_s=5)))
     spec = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n\n[embed]\ntemplate = "{{title}}"\n'
@@ -105,9 +104,7 @@ def test_a_build_without_embedding_keeps_the_vectors_of_what_stays_the_same(
     def add(*rows: str, embed: bool) -> IngestReport:
         (tmp_path / "films.jsonl").write_text("\n".join(rows))
         source = JsonRows(tmp_path / "films.jsonl")
-        return add_catalogue(
-            app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=embed, shelf_kind=shelf_kind
-        )
+        return add_catalogue(app, source, recipe=recipe, name="films", progress=lambda _report: None, embed=embed)
 
     def has_vector() -> list[bool]:
         reader = app.open_catalogue("films").shelf.reader()

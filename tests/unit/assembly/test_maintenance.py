@@ -471,23 +471,6 @@ def test_the_integrity_check_finds_records_that_name_what_is_not_there(
     assert maintenance.check_catalogue("music") == ["'album_id' of track records names what is not there: 'gone'"]
 
 
-def test_a_catalogue_on_the_lance_shelf_is_looked_after_too(tmp_path: Path, films: Path) -> None:
-    pytest.importorskip("lancedb")
-    app = App(Settings(home=tmp_path / "home", offline=True, shelves={"films": "lance"}))
-    add_films(app, films, embed=False)
-    with closing(Control.open(app.settings)) as control:
-        maintenance = build_maintenance(app, control)
-        assert maintenance.verify_index("films", lambda: None) == []
-        assert maintenance.check_catalogue("films") == []
-        assert "keeps no index on disk" in maintenance.rebuild_index("films")
-        made = Path(run("backup", maintenance).strip().rpartition("in ")[2])
-    assert check_backup(made) == []
-    again = App(Settings(home=made, offline=True))
-    assert titles(again, "heat") == ["Heat"]
-    again.close()
-    app.close()
-
-
 def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:
     (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
     fresh = build_maintenance(App(app.settings), control)

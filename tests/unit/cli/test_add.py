@@ -202,3 +202,11 @@ def test_a_name_that_begins_with_a_digit_is_taken(books: Path, run: Run) -> None
     assert ran.code == 0, ran.err
     assert run(["search", "2024-books", "witch", "--json"]).json["results"][0]["id"] == "2"
     assert run(["add", str(books), "--name", "2024-books", "--no-embed", "--json"]).json["unchanged"] == 3
+
+
+def test_the_former_lance_shelf_is_refused_with_the_command_that_replaces_it(run: Run) -> None:
+    refused = run(["add", "notes", "--shelf", "lance"])
+    assert refused.code != 0
+    assert "--shelf: 'lance' is no longer a kind of shelf" in refused.err
+    assert "pinakes publish NAME DATABASE" in refused.err
+    assert "--shelf: 'papyrus' is not a kind of shelf; known: embedded" in run(["add", "x", "--shelf", "papyrus"]).err

@@ -119,11 +119,18 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
             '[auth]\nissuer = "https://a"\naudience = "p"\njwks_url = "https://a/k"\nalgorithms = ["HS256"]',
             "'auth.algorithms': no 'HS256' .*known: RS256",
         ),
+        ('[shelves]\nx = "lance"', "setting 'shelves.x': 'lance' is no longer a kind of shelf; .*pinakes publish NAME"),
+        ('[shelves]\nx = "papyrus"', "setting 'shelves.x': 'papyrus' is not a kind of shelf; known: embedded"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_said_with_what_would_be_right(tmp_path: Path, file: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         load(tmp_path, file)
+
+
+def test_the_embedded_shelf_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "pinakes.toml").write_text('[shelves]\nx = "embedded"')
+    assert load_settings({"PINAKES_HOME": str(tmp_path)}).shelves == {"x": "embedded"}
 
 
 def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path) -> None:

@@ -1,0 +1,59 @@
+"""A LanceDB database: a folder, or a path in a bucket, with tables in it. Failures become errors of this package."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import lancedb
+from lancedb.table import Table
+
+from pinakes.errors import StorageError
+
+LONGEST_REASON = 200
+RUST_DETAILS = re.compile(r",? *(location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
+RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
+
+
+class LanceDatabase:
+    """The tables at an address that `lancedb.connect` takes."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        with self.failing("opened"):
+            self._db = lancedb.connect(uri)
+
+    def list_tables(self) -> list[str]:
+        """Return the names of all tables."""
+        with self.failing("read"):
+            return list(self._db.list_tables().tables)
+
+    def find_table(self, name: str) -> Table | None:
+        """Return the newest version of a table, or None where there is none of this name."""
+        if name not in self.list_tables():
+            return None
+        with self.failing("read"):
+            return self._db.open_table(name)
+
+    def get_table(self, name: str) -> Table:
+        """Return the newest version of a table, or refuse with the names of those there are."""
+        table = self.find_table(name)
+        if table is None:
+            names = ", ".join(self.list_tables()) or "none"
+            raise StorageError(f"{self.uri} has no table '{name}'; tables in it: {names}")
+        return table
+
+    @contextmanager
+    def failing(self, what: str) -> Iterator[None]:
+        """Turn LanceDB's errors, which have no class of their own, into a StorageError."""
+        try:
+            yield
+        except (ValueError, RuntimeError, OSError) as error:
+            raise StorageError(f"{self.uri}: the database cannot be {what}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the part of an error that tells people something: no paths of LanceDB's sources, no nested structures."""
+    text = str(error)
+    if (inner := RUST_MESSAGE.search(text)) is not None:
+        return inner[1]
+    return " ".join(RUST_DETAILS.sub("", text).split())[:LONGEST_REASON]
