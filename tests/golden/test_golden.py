@@ -19,6 +19,7 @@ from pinakes.cli.main import COMMANDS, cli
 from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
+from pinakes.tools.spec import ToolSpec
 
 FOLDER = Path(__file__).parent
 LARGEST_TOOL_LIST = 6_144
@@ -66,6 +67,16 @@ def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
     assert [tool["name"] for tool in tools] == sorted(tool["name"] for tool in tools)
     assert len(json.dumps({"tools": tools}, ensure_ascii=False).encode()) <= LARGEST_WHOLE_LIST
     require_golden("all-tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
+
+
+def test_every_tool_whose_answer_has_a_total_or_results_declares_how_to_count_them(whole: Any) -> None:
+    countable = {
+        tool.name: tool.count_of is not ToolSpec.count_of
+        for tool in whole.gate.list_tools(LOCAL_USER)
+        if not {"total", "total_matches", "results"}.isdisjoint(tool.result.model_fields)
+    }
+    assert len(countable) >= 8
+    assert [name for name, is_counted in countable.items() if not is_counted] == []
 
 
 def test_the_error_table_is_as_it_was(require_golden: Callable[[str, str], None]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
 from pinakes.settings import Settings
+from support.rest_answers import watched_client
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -62,7 +63,7 @@ def server(tmp_path: Path, provider: Any, start_server: Any) -> Iterator[Any]:
 def admin(server: Any) -> Iterator[httpx.Client]:
     """The admin of the server."""
     known = {"Authorization": f"Bearer {server.token('admin')}"}
-    with httpx.Client(base_url=server.url, headers=known, timeout=30, verify=False) as client:
+    with watched_client(server.url, known) as client:
         yield client
 
 

@@ -15,6 +15,7 @@ from pinakes.control.control import Control
 from pinakes.jobs.board import JobBoard
 from pinakes.jobs.builtin_jobs import list_builtin_jobs
 from pinakes.settings import Settings
+from support.rest_answers import watched_client
 
 ENVIRONMENT = {"RAG_STRICT_OFFLINE": "1", "PINAKES_READ_PER_MINUTE": "100000"}
 
@@ -61,7 +62,7 @@ def both(home: Path, start_server: Any) -> Iterator[tuple[Served, Served]]:
         first, second = (
             Served(
                 server=server,
-                client=stack.enter_context(httpx.Client(base_url=server.url, headers=known, timeout=30, verify=False)),
+                client=stack.enter_context(watched_client(server.url, known)),
             )
             for server in servers
         )

@@ -18,6 +18,7 @@ import httpx
 from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.settings import Settings
+from support.rest_answers import watched_client
 
 FIXTURE_SERVER = Path(__file__).parent.parent / "interaction" / "fixture_server.py"
 
@@ -111,4 +112,4 @@ class Hosted:
     def rest(self, secret: str | None = None) -> httpx.Client:
         """Return a client of REST, which its user closes."""
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=False)  # plain HTTP: load no CAs
+        return watched_client(self.url, headers)

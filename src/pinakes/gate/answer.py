@@ -19,6 +19,8 @@ class Answer:
     error: ExpectedError | None = None
     is_partial: bool = False
     """Whether a catalogue that could not be read was left out."""
+    count: int | None = None
+    """How many records it found, as the tool counts them; None where it does not."""
 
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":

@@ -44,10 +44,6 @@ PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
-TOTALS = ("total", "totalMatches", "total_matches")
-RESULTS = "results"
-"""What answers call how many records there are, and the list of them."""
-
 _call_ids = random.Random()
 """Names calls apart; seeded by the system, and asked without letting another thread in, as the system is not."""
 
@@ -471,7 +467,7 @@ def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:
     result = _again_when_storage_fails(run) if tool.read_only else run()
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
     structured = result.model_dump(mode="json", by_alias=True)
-    return Answer(structured=structured, text=tool.text(result), is_partial=is_partial)
+    return Answer(structured=structured, text=tool.text(result), is_partial=is_partial, count=tool.count_of(result))
 
 
 def _again_when_storage_fails(work: Callable[[], ResultT]) -> ResultT:
@@ -497,20 +493,7 @@ def _outcome(error: Exception | None) -> Outcome:
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:
-    return ResultSummary(len(answer.encoded), answer.digest, _count(answer.structured or {}))
-
-
-def _count(structured: Mapping[str, Any]) -> int | None:
-    """Return how many records an answer says there are, by itself or of each kind, else how many it lists; or None."""
-    for name in TOTALS:
-        if isinstance(total := structured.get(name), int):
-            return total
-    results = structured.get(RESULTS)
-    if isinstance(results, list):
-        return len(results)
-    totals = [group["total"] for group in structured.values() if isinstance(group, dict) and "total" in group]
-    counted = [total for total in totals if isinstance(total, int)]
-    return sum(counted) if counted else None
+    return ResultSummary(len(answer.encoded), answer.digest, answer.count)
 
 
 def _content_summary(content: ResourceContent) -> ResultSummary:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -163,6 +164,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
             run=EditTools(editable, embedder).mutate,
             text=_text,
             properties=properties,
+            count_of=attrgetter("total"),
         )
     ]
 

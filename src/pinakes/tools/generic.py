@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -330,6 +331,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_search_text,
             properties={"catalogue": {"enum": names}, "filters": filters},
             definitions=definitions,
+            count_of=attrgetter("total"),
         ),
         ToolSpec(
             name="fetch",
@@ -354,6 +356,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             reads=tools.read_by_address,
             run=tools.similar,
             text=lambda result: _lines(result.results),
+            count_of=lambda result: len(result.results),
         ),
         ToolSpec(
             name="browse",

@@ -63,6 +63,8 @@ class ToolSpec:
     run: Callable[..., ToolResult]
     """Called with the principal and the params; and with the call's id, where it wants that."""
     text: Callable[[Any], str]
+    count_of: Callable[[Any], int | None] = lambda _result: None
+    """How many records a result tells of, for the audit and analytics; None where it lists none."""
     title: str = ""
     """Its name for people; empty where the name says it."""
     read_only: bool = True

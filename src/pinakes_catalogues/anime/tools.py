@@ -1,6 +1,7 @@
 """The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
@@ -317,6 +318,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             cacheable=True,
             run=anime.search,
             text=_search_text,
+            count_of=attrgetter("total_matches"),
         ),
         ToolSpec(
             name="recommend_similar",

@@ -405,6 +405,7 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
         run=documents.search,
         text=_search_text,
         properties={"sources": sources},
+        count_of=lambda result: len(result.results),
     )
 
 
@@ -421,6 +422,7 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
         reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
         text=_handbook_text,
+        count_of=lambda result: len(result.results),
     )
 
 

@@ -353,6 +353,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=RagResult,
             run=judokon.query_rag,
             text=_rag_text,
+            count_of=lambda result: len(result.results),
         ),
         declared(
             name="judokon.search",
@@ -362,6 +363,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchResult,
             run=judokon.search,
             text=_search_text,
+            count_of=lambda result: len(result.results),
         ),
         declared(
             name="judokon.getById",

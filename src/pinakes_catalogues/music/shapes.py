@@ -139,6 +139,12 @@ class FixGroup(MusicResult):
     has_more: bool
 
 
+def sum_totals(*groups: Group | FixGroup | None) -> int | None:
+    """Return how many entries these groups have in all; None where there is no group."""
+    totals = [group.total for group in groups if group is not None]
+    return sum(totals) if totals else None
+
+
 class GenreCount(MusicResult):
     """A genre, and how many tracks have it."""
 

@@ -54,6 +54,7 @@ from pinakes_catalogues.music.shapes import (
     page_of,
     plain_fields,
     plain_value,
+    sum_totals,
 )
 from pinakes_catalogues.music.similar import find_similar
 
@@ -404,6 +405,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             cacheable=True,
             run=music.search,
             text=_search_text,
+            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),
         ToolSpec(
             name="catalog.get",
@@ -419,6 +421,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             cacheable=True,
             run=music.get,
             text=_get_text,
+            count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]
 

@@ -1,6 +1,7 @@
 """The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed interface."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
@@ -119,6 +120,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             cacheable=True,
             run=papers.search,
             text=_search_text,
+            count_of=attrgetter("total"),
         ),
     ]
 

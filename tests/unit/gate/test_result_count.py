@@ -1,10 +1,13 @@
 """What is noted of a call says how many records its answer tells of."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pinakes.errors import OverloadedError
+from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import LOCAL_USER, Action, Cost
@@ -20,10 +23,7 @@ class Params(ToolParams):
 
 class Answered(ToolResult):
     total: int | None = None
-    total_matches: int | None = None
     results: list[str] | None = None
-    artists: dict[str, Any] | None = None
-    albums: dict[str, Any] | None = None
 
 
 class Notes:
@@ -34,21 +34,8 @@ class Notes:
         self.entries.append(entry)
 
 
-@pytest.mark.parametrize(
-    ("result", "count"),
-    [
-        ({"total": 7, "results": ["a"]}, 7),
-        ({"total": 0}, 0),
-        ({"total_matches": 12}, 12),
-        ({"results": ["a", "b"]}, 2),
-        ({"results": []}, 0),
-        ({"artists": {"total": 2, "items": []}, "albums": {"total": 3}}, 5),
-        ({"artists": {"total": 0, "items": []}}, 0),
-        ({"artists": {"total": "many"}, "albums": {"items": []}}, None),
-        ({}, None),
-    ],
-)
-def test_the_total_counts_before_the_list(result: dict[str, Any], count: int | None) -> None:
+def find(count_of: Callable[[Any], int | None] | None, **result: Any) -> list[int | None]:
+    """Return what is noted as the count of two calls, the second answered from the cache."""
     notes = Notes()
     tool = ToolSpec(
         name="find",
@@ -59,9 +46,22 @@ def test_the_total_counts_before_the_list(result: dict[str, Any], count: int | N
         cost=Cost.READ,
         run=lambda _principal, _params: Answered(**result),
         text=str,
+        cacheable=True,
     )
-    Gate(Toolbox([tool]), observers=[notes]).call(LOCAL_USER, "find", {"query": "x"})
-    assert [entry.result_count for entry in notes.entries] == [count]
+    counted = replace(tool, count_of=count_of) if count_of else tool
+    gate = Gate(Toolbox([counted]), observers=[notes], cache=AnswerCache(10))
+    for _ in range(2):
+        gate.call(LOCAL_USER, "find", {"query": "x"})
+    return [entry.result_count for entry in notes.entries]
+
+
+@pytest.mark.parametrize("total", [0, 7, None])
+def test_the_count_that_a_tool_declares_is_noted_for_fresh_and_cached_answers(total: int | None) -> None:
+    assert find(lambda result: result.total, total=total, results=["a"]) == [total, total]
+
+
+def test_a_tool_that_declares_no_count_has_none_whatever_its_fields_are_called() -> None:
+    assert find(None, total=7, results=["a"]) == [None, None]
 
 
 def test_a_failed_call_tells_of_no_records() -> None:

@@ -60,7 +60,13 @@ def openapi_endpoint(service: Service, endpoints: Sequence[EndpointSpec]) -> End
     """Return the endpoint of the document that describes these endpoints, and itself."""
     document = OpenapiEndpoint(service)
     shown = EndpointSpec(
-        "GET", "/openapi.json", document.show_openapi, tag="server", result=OpenapiDocument, is_public=True
+        "GET",
+        "/openapi.json",
+        document.show_openapi,
+        tag="server",
+        result=OpenapiDocument,
+        refusals=(401, 503),
+        is_public=True,
     )
     document.endpoints += [shown, *(one for one in endpoints if one.path != TOOL_PATH)]
     return shown
@@ -189,12 +195,12 @@ class _Operation:
         spec = self._spec
         statuses = {*spec.refusals, *(BODY_REFUSALS if spec.body else ()), *((400,) if spec.query else ())}
         if not spec.is_public:
-            statuses |= {401, 429, 503} if self._has_accounts else {503}
+            statuses |= {401, 429, 503}
         if spec.result is MediaFile:
             statuses |= set(FILE_REFUSALS)
         if isinstance(spec, Endpoint) and spec.action is not None:
             statuses.add(403)
-        return statuses
+        return statuses if self._has_accounts else statuses - {401, 429}
 
 
 def _parameter(name: str, description: str, place: str, *, required: bool = False) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -121,6 +122,7 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
             cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
             text=lambda result: rows_text(result.query_type, result.total, result.rows),
+            count_of=attrgetter("total"),
         )
     ]
 

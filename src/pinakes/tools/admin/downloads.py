@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -172,6 +173,7 @@ def downloads_tools(desk: Downloads, catalogue: Callable[[], str]) -> list[ToolS
             cost=Cost.READ,
             run=tools.query,
             text=_query_text,
+            count_of=attrgetter("total"),
         ),
         ToolSpec(
             name="downloads.action",

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -191,6 +192,7 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
             cost=Cost.READ,
             run=inspector.inspect,
             text=lambda result: rows_text(result.query_type, result.total, result.rows),
+            count_of=attrgetter("total"),
         )
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -210,6 +211,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
             cost=Cost.READ,
             run=tools.query,
             text=_query_text,
+            count_of=attrgetter("total"),
         ),
         ToolSpec(
             name="jobs.action",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,6 +151,7 @@ def server_tools(state: ServerState) -> list[ToolSpec]:
             cost=Cost.READ,
             run=ServerTool(state).query,
             text=_text,
+            count_of=attrgetter("total"),
         )
     ]
 

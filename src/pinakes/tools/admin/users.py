@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from operator import attrgetter
 from typing import Annotated
 
 from pydantic import Field
@@ -162,6 +163,7 @@ def users_tools(accounts: Accounts) -> list[ToolSpec]:
             cost=Cost.READ,
             run=tools.query,
             text=_users_text,
+            count_of=attrgetter("total"),
         ),
         ToolSpec(
             name="users.mutate",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
@@ -98,6 +99,7 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
             cost=Cost.SQL,
             run=tool.run,
             text=_text,
+            count_of=attrgetter("total"),
         )
     ]
 

@@ -1,6 +1,6 @@
 """The whole REST side over a small toolbox, behind the guard, with real accounts in a database of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,19 +23,22 @@ from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
-from pinakes.serve.http.endpoints import base_url
+from pinakes.serve.http.endpoints import TOOL_PATH, base_url
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.metrics import Metrics
+from pinakes.serve.http.openapi import build_document
 from pinakes.serve.http.player import player_endpoints
-from pinakes.serve.http.routes import build_routes
+from pinakes.serve.http.routes import build_routes, list_endpoints
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
+from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
+from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
 PASSWORD = "correct horse battery"
@@ -138,6 +141,14 @@ def _events(control: Control, opened: ExitStack) -> EventRecorder:
     return EventRecorder(log)
 
 
+def _document(service: Service, gate: Gate) -> dict[str, Any]:
+    """Describe every endpoint of a server, and every tool."""
+    has_accounts = service.control is not None
+    offered = [one for one in list_endpoints(service) if has_accounts or not one.needs_accounts]
+    documented = [one for one in offered if one.path != TOOL_PATH]
+    return build_document(documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts)
+
+
 @dataclass(kw_only=True)
 class Noted:
     """Implements `gate.Observer`: keeps every note."""
@@ -195,7 +206,12 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
     opened = ExitStack()
 
     def make(
-        *, accounts: bool = True, phase: Phase | None = None, toolboxes: Toolboxes | None = None, **settings: Any
+        *,
+        accounts: bool = True,
+        phase: Phase | None = None,
+        toolboxes: Toolboxes | None = None,
+        endpoints: Sequence[Endpoint] = (),
+        **settings: Any,
     ) -> Site:
         configured = Settings(home=tmp_path, **settings)
         control = Control.open(configured) if accounts else None
@@ -220,13 +236,14 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
-            endpoints=player_endpoints(Player(control.database) if control else None, recorder),
+            endpoints=[*player_endpoints(Player(control.database) if control else None, recorder), *endpoints],
             find_problems=lambda: problems,
             phase=stage,
         )
         hosts = KnownHosts(listening="127.0.0.1", public_url=configured.server.public_url, hosts=(), origins=())
         routes = build_routes(service)
         client = TestClient(build_rest_app(hosts, routes), base_url=BASE)
+        watch_answers(client, lambda: _document(service, gate))
         return Site(
             client=client,
             service=service,
