@@ -19,7 +19,7 @@ from pinakes.control.accounts.limits import RateLimiter
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal, Quotas
-from pinakes.serve.refusal_throttle import PAUSE_S
+from pinakes.serve.caller_limits import PAUSE_S
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

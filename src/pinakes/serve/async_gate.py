@@ -9,7 +9,7 @@ from pinakes.gate.answer import Answer
 from pinakes.gate.gate import CallContext, Completions, Gate, PendingCall
 from pinakes.model.principal import Principal
 from pinakes.serve.caller import Caller
-from pinakes.serve.refusal_throttle import RefusalThrottle
+from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent
 

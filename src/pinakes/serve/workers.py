@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from pinakes.errors import OverloadedError
-from pinakes.serve.per_caller_limit import PerCallerLimit
+from pinakes.serve.caller_limits import PerCallerLimit
 
 ResultT = TypeVar("ResultT")
 

@@ -16,7 +16,7 @@ from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action, Cost, Principal, Quotas
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Caller
-from pinakes.serve.refusal_throttle import RefusalThrottle
+from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec

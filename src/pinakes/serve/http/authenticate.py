@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pinakes.errors import ExpectedError, StorageError, UnauthenticatedError
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.caller import CALLER, Caller
+from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.http.replies import JSONReply, error_reply
-from pinakes.serve.refusal_throttle import RefusalThrottle
 
 COOKIE = "pinakes_session"
 IDENTITY = "pinakes.identity"

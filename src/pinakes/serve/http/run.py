@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import resource
 import signal
 import socket
 import sys
@@ -22,6 +21,11 @@ from pinakes.serve.http.hosts import bracketed
 from pinakes.serve.http.protocol import BoundedHttp
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.workers import Workers
+
+try:
+    import resource
+except ImportError:  # there are no such limits on Windows
+    resource = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +86,7 @@ def run(
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
         app,
-        loop="uvloop",
+        loop="auto",  # uvloop where it is installed, which it cannot be on Windows
         http=BoundedHttp,
         ws="websockets-sansio",
         ws_max_size=MAX_FRAME_BYTES,
@@ -164,6 +168,8 @@ class _Server(uvicorn.Server):
 
 def _allow_many_files() -> None:
     """Raise how many files and connections this process may have open, as far as that is allowed."""
+    if resource is None:
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED_FILES if hard == resource.RLIM_INFINITY else min(WANTED_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

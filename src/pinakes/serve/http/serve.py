@@ -15,6 +15,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import Identity
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import caller_of
+from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.http.app import Task, build_app, build_rest_app
 from pinakes.serve.http.authenticate import Authenticator
 from pinakes.serve.http.endpoints import base_url
@@ -25,7 +26,6 @@ from pinakes.serve.http.run import listen, run, url_of
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.mcp_server import Handlers
-from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
 from pinakes.tools.endpoint import Endpoint

@@ -12,6 +12,7 @@ from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Identity
 from pinakes.serve.caller import caller_of
+from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import Authenticated, Authenticator
 from pinakes.serve.http.hosts import KnownHosts
@@ -19,7 +20,6 @@ from pinakes.serve.http.replies import JSONReply
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.http.websocket import WebSocketEndpoint
 from pinakes.serve.mcp_server import build_server
-from pinakes.serve.refusal_throttle import RefusalThrottle
 from pinakes.tools.toolbox import Toolbox
 
 IDENTITY = Identity(principal=LOCAL_USER, credential_id="1", expires_at=None)
