@@ -225,7 +225,7 @@ def test_a_long_list_of_resources_comes_in_parts(converse: Any) -> None:
             await client.list_resources(cursor="later")
         assert caught.value.error.code == types.INVALID_PARAMS
         for whole in (client.list_tools, client.list_resource_templates):
-            with pytest.raises(MCPError, match="'cursor' is none that a list gave"):
+            with pytest.raises(MCPError, match="'cursor' is not valid here"):
                 await whole(cursor="later")
 
     converse(FILE_GATE, talk)

@@ -1,4 +1,4 @@
-"""What a call gives back."""
+"""The answer of a tool call."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pinakes.errors import ExpectedError
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Structured content, a short text of it, and for errors their code."""
+    """Structured content, its text form, and the error of a failed call."""
 
     structured: dict[str, Any] | None
     text: str
@@ -20,11 +20,11 @@ class Answer:
     is_partial: bool = False
     """Whether a catalogue that could not be read was left out."""
     count: int | None = None
-    """How many records it found, as the tool counts them; None where it does not."""
+    """The number of records found, as the tool counts them; None where it does not."""
 
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":
-        """Return the answer that tells of a foreseen failure."""
+        """Return the answer of a foreseen failure."""
         return cls(structured=None, text=f"{error.code}: {error.message}", error=error)
 
     @property

@@ -1,4 +1,4 @@
-"""Parameters as they may be written down: without secrets, and not endlessly long."""
+"""Redaction: parameters without secrets and of bounded length, for the audit and the log."""
 
 import re
 from collections.abc import Mapping
@@ -8,27 +8,27 @@ from pinakes.net.shown import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_W
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
-"""How much of a text is looked at: more than is kept, so that no secret is cut in half before it is seen."""
+"""How much of a text is searched for secrets: more than is kept, so that none is cut in half first."""
 MOST_ITEMS = 50
 DEEPEST = 6
 
-# No form asks for what may never come, such as the dot of a JWT: where a secret begins it is known to be one, so a text
-# that is all beginnings of secrets is not read anew from each of them.
+# No alternative requires a suffix that may never come, such as the dot of a JWT: a prefix is enough, so that matching
+# stays linear on a text that is full of prefixes.
 _SECRET_TEXT = re.compile(
-    r"pnk_[a-z]_[A-Za-z0-9_-]{8,}"  # ours
+    r"pnk_[a-z]_[A-Za-z0-9_-]{8,}"  # a session or token of Pinakes
     r"|(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}"  # a JWT
     r"|(?i:(?<![a-z0-9])bearer\s+)[A-Za-z0-9._~+/-]{8,}=*"
     r"|(?i:(?<![a-z0-9])authorization\s*[:=]\s*)\S+(?:[ \t]+[A-Za-z0-9._~+/-]{8,}=*)?"
-    r"|(?<=://)[^\s/?#]+(?=@)"  # a name and a password, or a token, in an address
+    r"|(?<=://)[^\s/?#]+(?=@)"  # user:password, or a token, in a URL
     rf"|(?i:(?<=[?&;#])[\w.-]{{0,40}}(?:{SECRET_WORDS})[\w.-]{{0,40}}=)[^\s&;#]+"
-    rf"|(?i:(?<=[?&;#])(?:{SECRET_PARAMETERS})=)[^\s&;#]+"  # a secret among the parameters of an address
+    rf"|(?i:(?<=[?&;#])(?:{SECRET_PARAMETERS})=)[^\s&;#]+"  # a secret in a query string
 )
 
 
 def redacted(value: Any, *, depth: int = 0) -> Any:
-    """Return JSON values without what is a secret by its name or by its form, cut where they are long.
+    """Return JSON values with secrets replaced, by their names or their form, and long texts truncated.
 
-    Halves of surrogate pairs and NULs, which not every database takes, are replaced.
+    Unpaired surrogates and NULs, which not every database stores, are replaced.
     """
     if isinstance(value, str):
         return _text(value)

@@ -1,4 +1,4 @@
-"""The gate as transports ask it from the event loop: in threads, and only where there is work to do."""
+"""The gate for callers on the event loop: work runs in threads, cached and refused calls need none."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,13 +14,13 @@ from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent
 
 LOADING = "loading"
-"""In whose name the gate is waited for."""
+"""The caller name under which worker threads wait for the gate to load."""
 
 ResultT = TypeVar("ResultT")
 
 
 class AsyncGate:
-    """Asks the gate. What there is no room for is noted like everything."""
+    """Asynchronous access to the gate; requests that are refused for lack of workers are audited too."""
 
     def __init__(
         self,
@@ -30,29 +30,29 @@ class AsyncGate:
         is_loaded: Callable[[], bool] = lambda: False,
         throttle: RefusalThrottle | None = None,
     ) -> None:
-        """`gate` gives the gate, and blocks while that is loading; where it `is_loaded` it is known not to.
+        """`gate` returns the gate, and blocks while it loads, unless `is_loaded` is true.
 
-        `brake` is told who asks too often.
+        `throttle` is notified of callers who exceed their rate limit.
         """
         self._gate = gate
         self._is_loaded = is_loaded
         self._loaded: Gate | None = None
         self._workers = workers
-        self._brake = throttle or RefusalThrottle()
+        self._throttle = throttle or RefusalThrottle()
 
     async def run(
         self, principal: Principal, work: Callable[[Gate], ResultT], noted: CallContext | None = None
     ) -> ResultT:
-        """Have the gate do something for somebody; `noted` is what the gate notes it as, if it does."""
+        """Run work with the gate in a thread, for a caller; `noted` is its audit context, if it is audited."""
         gate = await self._load()
         return await self._work(gate, lambda: work(gate), of=principal.name, noted=noted)
 
     async def perform(self, ask: CallContext, work: Callable[[Gate], ResultT]) -> ResultT:
-        """Do something that is neither a tool nor a resource, such as a login."""
+        """Run an operation that is neither a tool nor a resource, such as a login."""
         return await self.run(ask.principal, lambda gate: gate.perform(ask, lambda: work(gate)), ask)
 
     async def call(self, caller: Caller, name: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool. What is refused, or was asked before, needs no work, and so no thread."""
+        """Call a tool; refused and cached calls are answered without a thread."""
         try:
             return await self._ask(
                 caller, lambda gate: gate.begin_call(caller.principal, name, arguments, via=caller.via)
@@ -61,37 +61,37 @@ class AsyncGate:
             return Answer.of_error(error)
 
     async def read(self, caller: Caller, uri: str) -> ResourceContent:
-        """Return what stands at an address."""
+        """Read a resource."""
         return await self._ask(caller, lambda gate: gate.begin_read(caller.principal, uri, via=caller.via))
 
     async def complete(
         self, caller: Caller, template: str, variable: str, typed: str, others: Mapping[str, str]
     ) -> Completions:
-        """Return values for a variable of a template that begin like what was typed."""
+        """Return values of a template's variable that begin with `typed`."""
         return await self._ask(
             caller,
             lambda gate: gate.begin_completion(caller.principal, template, variable, typed, others, via=caller.via),
         )
 
     async def _ask(self, caller: Caller, begin: Callable[[Gate], PendingCall[ResultT]]) -> ResultT:
-        """Begin something, and finish it."""
+        """Begin a call, and finish it: at once, or in a thread."""
         gate, name = await self._load(), caller.principal.name
         try:
-            begun = begin(gate)
+            pending = begin(gate)
         except RateLimitedError:
-            self._brake.note(name, is_refused=True)
+            self._throttle.note(name, is_refused=True)
             raise
-        self._brake.note(name, is_refused=_is_refusal(begun.answer))
-        if begun.answer is not None:
-            return begun.answer
-        if begun.is_instant:
-            return begun.finish()
-        return await self._work(gate, begun.finish, of=name, noted=begun.ask, waits=begun.waits)
+        self._throttle.note(name, is_refused=_is_refusal(pending.answer))
+        if pending.answer is not None:
+            return pending.answer
+        if pending.is_instant:
+            return pending.finish()
+        return await self._work(gate, pending.finish, of=name, noted=pending.ask, waits=pending.waits)
 
     async def _work(
         self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: CallContext | None, waits: bool = False
     ) -> ResultT:
-        """Do something in a thread; where there is no room for it, note that."""
+        """Run work in a thread; audit the refusal where all are busy."""
         try:
             return await self._workers.run(work, of=of, waits=waits)
         except OverloadedError as error:
@@ -100,7 +100,7 @@ class AsyncGate:
             raise
 
     async def _load(self) -> Gate:
-        """Return the gate; where it is still loading, wait for it in a thread."""
+        """Return the gate; wait in a thread while it loads."""
         if self._loaded is None:
             is_there = self._is_loaded()
             self._loaded = self._gate() if is_there else await self._workers.run(self._gate, of=LOADING)

@@ -1,4 +1,4 @@
-"""Who a request comes from, and by which way."""
+"""The caller of a request, and the transport that it came by."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pinakes.errors import UnauthenticatedError
 from pinakes.model.principal import Principal
 
 CALLER = "pinakes.caller"
-"""Where an HTTP request's scope has its caller."""
+"""The key of the caller in an HTTP request's scope."""
 
 Context = ServerRequestContext[Any]
 Callers = Callable[[Context], "Caller"]
@@ -18,20 +18,20 @@ Callers = Callable[[Context], "Caller"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """A principal, and the transport that they use."""
+    """A principal, and the transport of their request."""
 
     principal: Principal
     via: str
 
 
 def always(principal: Principal, via: str = "stdio") -> Callers:
-    """Return callers that are all the same one."""
+    """Return a resolver that gives every request the same caller."""
     caller = Caller(principal=principal, via=via)
     return lambda _context: caller
 
 
 def caller_of(context: Context) -> Caller:
-    """Return whom a transport has found a request to be from: noted in the request's scope, or in its place."""
+    """Return the caller that the transport has authenticated: in the request's scope, or in place of the request."""
     request: Any = context.request
     found = request if isinstance(request, Caller) else request.scope.get(CALLER) if request else None
     if not isinstance(found, Caller):

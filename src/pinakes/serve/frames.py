@@ -1,7 +1,7 @@
-"""One JSON-RPC message, strictly read: what could be understood in two ways is refused, with the right error.
+"""Strict parsing of one JSON-RPC message: ambiguous or malformed messages are refused with the right error.
 
-The SDK drops some malformed messages without an answer, and their senders would wait for ever; and a key that is there
-twice means one thing to us and another to a gateway before us.
+The SDK drops some malformed messages without an answer, so that their senders would wait for ever; and a duplicate key
+may mean one thing here and another to a gateway in between.
 """
 
 from typing import Any
@@ -13,27 +13,27 @@ from pinakes.serve.strict_json import HALF_PAIR, StrictJSONError, decode_json, h
 MAX_FRAME_BYTES = 4 * 1024 * 1024
 LONGEST_ID = 1_000
 DEEPEST = 100
-"""How many lists and objects may stand within each other; beyond, the SDK's readers give up, each at its own depth."""
+"""The deepest nesting of lists and objects; beyond it the SDK's parsers fail, each at its own depth."""
 
 
 class BadFrameError(Exception):
-    """A message that is not one; `answer` is what its sender is told."""
+    """A malformed message; `answer` is the error for its sender."""
 
     def __init__(self, code: int, message: str, request_id: types.RequestId | None = None) -> None:
         super().__init__(message)
-        sayable = message.encode("utf-8", "replace").decode()  # it may repeat half a character of the sender's
+        sayable = message.encode("utf-8", "replace").decode()  # it may quote half of a surrogate pair
         self.answer = types.JSONRPCError(
             jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=sayable)
         )
 
     @property
     def body(self) -> str:
-        """The answer as JSON; where the message had no id that could be read, its id is null."""
+        """The answer as JSON; its id is null where the message had no readable id."""
         return self.answer.model_dump_json(by_alias=True, exclude_none=self.answer.id is not None)
 
 
 def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
-    """Return the message for the SDK, or raise BadFrameError."""
+    """Parse a message for the SDK; raise BadFrameError where it is malformed."""
     decoded = _decoded(raw)
     try:
         return _kind_of(decoded).model_validate(decoded, by_name=False)
@@ -42,7 +42,7 @@ def read_frame(raw: bytes | str) -> types.JSONRPCMessage:
 
 
 def _decoded(raw: bytes | str) -> dict[str, Any]:
-    """Return a single message of JSON-RPC 2.0, or raise BadFrameError."""
+    """Decode a single message of JSON-RPC 2.0; raise BadFrameError where it is not one."""
     decoded = _parsed(raw)
     if not isinstance(decoded, dict):
         kind = "batches are not taken" if isinstance(decoded, list) else "a message is an object"
@@ -56,7 +56,7 @@ def _decoded(raw: bytes | str) -> dict[str, Any]:
 
 
 def _kind_of(decoded: dict[str, Any]) -> type[types.JSONRPCMessage]:
-    """Return which of the four messages this is, of which it can be one only."""
+    """Return the type of a message: request, notification, response or error."""
     if "method" in decoded:
         return types.JSONRPCRequest if "id" in decoded else types.JSONRPCNotification
     return types.JSONRPCResponse if "result" in decoded else types.JSONRPCError
@@ -76,7 +76,7 @@ def _parsed(raw: bytes | str) -> Any:
 
 
 def _require_shallow(text: str, decoded: dict[str, Any]) -> None:
-    """Refuse what is nested too deeply; only where there are as many brackets is it looked at."""
+    """Refuse deep nesting; the depth is measured only where there are enough brackets for it."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     level: list[Any] = [decoded]
@@ -90,7 +90,7 @@ def _require_shallow(text: str, decoded: dict[str, Any]) -> None:
 
 
 def _request_id(decoded: dict[str, Any]) -> types.RequestId | None:
-    """Return the message's id; None where it has none."""
+    """Return the id of a message, or None."""
     if "id" not in decoded:
         return None
     found = decoded["id"]
@@ -107,12 +107,12 @@ def _require_version(decoded: dict[str, Any], request_id: types.RequestId | None
 
 
 def _require_one_kind(decoded: dict[str, Any], request_id: types.RequestId | None) -> None:
-    """Refuse what is neither a request, a notification nor an answer, or several of them at once."""
-    is_asking = "method" in decoded
-    if is_asking + ("result" in decoded) + ("error" in decoded) != 1:
+    """Refuse a message that is not exactly one of request, notification and response."""
+    has_method = "method" in decoded
+    if has_method + ("result" in decoded) + ("error" in decoded) != 1:
         message = "a message has exactly one of 'method', 'result' and 'error'"
         raise BadFrameError(types.INVALID_REQUEST, message, request_id)
-    if is_asking and not isinstance(decoded["method"], str):
+    if has_method and not isinstance(decoded["method"], str):
         raise BadFrameError(types.INVALID_REQUEST, "'method' must be a text", request_id)
-    if not is_asking and request_id is None:
+    if not has_method and request_id is None:
         raise BadFrameError(types.INVALID_REQUEST, "an answer has an 'id'")

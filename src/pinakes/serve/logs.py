@@ -1,4 +1,4 @@
-"""The server's log: lines for people, or a JSON object a line for programs. A line a call; never what was found."""
+"""The server's log: text lines for people, or JSON lines for programs. One line per call, without its results."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ class JSONLines(logging.Formatter):
     """A log record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Format a log record."""
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -35,10 +35,10 @@ class JSONLines(logging.Formatter):
 
 
 class CallLog:
-    """Implements `Observer`: a line a call."""
+    """Implements `Observer`: logs one line per call."""
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
-        """Write the line; what fails is a warning, what is a bug an error."""
+        """Log a call; refusals are warnings, bugs are errors."""
         level = _LEVELS.get(entry.outcome, logging.WARNING)
         if not calls.isEnabledFor(level):
             return
@@ -68,7 +68,7 @@ class CallLog:
 
 
 def _on_one_line(text: str) -> str:
-    """Return what a client said without what would begin a line, or colour it: it must not look like ours."""
+    """Replace unprintable characters, so that a client's text cannot forge or colour log lines."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
@@ -76,7 +76,7 @@ _LEVELS = {Outcome.OK: logging.INFO, Outcome.ERROR: logging.INFO, Outcome.FAILED
 
 
 def set_up_logging(*, level: str, form: str) -> None:
-    """Send everything of this level and above to standard error."""
+    """Log to standard error from this level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         JSONLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,6 +1,6 @@
-"""MCP over anything that carries texts both ways: standard input and output, a WebSocket.
+"""MCP over any bidirectional text channel: standard input and output, or a WebSocket.
 
-The server reads from the connection and writes to it by itself, without tasks and queues of ours in between.
+The SDK's server reads and writes the connection directly, without tasks and queues in between.
 """
 
 import asyncio
@@ -20,19 +20,21 @@ from pinakes.serve.caller import Caller
 from pinakes.serve.frames import BadFrameError, read_frame
 
 MOST_UNANSWERED = 16
-"""How many requests of one connection may wait for their answers; until there is one, no more are read.
+"""How many unanswered requests a connection may have; while there are as many, no more are read.
 
-It is for each connection, not for each caller: who does not read on one must not be kept waiting on another.
+The limit is per connection: a caller who stops reading one connection is still served on another.
 """
 
 Receive = Callable[[], Awaitable[bytes | str | None]]
-"""Give the next message; None when there are no more."""
+"""Returns the next message, or None at the end."""
 Send = Callable[[str], Awaitable[None]]
-"""Carry a message to the other side."""
+"""Sends a message to the client."""
 
 
-async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]) -> None:
-    """Serve until there are no more messages. `caller` says anew for each message whom it is from."""
+async def serve_messages(
+    server: Server[Any], receive: Receive, send: Send, caller: Callable[[], Awaitable[Caller]]
+) -> None:
+    """Serve until there are no more messages; `caller` is called for each message, since rights may change."""
     unanswered = Unanswered()
     outgoing = _Outgoing(send, unanswered)
     incoming = _Incoming(receive, caller, unanswered, refuse=outgoing.send_text)
@@ -43,10 +45,10 @@ async def pump(server: Server[Any], receive: Receive, send: Send, caller: Callab
 
 
 class Stream:
-    """What the SDK wants of both directions of a connection."""
+    """The interface that the SDK needs of both directions of a connection."""
 
     async def aclose(self) -> None:
-        """Do nothing: whoever opened the connection closes it."""
+        """Do nothing: the transport that opened the connection closes it."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,7 +58,7 @@ class Stream:
 
 
 class IncomingStream(Stream, ABC):
-    """What the SDK wants of the direction that it reads."""
+    """The interface that the SDK needs of the direction that it reads."""
 
     def __aiter__(self) -> Self:
         return self
@@ -66,7 +68,7 @@ class IncomingStream(Stream, ABC):
         """Return the next message."""
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or raise that there are no more."""
+        """Return the next message, or raise EndOfStream."""
         try:
             return await anext(self)
         except StopAsyncIteration:
@@ -74,7 +76,7 @@ class IncomingStream(Stream, ABC):
 
 
 class _Incoming(IncomingStream):
-    """The messages of the other side, strictly read, each with whom it is from."""
+    """The client's messages, parsed strictly, each with its caller."""
 
     def __init__(
         self, receive: Receive, caller: Callable[[], Awaitable[Caller]], unanswered: "Unanswered", *, refuse: Send
@@ -85,22 +87,22 @@ class _Incoming(IncomingStream):
         self._refuse = refuse
 
     async def __anext__(self) -> SessionMessage:
-        """Return the next message, when there is room for it; what is none is answered here."""
+        """Return the next message, when the connection has room for it; malformed ones are answered here."""
         while (raw := await self._receive()) is not None:
             try:
                 message = read_frame(raw)
             except BadFrameError as error:
-                with suppress(anyio.BrokenResourceError):  # then all of it ends
+                with suppress(anyio.BrokenResourceError):  # the connection has failed, and serving ends
                     await self._refuse(error.body)
                 continue
-            given_up = await self._unanswered.note_received(message)
-            metadata = ServerMessageMetadata(request_context=await self._caller(), on_request_unanswered=given_up)
+            on_cancelled = await self._unanswered.note_received(message)
+            metadata = ServerMessageMetadata(request_context=await self._caller(), on_request_unanswered=on_cancelled)
             return SessionMessage(message, metadata=metadata)
         raise StopAsyncIteration
 
 
 class _Outgoing(Stream):
-    """Carries answers to the other side, one after the other. When one cannot be carried, serving ends."""
+    """Sends answers to the client, one after the other; a failure ends serving."""
 
     def __init__(self, send: Send, unanswered: "Unanswered") -> None:
         self.scope = anyio.CancelScope()
@@ -110,17 +112,17 @@ class _Outgoing(Stream):
         self._turn = asyncio.Lock()
 
     async def send(self, item: SessionMessage) -> None:
-        """Carry a message."""
+        """Send a message."""
         async with self._turn:
             self._unanswered.note_sent(item.message)
-            await self._carry(_encoded(item.message))
+            await self._send_now(_encoded(item.message))
 
     async def send_text(self, text: str) -> None:
-        """Carry a text, in turn with the messages."""
+        """Send a text, in turn with the messages."""
         async with self._turn:
-            await self._carry(text)
+            await self._send_now(text)
 
-    async def _carry(self, text: str) -> None:
+    async def _send_now(self, text: str) -> None:
         if self.failure is not None:
             raise anyio.BrokenResourceError
         try:
@@ -132,15 +134,15 @@ class _Outgoing(Stream):
 
 
 def _encoded(message: types.JSONRPCMessage) -> str:
-    """Return a message as JSON. An answer is all JSON values by now, which has a quicker way."""
+    """Encode a message; a response is plain JSON values, which orjson encodes faster."""
     if isinstance(message, types.JSONRPCResponse):
-        with suppress(TypeError):  # of a number of more than 64 bits, or a text that is none
+        with suppress(TypeError):  # an integer of more than 64 bits, or an unpaired surrogate
             return orjson.dumps({"jsonrpc": "2.0", "id": message.id, "result": message.result}).decode()
     return message.model_dump_json(by_alias=True, exclude_unset=True)
 
 
 class Unanswered:
-    """The requests of a connection that wait for their answers."""
+    """The unanswered requests of a connection, as a bounded count."""
 
     def __init__(self) -> None:
         self._ids: Counter[types.RequestId | None] = Counter()
@@ -148,9 +150,9 @@ class Unanswered:
         self._has_moved = anyio.Event()
 
     async def note_received(self, message: types.JSONRPCMessage) -> Callable[[], Awaitable[None]] | None:
-        """Wait for room for a request; each needs its own, even where several have the same id.
+        """Wait for room for a request; requests with the same id count separately.
 
-        Return what the SDK is to call when the request ends without an answer, because it was cancelled.
+        Return the callback that the SDK calls when the request is cancelled, and so ends without an answer.
         """
         if not isinstance(message, types.JSONRPCRequest):
             return None
@@ -161,17 +163,17 @@ class Unanswered:
         self._room -= 1
         self._ids[request_id] += 1
 
-        async def make_room() -> None:
-            self._leave(request_id)
+        async def on_cancelled() -> None:
+            self._make_room(request_id)
 
-        return make_room
+        return on_cancelled
 
     def note_sent(self, message: types.JSONRPCMessage) -> None:
-        """Make room where this is an answer."""
+        """Make room where the message is a response."""
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._leave(message.id)
+            self._make_room(message.id)
 
-    def _leave(self, request_id: types.RequestId | None) -> None:
+    def _make_room(self, request_id: types.RequestId | None) -> None:
         waiting = self._ids[request_id]
         if waiting > 1:
             self._ids[request_id] = waiting - 1

@@ -15,22 +15,22 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.mcp_server import build_server
-from pinakes.serve.message_loop import pump
+from pinakes.serve.message_loop import serve_messages
 
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 
 def serve_stdio(gate: Callable[[], Gate], *, log_level: str, at_end: Callable[[], None] = lambda: None) -> None:
-    """Serve until the client closes its end. Everything that is not protocol goes to standard error."""
+    """Serve until the client closes standard input. All other output goes to standard error."""
     logging.basicConfig(stream=sys.stderr, level=log_level, format="%(levelname)s %(name)s: %(message)s")
 
     def leave(received: int, _frame: object) -> None:
         at_end()
-        os._exit(128 + received)  # the thread that reads standard input cannot be woken
+        os._exit(128 + received)  # the thread that reads standard input cannot be interrupted
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
-    anyio.run(_serve, gate, _own_output())
+    anyio.run(_serve, gate, _take_standard_output())
 
 
 async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
@@ -46,18 +46,18 @@ async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
     async def caller() -> Caller:
         return LOCAL_CALLER
 
-    await pump(build_server(gate, caller_of), receive, send, caller)
+    await serve_messages(build_server(gate, caller_of), receive, send, caller)
 
 
-def _own_output() -> BinaryIO:
-    """Keep standard output for the protocol alone: what anything else prints goes to standard error."""
+def _take_standard_output() -> BinaryIO:
+    """Reserve standard output for the protocol; redirect everything else that is printed to standard error."""
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return output
 
 
 def _read_line() -> bytes | None:
-    """Return the next line, None at the end; of one that is too long, a beginning that is refused."""
+    """Return the next line, or None at the end; an overlong line is cut just past the limit, and so refused later."""
     line = sys.stdin.buffer.readline(MAX_FRAME_BYTES + 1)
     while len(line) > MAX_FRAME_BYTES and not line.endswith(b"\n"):
         rest = sys.stdin.buffer.readline(MAX_FRAME_BYTES)

@@ -1,4 +1,4 @@
-"""JSON, strictly read: what could be understood in two ways, or not by everybody, is refused with the reason."""
+"""Strict JSON decoding: duplicate keys, NaN and other ambiguous or unportable input are refused with the reason."""
 
 import json
 import math
@@ -10,11 +10,11 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class StrictJSONError(ValueError):
-    """A text that is not JSON, or not plainly so."""
+    """Invalid or ambiguous JSON."""
 
 
 def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]:
-    """Return the value, and the text it was read from; where `is_finite`, no number may be too large for any."""
+    """Return the value, and the decoded text; `is_finite` refuses numbers that overflow to infinity."""
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
         decoded = (_FINITE if is_finite else _ANY_SIZE).decode(text)
@@ -30,7 +30,7 @@ def decode_json(raw: bytes | str, *, is_finite: bool = False) -> tuple[Any, str]
 
 
 def has_half_pair(decoded: Any, text: str) -> bool:
-    r"""Tell whether a text has half a surrogate pair (`\ud83d` alone, as of a text cut within a character)."""
+    r"""Tell whether a string has an unpaired surrogate (`\ud83d` alone, as of a text cut within a character)."""
     if r"\u" not in text or r"\ud" not in text.lower():
         return False
     return HALF_PAIR.search(json.dumps(decoded, ensure_ascii=False)) is not None

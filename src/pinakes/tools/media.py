@@ -1,4 +1,4 @@
-"""Files of records: what is played and shown rather than read. Declared like tools; knows no transport."""
+"""Media files of records, such as audio and covers. Declared like tools; knows no transport."""
 
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ from pinakes.model.principal import Action, Principal
 
 
 class MediaKind(StrEnum):
-    """What of a record is asked for."""
+    """Which file of a record."""
 
     AUDIO = "audio"
     COVER = "cover"
@@ -20,18 +20,18 @@ class MediaKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaFile:
-    """A file on this machine that the caller may have."""
+    """A file on this machine that the caller may read."""
 
     path: Path
     mime_type: str
     size_bytes: int
     modified_at: float
-    """When it was changed last, in seconds since 1970."""
+    """The modification time, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordLocation:
-    """Which catalogue a record is of, and of which kind it is."""
+    """The catalogue of a record, and its kind."""
 
     catalogue: str
     kind: str
@@ -44,13 +44,13 @@ class MediaSpec:
     catalogue: str
     action: Action
     find: Callable[[Principal, str, MediaKind], MediaFile | None]
-    """The file of a record by its id; None where there is none that the principal may see."""
+    """Returns a file of a record by its id; None where the principal may see none."""
     kind_of: Callable[[Principal, str], str | None]
-    """The kind of a record by its id; None where there is none that the principal may see."""
+    """Returns the kind of a record by its id; None where the principal may not see it."""
     known_among: Callable[[Principal, Sequence[str]], AbstractSet[str]]
-    """Those of these ids whose records are there and may be seen."""
+    """Returns those of these ids whose records exist and may be seen."""
     length_s_of: Callable[[Principal, str], float | None]
-    """How long a record sounds; None where that is not known."""
+    """Returns the playing time of a record; None where it is not known."""
 
 
 class CallerMedia:
@@ -105,11 +105,11 @@ MIME_TYPES = {
     ".webp": "image/webp",
     ".gif": "image/gif",
 }
-"""What is served, by its ending; anything else is not."""
+"""Served types by file suffix; other files are not served."""
 
 
 def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
-    """Return a file that a record names, where it lies within one of these folders and is of a kind that is served."""
+    """Return a file that a record names, where it is within one of these folders and of a served type."""
     if Path(name).suffix.lower() not in MIME_TYPES:
         return None
     for root in roots:
@@ -120,7 +120,7 @@ def find_file(roots: tuple[Path, ...], name: str) -> MediaFile | None:
 
 
 def _find_within(root: Path, name: str) -> MediaFile | None:
-    """Return the file of a name below a folder; what leads out of it, or cannot be looked at, is none."""
+    """Return the file of a name below a folder; None where it leads outside, or cannot be read."""
     try:
         folder = root.resolve()
         path = (folder / name).resolve()
@@ -128,7 +128,7 @@ def _find_within(root: Path, name: str) -> MediaFile | None:
         if mime_type is None or not path.is_relative_to(folder):
             return None
         found = path.stat()
-    except (OSError, ValueError, RuntimeError):  # no such file; no possible name; links in a circle
+    except (OSError, ValueError, RuntimeError):  # no such file; an impossible name; a loop of links
         return None
     if not stat.S_ISREG(found.st_mode):
         return None

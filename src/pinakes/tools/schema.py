@@ -1,4 +1,4 @@
-"""JSON schemas made small: every byte of the tool list is read by a model at each turn."""
+"""Compact JSON schemas: a model reads every byte of the tool list at each turn."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ NULL = {"type": "null"}
 
 
 def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return a schema that says the same in fewer words: definitions in place, no titles, short unions.
+    """Return an equivalent, smaller schema: definitions inlined, no titles, short unions.
 
-    An answer's schema is read for the names and types in it; that all of them are always there need not be said.
+    `dropped` names further keywords to leave out, such as `required` of an answer.
     """
     small: dict[str, Any] = _compact(schema, schema.get("$defs", {}), (*DROPPED, *dropped))
     return small
@@ -28,7 +28,7 @@ def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -
         )
     small = {key: _compact(value, definitions, dropped) for key, value in node.items() if key not in dropped}
     if "properties" in node:
-        small.pop("description", None)  # the docstring of a model is for people who read its code
+        small.pop("description", None)  # a model's docstring is for readers of the code
         small["properties"] = {
             name: _compact(value, definitions, dropped) for name, value in node["properties"].items()
         }
@@ -36,7 +36,7 @@ def _compact(node: Any, definitions: dict[str, Any], dropped: tuple[str, ...]) -
 
 
 def _short_union(node: dict[str, Any]) -> dict[str, Any]:
-    """Turn `anyOf: [X, null]` into X, or null; an argument with null as its default is simply optional."""
+    """Replace `anyOf: [X, null]` by a nullable X, or by X where null is the default and so means "left out"."""
     options = node.get("anyOf", [])
     real = [option for option in options if option != NULL]
     if len(real) != 1 or not isinstance(real[0].get("type"), str):
@@ -49,7 +49,7 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def shallow_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with the outermost properties and their types only."""
+    """Return a schema of the top-level properties and their types only."""
     fields = schema.get("properties", {})
     kept = {name: {"type": one["type"]} if "type" in one else {} for name, one in fields.items()}
     return {"type": "object", "properties": kept}

@@ -13,7 +13,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.mcp_server import build_server
-from pinakes.serve.message_loop import MOST_UNANSWERED, _encoded, pump
+from pinakes.serve.message_loop import MOST_UNANSWERED, _encoded, serve_messages
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 
@@ -84,7 +84,7 @@ class Line:
 
 async def serve(line: Line, send: Callable[[str], Awaitable[None]] | None = None) -> None:
     with anyio.fail_after(10):
-        await pump(build_server(gate, caller_of), line.receive, send or line.send, who)
+        await serve_messages(build_server(gate, caller_of), line.receive, send or line.send, who)
 
 
 def test_every_request_is_answered_and_what_is_no_message_is_refused() -> None:

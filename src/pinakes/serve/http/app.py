@@ -1,4 +1,4 @@
-"""The application: every transport and page of the one port, behind the guard."""
+"""The ASGI application: every transport and page of the one port, behind the guard."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -24,7 +24,7 @@ from pinakes.serve.http.websocket import WebSocketEndpoint
 logger = logging.getLogger(__name__)
 
 SESSION_IDLE_S = 300.0
-"""How long a session of Streamable HTTP (up to 2025-11-25) is kept in which nothing is asked and no stream is open."""
+"""How long an idle session of Streamable HTTP (up to 2025-11-25) without an open stream is kept."""
 
 Task = Callable[[], Coroutine[Any, Any, None]]
 
@@ -60,7 +60,7 @@ def build_rest_app(hosts: KnownHosts, routes: Sequence[BaseRoute], tasks: Sequen
 
 
 def build_router(routes: Sequence[BaseRoute], *, lifespan: Any) -> Starlette:
-    """Return an application of these routes; what is not among them is answered in the form of every error."""
+    """Return an application of these routes; unknown paths and methods are answered in the form of every error."""
     app = Starlette(
         routes=list(routes), lifespan=lifespan, exception_handlers={404: _no_such_path, 405: _no_such_method, 500: _bug}
     )
@@ -76,23 +76,23 @@ def _lifespan(contexts: Sequence[Callable[[], Any]], tasks: Sequence[Task]) -> A
                 await stack.enter_async_context(context())
             group = await stack.enter_async_context(anyio.create_task_group())
             for task in tasks:
-                group.start_soon(_on_its_own, task)
+                group.start_soon(_run_task, task)
             yield
             group.cancel_scope.cancel()
 
     return lifespan
 
 
-async def _on_its_own(task: Task) -> None:
-    """Run a task beside the server. When it fails, that is a bug, and must not take the rest along."""
+async def _run_task(task: Task) -> None:
+    """Run a background task; its failure is a bug, and must not end the server."""
     try:
         await task()
     except Exception:
-        logger.exception("a task of the server has failed")
+        logger.exception("a background task of the server failed")
 
 
 async def _no_such_path(_request: Request, _error: Exception) -> Response:
-    return status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists what there is")
+    return status_reply(404, "not_found", "there is nothing at this path; /openapi.json lists the paths")
 
 
 async def _bug(_request: Request, _error: Exception) -> Response:
@@ -100,6 +100,6 @@ async def _bug(_request: Request, _error: Exception) -> Response:
 
 
 async def _no_such_method(request: Request, error: Exception) -> Response:
-    reply = status_reply(405, "method_not_allowed", f"{request.method[:20]} is not for this path")
+    reply = status_reply(405, "method_not_allowed", f"{request.method[:20]} is not allowed on this path")
     reply.headers.update(getattr(error, "headers", None) or {})
     return reply

@@ -1,4 +1,4 @@
-"""Bearer tokens and session cookies → callers. Without accounts, everybody who reaches us is the local user."""
+"""Authentication by bearer token or session cookie. Without accounts every request is the local user's."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,27 +20,27 @@ from pinakes.serve.http.replies import JSONReply, error_reply
 
 COOKIE = "pinakes_session"
 IDENTITY = "pinakes.identity"
-"""Where a request's scope has who it is from, and until when."""
+"""The key of the caller's identity in a request's scope."""
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/=-]{1,8000})")
 
 
 class Identities(Protocol):
-    """Knows secrets."""
+    """Resolves a bearer secret to an identity, or None."""
 
     def recall(self, secret: str) -> Identity | None:
-        """Return whose a secret is, where that is in memory."""
+        """Return the identity of a secret, where it is cached."""
 
     def identify(self, secret: str) -> Identity | None:
-        """Return whose a secret is."""
+        """Return the identity of a secret, or None."""
 
 
 LOCAL_IDENTITY = Identity(principal=LOCAL_USER, credential_id="", expires_at=None)
 
 
 class Authenticator:
-    """Tells who a request is from."""
+    """Authenticates requests."""
 
     def __init__(
         self,
@@ -49,40 +49,40 @@ class Authenticator:
         base_url: Callable[[Scope], str],
         throttle: RefusalThrottle | None = None,
     ) -> None:
-        """`brake` holds up those who ask too often, before anything is done for them."""
+        """`throttle` delays callers who exceed their rate limit, before any work is done for them."""
         self._identities = identities
         self._base_url = base_url
-        self._brake = throttle or RefusalThrottle()
+        self._throttle = throttle or RefusalThrottle()
 
     async def identify(self, headers: Headers) -> Identity | None:
-        """Return whose request this is; None where it does not say, or says something wrong."""
+        """Return the identity of a request; None where it has no valid credential."""
         if self._identities is None:
             return LOCAL_IDENTITY
         secret = find_secret(headers)
         return await self.identify_secret(secret) if secret else None
 
     async def identify_secret(self, secret: str) -> Identity | None:
-        """Return whose secret this is now."""
+        """Return the current identity of a secret, or None."""
         if self._identities is None:
             return LOCAL_IDENTITY
         known = self._identities.recall(secret)
-        if known and await self._brake.wait(known.principal.name):
+        if known and await self._throttle.wait(known.principal.name):
             known = self._identities.recall(secret)
         try:
             return known or await anyio.to_thread.run_sync(self._identities.identify, secret)
-        except StorageError as error:  # why is in the log, and not for somebody whom nobody knows
-            raise StorageError("it cannot be looked up who is asking; try again in a while") from error
+        except StorageError as error:  # the reason is in the log, and not for unauthenticated callers
+            raise StorageError("the credential cannot be checked now; try again in a while") from error
 
     def refusal(self, scope: Scope) -> JSONReply:
-        """Return the answer to somebody who is not known: the same for everybody, with where to learn how to log in."""
+        """Return the 401 answer, with the address of the OAuth metadata."""
         where = f'resource_metadata="{self._base_url(scope)}{METADATA_PATH}/mcp"'
         wrong = 'error="invalid_token", ' if "authorization" in Headers(scope=scope) else ""
-        problem = UnauthenticatedError("log in, or send a token: Authorization: Bearer …")
+        problem = UnauthenticatedError("authentication required: send a bearer token or log in")
         return error_reply(problem, {"WWW-Authenticate": f"Bearer {wrong}{where}"})
 
 
 class Authenticated:
-    """ASGI: an application whose requests all come from somebody who is known."""
+    """ASGI: passes on authenticated requests only."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, *, via: str) -> None:
         self._app = app
@@ -90,7 +90,7 @@ class Authenticated:
         self._via = via
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request, or refuse it."""
+        """Authenticate a request, and pass it on or refuse it."""
         try:
             identity = await self._authenticator.identify(Headers(scope=scope))
         except ExpectedError as error:
@@ -104,7 +104,7 @@ class Authenticated:
 
 
 def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:
-    """Write into a request's scope who it is from, for us and for the SDK, whose sessions belong to their users."""
+    """Write the caller into a request's scope, also for the SDK, whose sessions belong to users."""
     scope[IDENTITY] = identity
     scope[CALLER] = Caller(principal=identity.principal, via=via)
     scope["user"] = _sdk_user(identity.principal.name)
@@ -112,15 +112,15 @@ def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:
 
 @lru_cache(maxsize=10_000)
 def _sdk_user(name: str) -> AuthenticatedUser:
-    """Return a user as the SDK knows them, which takes it a while to make."""
+    """Return the SDK's form of a user, which is slow to make."""
     return AuthenticatedUser(AccessToken(token="", client_id=name, subject=name, scopes=[]))
 
 
 def find_secret(headers: Headers) -> str | None:
-    """Return the secret of a request: its bearer token or its session cookie. One in the address is never looked at."""
-    given = headers.getlist("authorization")
-    if given:
-        found = _BEARER.fullmatch(given[0])
-        return found[1] if found and len(given) == 1 else None
+    """Return a request's bearer token or session cookie; secrets in the URL are ignored."""
+    values = headers.getlist("authorization")
+    if values:
+        found = _BEARER.fullmatch(values[0])
+        return found[1] if found and len(values) == 1 else None
     cookies: Mapping[str, str] = cookie_parser(headers.get("cookie", ""))
     return cookies.get(COOKIE)

@@ -1,4 +1,4 @@
-"""The outermost layer: foreign hosts and origins, oversized bodies, and bugs end here."""
+"""The outermost ASGI layer: refuses foreign hosts and origins and oversized bodies, and catches bugs."""
 
 import logging
 
@@ -20,7 +20,7 @@ SECURITY_HEADERS = (
 
 
 class Guard:
-    """ASGI: lets through what is meant for us and not too large, and answers for what goes wrong inside."""
+    """ASGI: passes on requests for this server with a bounded body; logs exceptions from inside."""
 
     def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
         self._app = app
@@ -53,19 +53,19 @@ class Guard:
         return None
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answered = _Answered(send)
-        body = await _whole_body(scope, receive, answered)
+        secured = _WithSecurityHeaders(send)
+        body = await _whole_body(scope, receive, secured)
         if body is None:
             return
         try:
             whole: Message = {"type": "http.request", "body": body, "more_body": False}
-            await self._app(scope, once_more(whole, receive), answered)
+            await self._app(scope, once_more(whole, receive), secured)
         except Exception:
             logger.exception("a request failed: %s %r", scope["method"], scope["path"][:200])
 
 
-class _Answered:
-    """Sends an answer with the security headers."""
+class _WithSecurityHeaders:
+    """ASGI send: adds the security headers to a response."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -77,7 +77,7 @@ class _Answered:
 
 
 async def _whole_body(scope: Scope, receive: Receive, send: Send) -> bytes | None:
-    """Return the body; None where it was refused for its size, and that was answered, or where the client has gone."""
+    """Return the body; None where it was too large, which is answered here, or where the client disconnected."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return b""
     too_large = TooLargeError(f"a body is at most {MAX_FRAME_BYTES} bytes long")
@@ -101,7 +101,7 @@ async def _whole_body(scope: Scope, receive: Receive, send: Send) -> bytes | Non
 
 
 def once_more(message: Message, receive: Receive) -> Receive:
-    """Return a `receive` that gives a message again before what follows."""
+    """Return a `receive` that first repeats a message."""
     waiting = [message]
 
     async def replayed() -> Message:
@@ -111,7 +111,7 @@ def once_more(message: Message, receive: Receive) -> Receive:
 
 
 async def refuse_upgrade(reply: JSONReply, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a WebSocket's opening request with a refusal, before it becomes a WebSocket."""
+    """Refuse a WebSocket's opening request with an HTTP response."""
     await receive()
     if "websocket.http.response" not in scope.get("extensions", {}):
         await send({"type": "websocket.close", "code": 1008})

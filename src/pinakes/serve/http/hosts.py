@@ -1,4 +1,4 @@
-"""Which `Host` and `Origin` headers are ours: a page of somebody else must not talk to us through a browser."""
+"""Allowed `Host` and `Origin` headers, against DNS rebinding and cross-site requests."""
 
 import ipaddress
 import re
@@ -21,7 +21,7 @@ def is_loopback(host: str) -> bool:
 
 
 class KnownHosts:
-    """Checks the headers that say where a request is meant for and where it comes from."""
+    """Checks a request's `Host` and `Origin` headers."""
 
     def __init__(self, *, listening: str, public_url: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
         public = urlsplit(public_url).hostname if public_url else None
@@ -31,14 +31,14 @@ class KnownHosts:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in (*origins, _origin_of(public_url)) if origin)
 
     def knows_host(self, host: str) -> bool:
-        """Tell whether a `Host` header is one of ours, with any port."""
+        """Tell whether a `Host` header names this server, with any port."""
         found = _HOST.fullmatch(host)
         if found is None or int(found["port"] or 0) > 65_535:
             return False
         return found["name"].lower() in self._names or host.lower() in self._names
 
     def knows_origin(self, origin: str, host: str) -> bool:
-        """Tell whether an `Origin` header is of a page of ours, or of one that is allowed."""
+        """Tell whether an `Origin` header is of this server or of an allowed site."""
         found = _ORIGIN.fullmatch(origin)
         if found is None:
             return False
@@ -59,5 +59,5 @@ def _origin_of(url: str) -> str:
 
 
 def bracketed(host: str) -> str:
-    """Return a host as it stands in an address."""
+    """Return a host as it appears in a URL: IPv6 in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

@@ -1,4 +1,4 @@
-"""MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`: the SDK's transports, strictly fed."""
+"""MCP over Streamable HTTP at `/mcp`, and over SSE at `/sse` with `/messages`, with the SDK's transports."""
 
 from contextlib import suppress
 from contextvars import Context
@@ -23,13 +23,13 @@ MESSAGES_PATH = "/messages"
 
 
 class FrameChecked:
-    """ASGI: an application that gets single, well-formed JSON-RPC messages only."""
+    """ASGI: passes on single, well-formed JSON-RPC messages only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a posted message before it goes on; anything else goes on as it is."""
+        """Check a posted message; pass on other methods unchecked."""
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
@@ -48,7 +48,7 @@ class FrameChecked:
 
 
 class StreamableHTTP:
-    """ASGI: Streamable HTTP, of both eras."""
+    """ASGI: Streamable HTTP, with and without sessions."""
 
     def __init__(self, server: Server[Any], streams: Streams, *, session_idle_s: float, most_sessions: int) -> None:
         self._sessions = StreamableHTTPSessionManager(
@@ -59,7 +59,7 @@ class StreamableHTTP:
         self._streamed = Streaming(self._sessions.handle_request, streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a message, or hold a stream open."""
+        """Answer a message, or serve a stream."""
         await (self._streamed if scope["method"] == "GET" else self._posted)(scope, receive, send)
 
 
@@ -79,29 +79,29 @@ class SSE:
             await self._server.run(requests, answers, self._server.create_initialization_options())
 
     async def _post(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream has ended meanwhile
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the stream ended in the meantime
             await self._transport.handle_post_message(scope, receive, send)
 
 
 class _Requests(IncomingStream):
-    """What is posted to an SSE stream; nothing more of it while many of its requests wait for their answers."""
+    """Messages posted to an SSE stream; held back while many of its requests are unanswered."""
 
     def __init__(self, posted: Any, unanswered: Unanswered) -> None:
         self._posted = posted
         self._unanswered = unanswered
 
     async def aclose(self) -> None:
-        """Close what is posted to."""
+        """Close the stream."""
         await self._posted.aclose()
 
     @property
     def last_context(self) -> Context | None:
-        """In which context the last message was posted, for the SDK."""
+        """The context in which the last message was posted, for the SDK."""
         context: Context | None = self._posted.last_context
         return context
 
     async def __anext__(self) -> SessionMessage | Exception:
-        """Return the next message, when there is room for it."""
+        """Return the next message, when the connection has room for it."""
         item: SessionMessage | Exception = await anext(self._posted)
         if isinstance(item, SessionMessage) and isinstance(item.metadata, ServerMessageMetadata):
             item.metadata.on_request_unanswered = await self._unanswered.note_received(item.message)
@@ -109,7 +109,7 @@ class _Requests(IncomingStream):
 
 
 class _Answers(Stream):
-    """What is sent on an SSE stream. An answer makes room when it was taken."""
+    """Messages sent on an SSE stream; a delivered answer makes room for another request."""
 
     def __init__(self, stream: Any, unanswered: Unanswered) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Counters of every call, in the form that Prometheus reads."""
+"""Counters of every call, for Prometheus."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pinakes.model.audit import AuditEntry, Outcome
 UNKNOWN = "unknown"
 TOOL_CALL = "tools/call"
 PROVES_NOTHING = frozenset({Outcome.REFUSED, Outcome.LIMITED, Outcome.OVERLOADED})
-"""After these outcomes it is not said that there is a tool of that name: callers could make up labels without end."""
+"""Outcomes that do not prove that the named tool exists: counting its name would let callers add endless labels."""
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 Encode = Callable[[Collector], bytes]
@@ -22,7 +22,7 @@ Encode = Callable[[Collector], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """What is looked at when somebody asks, rather than counted at each call."""
+    """Values that are read when metrics are requested, rather than counted at each call."""
 
     streams: int
     calls_in_flight: int
@@ -32,7 +32,7 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """Where the calls of one kind are counted."""
+    """The counters of calls with the same labels."""
 
     calls: Counter
     seconds: Histogram
@@ -74,7 +74,7 @@ class Metrics:
             series.result_bytes.inc(entry.result_bytes)
 
     def render(self, readings: Readings, *, accept: str = "") -> tuple[bytes, str]:
-        """Return every number in the form that is accepted, and that form's media type."""
+        """Return all metrics in an accepted format, and its media type."""
         encode: Encode
         encode, media_type = choose_encoder(accept)
         return encode(_Joined(self._registry, _Reader(readings))), media_type
@@ -102,7 +102,7 @@ class Metrics:
 
 
 class _Reader(Collector):
-    """Gives the readings of one moment."""
+    """Exposes readings as gauges and counters."""
 
     def __init__(self, readings: Readings) -> None:
         self._readings = readings

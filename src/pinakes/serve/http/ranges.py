@@ -1,4 +1,4 @@
-"""What of a file a request asks for (RFC 9110, sections 13 and 14): nothing new, a single range, or the whole."""
+"""Conditional requests and byte ranges of a file (RFC 9110, sections 13 and 14)."""
 
 import re
 from dataclasses import dataclass
@@ -18,53 +18,52 @@ _ETAG = re.compile(r'(W/)?("[^"]*")')
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of a file: from the first until before the end. An empty one cannot be had."""
+    """A byte range of a file, `end` exclusive; an empty one is not satisfiable."""
 
     first: int
     end: int
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes that are."""
+        """The number of bytes."""
         return max(self.end - self.first, 0)
 
 
 def etag_of(file: MediaFile) -> str:
-    """Return what stands for the content of a file."""
+    """Return the entity tag of a file, from its time and size."""
     return f'"{int(file.modified_at * 1_000_000):x}-{file.size_bytes:x}"'
 
 
 def last_modified_of(file: MediaFile) -> str:
-    """Return when a file was changed last, as headers have it."""
+    """Return a file's modification time as an HTTP date."""
     return formatdate(file.modified_at, usegmt=True)
 
 
 def find_refusal(headers: Headers, file: MediaFile) -> int | None:
-    """Return the status of a request whose conditions a file does not meet; None where it is to be served."""
+    """Return 412 or 304 where a request's conditions say so; None where the file is to be sent."""
     changed_at = int(file.modified_at)
-    wanted, unchanged_since = headers.get("if-match"), _moment(headers, "if-unmodified-since")
-    if wanted is not None:
-        is_another = not _names(wanted, file, with_weak=False)
+    if_match, unchanged_since = headers.get("if-match"), _find_time(headers, "if-unmodified-since")
+    if if_match is not None:
+        has_changed = not _lists_etag(if_match, file, with_weak=False)
     else:
-        is_another = unchanged_since is not None and changed_at > unchanged_since
-    if is_another:
+        has_changed = unchanged_since is not None and changed_at > unchanged_since
+    if has_changed:
         return PRECONDITION_FAILED
-    had, changed_since = headers.get("if-none-match"), _moment(headers, "if-modified-since")
-    if had is not None:
-        is_had = _names(had, file, with_weak=True)
+    if_none_match, changed_since = headers.get("if-none-match"), _find_time(headers, "if-modified-since")
+    if if_none_match is not None:
+        is_current = _lists_etag(if_none_match, file, with_weak=True)
     else:
-        is_had = changed_since is not None and changed_at <= changed_since
-    return NOT_MODIFIED if is_had else None
+        is_current = changed_since is not None and changed_at <= changed_since
+    return NOT_MODIFIED if is_current else None
 
 
 def find_part(headers: Headers, file: MediaFile) -> Part | None:
-    """Return the part that is asked for; None for the whole.
+    """Return the requested range; None for the whole file.
 
-    The whole is also the answer to what is not understood, to several ranges, and where the file is not any more the
-    one that the caller has the rest of.
+    The whole file is also the answer to a malformed header, to several ranges, and where `If-Range` does not match.
     """
     found = _SINGLE_RANGE.fullmatch(headers.get("range", "").strip())
-    if found is None or not any(found.groups()) or not _is_same(headers, file):
+    if found is None or not any(found.groups()) or not _matches_if_range(headers, file):
         return None
     first, last = found.groups()
     size = file.size_bytes
@@ -75,22 +74,22 @@ def find_part(headers: Headers, file: MediaFile) -> Part | None:
     return Part(int(first), min(int(last) + 1, size) if last else size)
 
 
-def _is_same(headers: Headers, file: MediaFile) -> bool:
+def _matches_if_range(headers: Headers, file: MediaFile) -> bool:
     known = headers.get("if-range")
     return known is None or known in (etag_of(file), last_modified_of(file))
 
 
-def _names(listed: str, file: MediaFile, *, with_weak: bool) -> bool:
-    """Tell whether a list of entity tags has that of a file."""
+def _lists_etag(listed: str, file: MediaFile, *, with_weak: bool) -> bool:
+    """Tell whether a list of entity tags includes that of a file."""
     if listed.strip() == ANY:
         return True
     return any(tag == etag_of(file) for weak, tag in _ETAG.findall(listed) if with_weak or not weak)
 
 
-def _moment(headers: Headers, name: str) -> float | None:
-    """Return the seconds from 1970 to the moment that a header names; what is no moment is passed over."""
+def _find_time(headers: Headers, name: str) -> float | None:
+    """Return the time of a header in seconds since 1970; None where it is not a valid date."""
     try:
         moment = parsedate_to_datetime(headers.get(name, ""))
-    except (ValueError, OverflowError):  # no date; a number that no date has
+    except (ValueError, OverflowError):  # not a date; out of range
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

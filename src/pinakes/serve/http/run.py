@@ -1,4 +1,4 @@
-"""Listening, and ending well: calls that are being answered finish, streams are told, and then it is over."""
+"""Listening, and graceful shutdown: running calls finish, streams are closed, then the process ends."""
 
 import asyncio
 import logging
@@ -30,19 +30,19 @@ except ImportError:  # there are no such limits on Windows
 logger = logging.getLogger(__name__)
 
 LAST_WORDS_S = 0.25
-"""How long what was worked out last has to be written to its stream, before that is ended."""
+"""The time for the last answers to be written to their streams, before these are closed."""
 LAST_ANSWERS_S = 3
-"""How long answers that are on their way may take to arrive, once nothing is worked on any more."""
+"""The time for responses in transit, once no call runs any more."""
 PING_EVERY_S = 25.0
 PONG_WITHIN_S = 60.0
-"""So that proxies keep a quiet WebSocket open, and one whose client is gone is found out."""
+"""WebSocket keep-alive: proxies keep idle connections open, and dead clients are detected."""
 WANTED_FILES = 16_384
 SWITCH_S = 0.0005
-"""How long a thread may compute before another gets its turn: the event loop must not wait long for threads at work."""
+"""The interpreter's thread switch interval: the event loop must not wait long for worker threads."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
+    """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,7 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(host: str, listener: socket.socket) -> str:
-    """Return the address of what listens, as it stands in a browser."""
+    """Return the URL of a listening socket."""
     return f"http://{bracketed(host)}:{listener.getsockname()[1]}"
 
 
@@ -75,14 +75,14 @@ def run(
     on_end: Callable[[], None] = lambda: None,
     on_stuck: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal says that it is enough. `on_end` is told when the end begins.
+    """Serve until SIGINT or SIGTERM; `on_end` is called when the shutdown begins.
 
-    A call that goes on when all time is over cannot be stopped: then `on_stuck` is told, and the process ends. So this
-    is the last thing that a process does.
+    A call that exceeds the shutdown timeout cannot be stopped: then `on_stuck` is called, and the process exits.
+    So this must be the last thing that a process does.
     """
     _allow_many_files()
     sys.setswitchinterval(SWITCH_S)
-    # It would end event streams before their answers are in them.
+    # Automatic draining would end event streams before their answers are written.
     AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]
     config = uvicorn.Config(
         app,
@@ -101,20 +101,20 @@ def run(
         forwarded_allow_ips=list(proxies),
         timeout_graceful_shutdown=LAST_ANSWERS_S,
     )
-    last = threading.Timer(shutdown_s + LAST_ANSWERS_S + 1, _leave, (on_stuck,))
+    last = threading.Timer(shutdown_s + LAST_ANSWERS_S + 1, _exit, (on_stuck,))
     last.daemon = True
 
-    def begin_to_end() -> None:
+    def begin_shutdown() -> None:
         last.start()
         on_end()
 
-    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=begin_to_end)
+    server = _Server(config, workers=workers, streams=streams, shutdown_s=shutdown_s, on_end=begin_shutdown)
     server.run(sockets=[listener])
 
 
-def _leave(on_stuck: Callable[[], None]) -> None:
-    """End the process, though a thread in it still works."""
-    logger.warning("a call did not end in time; the server ends without it")
+def _exit(on_stuck: Callable[[], None]) -> None:
+    """Exit the process, although a worker thread still runs."""
+    logger.warning("a call did not finish in time; the server exits without it")
     try:
         on_stuck()
     finally:
@@ -139,7 +139,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take signals as the wish to end. They are not raised again afterwards: ending well is all there is to do."""
+        """Shut down on signals; unlike uvicorn, do not raise them again afterwards."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -148,18 +148,18 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more, finish what was begun, tell the streams, and end."""
+        """Stop accepting, drain running calls, close the streams, and end."""
         self._on_end()
         for server in self.servers:
             server.close()
         await self._workers.drain(self._shutdown_s)
         await asyncio.sleep(LAST_WORDS_S)
-        self._streams.end_all("the server ends")
+        self._streams.end_all("the server shuts down")
         await self._wait_for_streams()
         await super().shutdown(sockets)
 
     async def _wait_for_streams(self) -> None:
-        """Let the streams say that it is over, before connections are closed under them."""
+        """Wait for the streams to close before their connections are closed."""
         with anyio.move_on_after(LAST_ANSWERS_S):
             while len(self._streams):
                 await asyncio.sleep(0.02)
@@ -167,7 +167,7 @@ class _Server(uvicorn.Server):
 
 
 def _allow_many_files() -> None:
-    """Raise how many files and connections this process may have open, as far as that is allowed."""
+    """Raise the limit of open files and connections, as far as the system allows."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""`pinakes serve --http`: puts the one port together and serves until it is told to end."""
+"""`pinakes serve --http`: builds the application of the one port and serves until a signal."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ from pinakes.tools.endpoint import Endpoint
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.25
-"""How often it is looked whether rights have changed: those of open streams end within a second."""
+"""How often open streams are checked for changed rights."""
 
 
 def require_may_listen(settings: ServerSettings) -> None:
-    """Refuse to let others in where nobody need say who they are."""
+    """Refuse to listen beyond this machine without accounts."""
     if not settings.accounts and not is_loopback(settings.host):
         raise InputError(
             f"without accounts the server listens on this machine only, not on '{settings.host}'; "
@@ -57,7 +57,7 @@ def serve_http(
     find_problems: Callable[[], dict[str, str]],
     on_listening: Callable[[str], None],
 ) -> None:
-    """Serve until a signal; `gate` may still be loading, and `on_listening` is told the address.
+    """Serve until a signal; `gate` may still be loading, and `on_listening` is called with the address.
 
     `endpoints` are those that catalogue packages bring.
     """
@@ -94,7 +94,7 @@ def serve_http(
 
 
 def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
-    """Return the application of the one port, with the tasks that run beside it."""
+    """Return the application of the one port, with its background tasks."""
     server, control = service.settings.server, service.control
     hosts = KnownHosts(
         listening=server.host,
@@ -120,7 +120,7 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
 
 
 async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
-    """Wait for the catalogues, and note that they are there, or why they are not."""
+    """Wait until the catalogues are loaded; note that they are, or why they cannot be."""
     try:
         await anyio.to_thread.run_sync(gate.result, abandon_on_cancel=True)
     except ExpectedError as error:
@@ -134,7 +134,7 @@ async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
 
 
 async def _watch_rights(control: Control, streams: Streams) -> None:
-    """End the streams of those whose rights have changed, or whose credential is over."""
+    """End the streams of callers whose rights have changed, or whose credential has expired."""
 
     def over() -> set[Identity]:
         control.directory.refresh()
@@ -145,8 +145,8 @@ async def _watch_rights(control: Control, streams: Streams) -> None:
     while True:
         try:
             ended = await anyio.to_thread.run_sync(over)
-        except Exception:  # whose rights are looked at anew with each message
-            logger.exception("it could not be looked whether rights have changed")
+        except Exception:  # each message is authenticated again anyway
+            logger.exception("changed rights could not be checked")
         else:
             streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
         await anyio.sleep(LOOK_AGAIN_S)

@@ -1,4 +1,4 @@
-"""What the endpoints of the one port work with."""
+"""Dependencies of the HTTP endpoints."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,30 +17,30 @@ from pinakes.tools.endpoint import Endpoint
 
 @dataclass(slots=True, kw_only=True)
 class Phase:
-    """Where the server is in its life: it listens before the catalogues are loaded, and ends before it stops."""
+    """The server's lifecycle: it listens before the catalogues are loaded, and drains before it stops."""
 
     is_loaded: bool = False
     is_ending: bool = False
     load_problem: str | None = None
-    """Why they could not be loaded; then they never are."""
+    """Why loading failed; it is not tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The gate, and everything that stands around it."""
+    """The gate, and what the endpoints need beside it."""
 
     settings: Settings
     gate: AsyncGate
     loaded_gate: Callable[[], Gate]
-    """Gives the gate itself; blocks until it is loaded, so never on the event loop before `phase.is_loaded`."""
+    """Returns the gate; blocks until it is loaded, so do not call it on the event loop before `phase.is_loaded`."""
     control: Control | None
-    """Accounts and audit; None where everybody is the local user."""
+    """Accounts and audit; None on a server without accounts."""
     authenticator: Authenticator
     workers: Workers
     streams: Streams
     metrics: Metrics
     find_problems: Callable[[], dict[str, str]]
-    """What is degraded and why, by part (`embedding`, `reranking`, `catalogue NAME`); empty where all is well."""
+    """Returns the reason for each degraded part (`embedding`, `reranking`, `catalogue NAME`)."""
     endpoints: Sequence[Endpoint] = ()
     """Endpoints that catalogue packages bring."""
     phase: Phase = field(default_factory=Phase)

@@ -1,7 +1,7 @@
-"""Every stream that is open (SSE, WebSocket, the GET of Streamable HTTP), so that it can be ended.
+"""Open streams (SSE, WebSocket, the GET of Streamable HTTP), so that they can be ended.
 
-A stream outlives the request that opened it. So its right to be there is looked at again and again, and when the server
-ends, streams are told.
+A stream outlives the request that opened it. So the rights of its caller are checked periodically, and streams
+are closed properly when the server shuts down.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from pinakes.serve.http.replies import JSONReply, error_reply
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """One open stream. `end` ends it, and `reason` then says why."""
+    """One open stream; `reason` says why it was ended."""
 
     identity: Identity
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -32,7 +32,7 @@ class Stream:
 
 
 class Streams:
-    """The streams that are open now."""
+    """The open streams, up to a maximum."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -42,13 +42,13 @@ class Streams:
         return len(self._open)
 
     def find_refusal(self) -> JSONReply | None:
-        """Return the answer to whoever opens a stream while no more are taken; None while there is room."""
+        """Return the refusal of one more stream; None while there is room."""
         is_full = len(self._open) >= self._most
         return error_reply(OverloadedError("there are too many open streams")) if is_full else None
 
     @contextmanager
     def opened(self, identity: Identity) -> Iterator[Stream]:
-        """Hold a stream open for a while; what is inside is cancelled when it is ended."""
+        """Register a stream while the block runs; ending the stream cancels the block."""
         stream = Stream(identity)
         self._open.add(stream)
         try:
@@ -58,7 +58,7 @@ class Streams:
             self._open.discard(stream)
 
     def end_where(self, is_over: Callable[[Identity], bool], reason: str) -> None:
-        """End the streams of identities that are no longer what they were."""
+        """End the streams of these identities."""
         for stream in list(self._open):
             if is_over(stream.identity):
                 stream.end(reason)
@@ -69,19 +69,19 @@ class Streams:
             stream.end(reason)
 
     def identities(self) -> list[Identity]:
-        """Return whose streams are open, one for each stream. Other threads ask, while streams come and go."""
+        """Return the identity of each open stream; safe to call from other threads."""
         return [stream.identity for stream in list(self._open)]
 
 
 class Streaming:
-    """ASGI: an application that answers with a stream, which is counted, can be ended, and then ends properly."""
+    """ASGI: registers the stream that an application answers with, and completes it when it is ended."""
 
     def __init__(self, app: ASGIApp, streams: Streams) -> None:
         self._app = app
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hold the stream open until it ends, or is ended."""
+        """Answer until the stream ends, or is ended."""
         refusal = self._streams.find_refusal()
         if refusal is not None:
             await refusal(scope, receive, send)

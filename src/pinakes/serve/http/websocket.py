@@ -1,4 +1,4 @@
-"""MCP over a WebSocket at `/v1/mcp`: a JSON-RPC message a text frame."""
+"""MCP over a WebSocket at `/v1/mcp`: one JSON-RPC message per text frame."""
 
 import logging
 from contextlib import suppress
@@ -15,7 +15,7 @@ from pinakes.serve.http.authenticate import Authenticator, find_secret
 from pinakes.serve.http.guard import refuse_upgrade
 from pinakes.serve.http.replies import error_reply
 from pinakes.serve.http.streams import Streams
-from pinakes.serve.message_loop import pump
+from pinakes.serve.message_loop import serve_messages
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ GOING_AWAY, UNSUPPORTED_DATA, POLICY_VIOLATION, TRY_AGAIN_LATER = 1001, 1003, 10
 
 
 class _ClosedError(Exception):
-    """We end the WebSocket."""
+    """A reason for the server to close the WebSocket."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -41,7 +41,7 @@ class WebSocketEndpoint:
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Open the WebSocket for somebody who is known, and serve until either side ends it."""
+        """Accept the WebSocket of an authenticated caller, and serve until either side closes it."""
         headers = Headers(scope=scope)
         try:
             identity = await self._authenticator.identify(headers)
@@ -59,11 +59,11 @@ class WebSocketEndpoint:
         subprotocol = SUBPROTOCOL if SUBPROTOCOL in scope.get("subprotocols", ()) else None
         await send({"type": "websocket.accept", "subprotocol": subprotocol, "headers": []})
         code, reason = await self._serve(find_secret(headers) or "", identity, receive, send)
-        with suppress(Exception):  # the client may have gone already
+        with suppress(Exception):  # the client may have disconnected already
             await send({"type": "websocket.close", "code": code, "reason": reason})
 
     async def _serve(self, secret: str, identity: Identity, receive: Receive, send: Send) -> tuple[int, str]:
-        """Serve until there is nothing more, and return how to close."""
+        """Serve until the client disconnects or the stream is ended; return the close code and reason."""
 
         async def receive_text() -> str | None:
             message = await receive()
@@ -89,16 +89,16 @@ class WebSocketEndpoint:
         ending = (1000, "")
         with self._streams.opened(identity) as stream:
             try:
-                await pump(self._server, receive_text, send_text, caller)
+                await serve_messages(self._server, receive_text, send_text, caller)
             except* _ClosedError as group:
                 ending = _first(group)
-            except* OSError:  # the client has gone while something was sent to it
+            except* OSError:  # the client disconnected during a send
                 pass
         return (GOING_AWAY, stream.reason) if stream.reason else ending
 
 
 def _first(group: BaseExceptionGroup[_ClosedError]) -> tuple[int, str]:
-    """Return what the first error of a group of groups says."""
+    """Return the close code and reason of the first error in nested groups."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

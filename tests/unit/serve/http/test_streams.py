@@ -60,7 +60,7 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
     monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
     anyio.run(watch)
     assert len(looks) >= 2
-    assert "it could not be looked whether rights have changed" in caplog.text
+    assert "changed rights could not be checked" in caplog.text
 
 
 def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCaptureFixture) -> None:
@@ -70,4 +70,4 @@ def test_a_task_that_fails_does_not_take_the_server_along(caplog: pytest.LogCapt
     hosts = KnownHosts(listening="127.0.0.1", public_url="", hosts=(), origins=())
     with TestClient(build_rest_app(hosts, [], [fail]), base_url="http://localhost") as client:
         assert client.get("/nothing").status_code == 404
-    assert "a task of the server has failed" in caplog.text
+    assert "a background task of the server failed" in caplog.text
