@@ -157,7 +157,7 @@ def measure(anime: RealAnime, folder: Path, count: int) -> Figures:
         Prepared(query=query, terms=analyse_query(query.text, synonyms=anime.spec.synonyms))
         for query in draw_queries(anime, count=count)
     ]
-    searcher = Searcher(shelf=shelf)
+    searcher = Searcher(spec=anime.spec)
     figures = {name: _scope_figures(searcher, view, queries, scope) for name, scope in _scopes(view).items()}
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"open_ms": (opened - started) * 1e3, "measure_peak_mb": memory_mb, "scopes": figures}

@@ -133,7 +133,7 @@ def draw_cases(joined: dict[str, Record]) -> list[tuple[list[str], set[str]]]:
 
 def score(shelf: EmbeddedShelf, cases: list) -> dict:
     """Recommend for every case by the product's own recommender, the given titles taken as understood."""
-    recommender = Recommender(shelf=shelf, this_year=lambda: 2026)
+    recommender = Recommender(spec=shelf.spec, this_year=lambda: 2026)
     reader = shelf.reader()
     rankings = []
     for given, _ in cases:
@@ -143,7 +143,7 @@ def score(shelf: EmbeddedShelf, cases: list) -> dict:
             TitleChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0)
             for name, key in keys.items()
         ]
-        answer = recommender.recommend_for(choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE)
+        answer = recommender.recommend_for(reader, choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE)
         rankings.append([item.record.id for item in answer.items])
     return metrics(rankings, cases)
 

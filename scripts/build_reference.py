@@ -315,9 +315,9 @@ def result_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(mode="serialization")
     meanings = attribute_docs(model)
     for name, field in model.model_fields.items():
-        if field.exclude:
+        node = schema["properties"].get(field.alias or name)
+        if node is None:  # a field that is not part of the answer
             continue
-        node = schema["properties"][field.alias or name]
         if name in meanings:
             node["description"] = meanings[name]
         bare = node.get("items", node)

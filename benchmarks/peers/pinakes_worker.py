@@ -36,7 +36,7 @@ class PinakesEngine:
 
     def open(self, folder: Path) -> None:
         self._shelf = EmbeddedShelf.open(folder, self._spec)
-        self._searcher = Searcher(shelf=self._shelf)
+        self._searcher = Searcher(spec=self._spec)
 
     def text(self, text: str) -> Hits:
         return self._search(text, None, WHOLE)

@@ -11,8 +11,8 @@ from pinakes.embed.remote import RemoteEmbedder
 from pinakes.errors import UnavailableError
 from pinakes.model.hits import MatchType, SearchMode, SearchPage
 from pinakes.model.scope import WHOLE
-from pinakes.recommend.recommender import Recommender, Request
-from pinakes.search.searcher import Searcher
+from pinakes.recommend.recommender import Request
+from support.searching import ShelfSearcher, recommend
 
 pytestmark = [pytest.mark.row("A12"), pytest.mark.alone]
 
@@ -51,7 +51,7 @@ class Searches:
         self.shelved = shelved
         self.remote = RemoteEmbedder(server.settings(timeout_s=TIMEOUT_S))
         self.guarded = GuardedEmbedder(self.remote, clock=self.clock)
-        self.searcher = Searcher(shelf=shelved.shelf, embedder=self.guarded)
+        self.searcher = ShelfSearcher(shelf=shelved.shelf, embedder=self.guarded)
 
     def search(self) -> SearchPage:
         return self.searcher.search("robots in space", scope=WHOLE, limit=5)
@@ -155,7 +155,7 @@ def test_an_embedder_that_keeps_hanging_is_not_asked_by_every_search(searches: S
 def test_control_without_the_breaker_every_search_waits_for_the_embedder_that_hangs(
     searches: Searches, embedding_server: Any
 ) -> None:
-    bare = Searcher(shelf=searches.shelved.shelf, embedder=searches.remote)
+    bare = ShelfSearcher(shelf=searches.shelved.shelf, embedder=searches.remote)
     embedding_server.mood = "hang"
     for _ in range(FAILURES_TO_OPEN):
         bare.search("robots", scope=WHOLE, limit=5)
@@ -179,10 +179,10 @@ def test_during_the_pause_one_search_in_a_pause_tries_and_a_failure_starts_the_n
 def test_recommendations_go_on_without_the_wording_of_the_preferences_and_say_so(
     searches: Searches, embedding_server: Any
 ) -> None:
-    recommender = Recommender(shelf=searches.shelved.shelf, embedder=searches.guarded, this_year=lambda: 2026)
+    shelf, embedder = searches.shelved.shelf, searches.guarded
     request = Request(titles=("Planet of Robots",), preferences="darker tone", limit=5)
-    assert recommender.recommend(request, scope=WHOLE).notes == ()
+    assert recommend(shelf, embedder, request, scope=WHOLE).notes == ()
     embedding_server.mood = "500"
-    answer = recommender.recommend(request, scope=WHOLE)
+    answer = recommend(shelf, embedder, request, scope=WHOLE)
     assert [item.record.id for item in answer.items] == ["The Bakery"]
     assert any("status 500" in note for note in answer.notes)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pinakes.model.scope import WHOLE
-from pinakes.search.searcher import Searcher
+from support.searching import ShelfSearcher
 
 pytestmark = [pytest.mark.model, pytest.mark.row("A3"), pytest.mark.alone]
 
@@ -75,7 +75,7 @@ def test_a_hostile_query_is_answered_without_an_error_and_in_time(sample: Any, n
 def test_a_hostile_query_gets_its_answer_by_words_alone_too(sample: Any, number: int) -> None:
     query = query_of(CASES[number])
     catalogue = sample.app.open_catalogue("anime")
-    searcher = Searcher(shelf=catalogue.shelf, embedder=None)
+    searcher = ShelfSearcher(shelf=catalogue.shelf, embedder=None)
     page = searcher.search(query, scope=WHOLE, limit=10)
     assert page.total_matches >= len(page.hits)
 

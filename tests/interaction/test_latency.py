@@ -13,9 +13,9 @@ from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Request
-from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Embedding, Put
+from support.searching import ShelfSearcher
 
 pytestmark = [pytest.mark.row("A14"), pytest.mark.alone]
 
@@ -34,11 +34,11 @@ def best_ms(action: Callable[[], object], *, tries: int = 20) -> float:
 @pytest.mark.model
 def test_on_the_sample_text_hybrid_and_recommendation_are_within_their_times(sample: Any) -> None:
     catalogue = sample.app.open_catalogue("anime")
-    by_words = Searcher(shelf=catalogue.shelf)
+    by_words = ShelfSearcher(shelf=catalogue.shelf)
     assert best_ms(lambda: by_words.search("robots at war", scope=WHOLE, limit=10)) < 5
-    assert best_ms(lambda: catalogue.searcher.search("robots at war", scope=WHOLE, limit=10)) < 20
+    assert best_ms(lambda: catalogue.view().search("robots at war", scope=WHOLE, limit=10)) < 20
     request = Request(titles=("Cowboy Bebop", "Mushishi"), preferences="post-2000, not horror")
-    assert best_ms(lambda: catalogue.recommender.recommend(request, scope=WHOLE)) < 50
+    assert best_ms(lambda: catalogue.view().recommend(request, scope=WHOLE)) < 50
 
 
 def test_thirty_thousand_vectors_are_searched_within_ten_milliseconds(

@@ -149,8 +149,8 @@ def opened(name: str, records: Sequence[Record]) -> OpenCatalogue:
         name=name,
         spec=spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=EMBEDDER),
-        recommender=Recommender(shelf=shelf, embedder=EMBEDDER, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=EMBEDDER),
+        recommender=Recommender(spec=shelf.spec, embedder=EMBEDDER, this_year=lambda: 2026),
     )
 
 

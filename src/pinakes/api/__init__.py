@@ -40,7 +40,7 @@ from pinakes.text.likeness import like_words
 from pinakes.text.normalise import clean, fold_name
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.catalogue import OpenCatalogue, ask_each
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec
@@ -57,6 +57,7 @@ __all__ = [
     "AnyOf",
     "CataloguePackage",
     "CatalogueSpec",
+    "CatalogueView",
     "Clock",
     "Condition",
     "Cost",

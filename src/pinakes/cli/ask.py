@@ -74,7 +74,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
         raise InputError("the query is empty; to see what there is: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
     scope = Scope(conditions=tuple(usual_conditions(ctx.args, opened.spec)))
-    page = opened.searcher.search(query, scope=scope, limit=limit)
+    page = opened.view().search(query, scope=scope, limit=limit)
     if as_json:
         hits = [{**plain_record(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
         print_json(
@@ -100,7 +100,7 @@ def recommend_command(
     """Recommend what is like TITLES, from CATALOGUE."""
     opened = App(load_settings()).open_catalogue(catalogue)
     request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
-    answer = opened.recommender.recommend(request, scope=WHOLE)
+    answer = opened.view().recommend(request, scope=WHOLE)
     if as_json:
         print_json(_recommendations_json(answer))
     else:
@@ -113,10 +113,10 @@ def recommend_command(
 @json_option
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
-    opened = App(load_settings()).open_catalogue(catalogue)
-    record = opened.find_record(RecordId(id_or_title), scope=WHOLE)
+    view = App(load_settings()).open_catalogue(catalogue).view()
+    record = view.find_record(RecordId(id_or_title), scope=WHOLE)
     if record is None:
-        choice = resolve_title(opened.shelf.reader(), opened.spec, id_or_title, scope=WHOLE)
+        choice = resolve_title(view.reader, view.spec, id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
             hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""

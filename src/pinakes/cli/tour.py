@@ -45,7 +45,7 @@ def tour_command() -> None:
 
 def _show_searches(anime: OpenCatalogue) -> None:
     for query, scope in SEARCHES:
-        page = anime.searcher.search(query, scope=scope, limit=3)
+        page = anime.view().search(query, scope=scope, limit=3)
         rows = [
             (
                 hit.record.get("title"),
@@ -63,7 +63,7 @@ def _show_searches(anime: OpenCatalogue) -> None:
 def _show_recommendation(anime: OpenCatalogue) -> None:
     click.echo(f"\nrecommend: like 'Cowbow Bebop' (sic), {PREFERENCES}")
     request = Request(titles=("Cowbow Bebop",), preferences=PREFERENCES, limit=5)
-    print_recommendations(anime.recommender.recommend(request, scope=WHOLE), anime.spec)
+    print_recommendations(anime.view().recommend(request, scope=WHOLE), anime.spec)
 
 
 def _show_questions_to_all(gate: Gate) -> None:

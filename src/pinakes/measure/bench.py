@@ -71,7 +71,7 @@ def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[st
         "text": lambda question: search(question, by_words),
         "vector": vector,
         "hybrid": lambda question: search(question, question.meaning),
-        "hybrid with embedding": lambda question: searcher.search(question.text, scope=WHOLE, limit=10),
+        "hybrid with embedding": lambda question: catalogue.view().search(question.text, scope=WHOLE, limit=10),
         "fuzzy title": lambda question: resolve_title(catalogue.shelf.reader(), spec, question.title, scope=WHOLE),
     }
     if spec.recommend:
@@ -148,7 +148,7 @@ def _recommendations(catalogue: OpenCatalogue, asked: Sequence[BenchQuery]) -> C
 
     def recommend(question: BenchQuery) -> object:
         liked = tuple(titles[question.place : question.place + LIKED])
-        return catalogue.recommender.recommend(Request(titles=liked, limit=8), scope=WHOLE)
+        return catalogue.view().recommend(Request(titles=liked, limit=8), scope=WHOLE)
 
     return recommend
 

@@ -45,15 +45,12 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         ingest(collection.corpus(), target, progress=progress)
         reader = shelf.reader()
         vectors = {query: embed_query(embedder, reader, text) for query, text in collection.queries.items()}
-        return {
-            name: _quality(collection, rank) for name, rank in _ways(shelf, reader, spec, collection, vectors).items()
-        }
+        return {name: _quality(collection, rank) for name, rank in _ways(reader, spec, collection, vectors).items()}
     finally:
         shelf.close()
 
 
 def _ways(
-    shelf: EmbeddedShelf,
     reader: ShelfReader,
     spec: CatalogueSpec,
     collection: Collection,
@@ -68,7 +65,7 @@ def _ways(
         return list(reader.ids(reader.nearest(meaning[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
 
     def fused(query: str, meaning: QueryVector, search: SearchSpec) -> list[str]:
-        searcher = Searcher(shelf=shelf, override=search)
+        searcher = Searcher(spec=spec, override=search)
         text = collection.queries[query]
         terms = analyse_query(text, synonyms=spec.synonyms)
         page = searcher.search_with(reader, text, terms, meaning, scope=WHOLE, limit=DEPTH)

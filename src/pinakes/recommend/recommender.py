@@ -1,4 +1,4 @@
-"""A recommendation, end to end, over one shelf."""
+"""A recommendation, end to end, over one view of a shelf."""
 
 import math
 from collections import Counter
@@ -17,7 +17,7 @@ from pinakes.recommend.franchise import Work, pick_diverse, work_of
 from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
-from pinakes.shelf.port import Shelf, ShelfReader
+from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
 
 NUDGE = 0.5
@@ -63,23 +63,23 @@ class Request:
 class Recommender:
     """Recommends from one catalogue."""
 
-    shelf: Shelf
+    spec: CatalogueSpec
     embedder: Embedder | None = None
     this_year: Callable[[], int]
 
-    def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
+    def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:
         """Return what someone who likes these titles may like, within their preferences."""
-        reader = self.shelf.reader()
         choices = [self._resolve(reader, title, scope) for title in request.titles]
-        return self.recommend_for(choices, request, scope=scope)
+        return self.recommend_for(reader, choices, request, scope=scope)
 
-    def recommend_for(self, choices: Sequence[TitleChoice], request: Request, *, scope: Scope) -> Recommendations:
+    def recommend_for(
+        self, reader: ShelfReader, choices: Sequence[TitleChoice], request: Request, *, scope: Scope
+    ) -> Recommendations:
         """Recommend for titles that are resolved already; the rest of the request is worked out here."""
-        spec = require_recommend(self.shelf.spec)
-        reader = self.shelf.reader()
+        spec = require_recommend(self.spec)
         if reader.model is None:
             raise ModelError(
-                f"catalogue '{self.shelf.spec.name}' has no vectors, so it cannot recommend; build it "
+                f"catalogue '{self.spec.name}' has no vectors, so it cannot recommend; build it "
                 "again without --no-embed"
             )
         wishes = self._understand(reader, request.preferences, scope)
@@ -92,7 +92,7 @@ class Recommender:
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
         near = _neighbours(reader, tastes, left_out, scope.narrowed(*wishes.conditions), spec.neighbours)
         keys = list(near)
-        signals = score_signals(reader, keys, list(near.values()), list(liked), self.shelf.spec)
+        signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
         scores = signals.blend(spec)
         chosen = self._diverse(reader, _ranked(reader, keys, scores), request.limit, scope)
         places = {key: place for place, key in enumerate(keys)}
@@ -108,12 +108,12 @@ class Recommender:
         )
 
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> TitleChoice:
-        return resolve_title(reader, self.shelf.spec, title, scope=scope)
+        return resolve_title(reader, self.spec, title, scope=scope)
 
     def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Preferences:
         if not preferences.strip():
             return Preferences()
-        words = preference_vocabulary(reader, self.shelf.spec, scope=scope, this_year=self.this_year())
+        words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
         return understand(preferences, words)
 
     def _nudged(self, liked: Vector, wishes: Preferences, reader: ShelfReader) -> tuple[Vector, list[str]]:
@@ -131,7 +131,7 @@ class Recommender:
 
     def _diverse(self, reader: ShelfReader, ranked: Sequence[Key], limit: int, scope: Scope) -> dict[Key, Record]:
         """Return the best, with no more than one in five of the same franchise; records are fetched as needed."""
-        spec = self.shelf.spec
+        spec = self.spec
         records: dict[Key, Record] = {}
 
         def iter_works() -> Iterator[Work]:

@@ -1,4 +1,4 @@
-"""A search, end to end, over one shelf."""
+"""A search, end to end, over one view of a shelf."""
 
 import logging
 import re
@@ -19,7 +19,7 @@ from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate
 from pinakes.search.fuse import FUSIONS
 from pinakes.search.ranked import Ranked, RankedKey, build_places
 from pinakes.search.rerank import Reranker
-from pinakes.shelf.port import Shelf, ShelfReader
+from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean, fold_name
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
@@ -56,7 +56,7 @@ class QueryVector:
 class Searcher:
     """Searches one catalogue."""
 
-    shelf: Shelf
+    spec: CatalogueSpec
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     override: SearchSpec | None = None
@@ -65,43 +65,30 @@ class Searcher:
     """Where the vector arm of a large catalogue, and the look-up of titles, run beside the lexical arm."""
 
     @property
-    def spec(self) -> CatalogueSpec:
-        """The catalogue's declaration."""
-        return self.shelf.spec
-
-    @property
     def search_spec(self) -> SearchSpec:
         """How the arms are run and merged."""
         return self.override or self.spec.search
 
-    def search(self, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None) -> SearchPage:
+    def search(
+        self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
+    ) -> SearchPage:
         """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
 
-        `meaning` is what `embed` gave for this text, where it is known already.
+        `query_vector` is what `embed` gave for this text, where it is known already.
         """
-        return self.rank(text, scope=scope, limit=limit, query_vector=query_vector).page(limit)
+        return self.rank(reader, text, scope=scope, limit=limit, query_vector=query_vector).page(limit)
 
     def rank(
-        self,
-        text: str,
-        *,
-        scope: Scope,
-        limit: int,
-        query_vector: QueryVector | None = None,
-        reader: ShelfReader | None = None,
+        self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
     ) -> Ranked:
-        """Search without reading the records, for whoever looks at more hits than are shown.
-
-        `reader` is for several searches that are to see the same.
-        """
-        reader = self.shelf.reader() if reader is None else reader
+        """Search without fetching the records, for callers that look at more hits than they show."""
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
-        return self._rank(reader, asked, query, query_vector or self.embed(text), scope=scope, limit=limit)
+        return self._rank(reader, asked, query, query_vector or self.embed(reader, text), scope=scope, limit=limit)
 
-    def embed(self, text: str) -> QueryVector:
+    def embed(self, reader: ShelfReader, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
-        return embed_query(self.embedder, self.shelf.reader(), clean(text[:MAX_CHARS]))
+        return embed_query(self.embedder, reader, clean(text[:MAX_CHARS]))
 
     def search_with(
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int

@@ -1,7 +1,7 @@
 """An open catalogue, as tools get it: what it is, and the ways to ask it."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +9,18 @@ from typing import Generic, TypeVar
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
-from pinakes.model.hits import Hit
+from pinakes.model.hits import Hit, SearchPage
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
-from pinakes.recommend.recommender import Recommender
+from pinakes.recommend.recommender import Recommendations, Recommender, Request
 from pinakes.search.calibrate import Calibration
 from pinakes.search.grade import Grade, grade
-from pinakes.search.searcher import Searcher
-from pinakes.shelf.port import Shelf
+from pinakes.search.searcher import QueryVector, Searcher
+from pinakes.shelf.port import Shelf, ShelfReader
 
 logger = logging.getLogger(__name__)
 
+AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
 
 
@@ -44,11 +45,9 @@ class OpenCatalogue:
         """The files and folders that it was made of, where they are on this machine."""
         return tuple(Path(source) for source in self.list_sources())
 
-    def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
-        """Return the record of this id, where it exists and may be seen."""
-        reader = self.shelf.reader()
-        key = reader.find([record_id], scope=scope).get(record_id)
-        return reader.fetch([key], scope=scope).get(key) if key is not None else None
+    def view(self) -> "CatalogueView":
+        """Return the catalogue as it is at this moment; raise StorageError where it cannot be read."""
+        return CatalogueView(catalogue=self, reader=self.shelf.reader())
 
     def find_problem(self) -> str | None:
         """Return why the catalogue cannot be read now, found out by reading one record; None where it can."""
@@ -59,9 +58,44 @@ class OpenCatalogue:
             return error.message
         return None
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueView:
+    """A catalogue at one moment. A call opens one view of each catalogue it reads, so that its reads agree."""
+
+    catalogue: OpenCatalogue
+    reader: ShelfReader
+
+    @property
+    def name(self) -> str:
+        """The catalogue's name."""
+        return self.catalogue.name
+
+    @property
+    def spec(self) -> CatalogueSpec:
+        """The catalogue's declaration."""
+        return self.catalogue.spec
+
+    def find_record(self, record_id: RecordId, *, scope: Scope) -> Record | None:
+        """Return the record of this id, where it exists and may be seen."""
+        key = self.reader.find([record_id], scope=scope).get(record_id)
+        return self.reader.fetch([key], scope=scope).get(key) if key is not None else None
+
+    def embed(self, query: str) -> QueryVector:
+        """Return the vector of a query for this catalogue, or the reason why there is none."""
+        return self.catalogue.searcher.embed(self.reader, query)
+
+    def search(self, query: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None) -> SearchPage:
+        """Return the best records in scope for a query in plain words."""
+        return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit, query_vector=query_vector)
+
     def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
         """Tell how well each hit of a search answers the query."""
-        return grade(hits, query, reader=self.shelf.reader(), spec=self.spec, calibration=self.calibration)
+        return grade(hits, query, reader=self.reader, spec=self.spec, calibration=self.catalogue.calibration)
+
+    def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
+        """Return what someone who likes the titles of the request may like."""
+        return self.catalogue.recommender.recommend(self.reader, request, scope=scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,27 +107,22 @@ class Gathered(Generic[FoundT]):
 
 
 def ask_each(
-    catalogues: Iterable[OpenCatalogue], ask: Callable[[OpenCatalogue], FoundT], *, pool: Executor | None = None
+    asked: Mapping[str, AskedT], ask: Callable[[AskedT], FoundT], *, pool: Executor | None = None
 ) -> Gathered[FoundT]:
     """Ask every catalogue and skip those whose storage fails; raise StorageError where it fails for all of them."""
-    asked = list(catalogues)
     run = pool.map if pool else map
-    answers: list[FoundT | StorageError] = list(run(lambda catalogue: _answer_or_error(catalogue, ask), asked))
-    errors = {one.name: answer for one, answer in zip(asked, answers, strict=True) if isinstance(answer, StorageError)}
+    answers = dict(zip(asked, run(lambda one: _answer_or_error(one, ask), asked.values()), strict=True))
+    errors = {name: answer for name, answer in answers.items() if isinstance(answer, StorageError)}
     if errors and len(errors) == len(asked):
         raise next(iter(errors.values()))
     for name, error in errors.items():
         logger.warning("catalogue '%s' is skipped: %s", name, error.message)
-    return Gathered(
-        found={
-            one.name: answer for one, answer in zip(asked, answers, strict=True) if not isinstance(answer, StorageError)
-        },
-        skipped=list(errors),
-    )
+    found = {name: answer for name, answer in answers.items() if not isinstance(answer, StorageError)}
+    return Gathered(found=found, skipped=list(errors))
 
 
-def _answer_or_error(catalogue: OpenCatalogue, ask: Callable[[OpenCatalogue], FoundT]) -> FoundT | StorageError:
+def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT | StorageError:
     try:
-        return ask(catalogue)
+        return ask(asked)
     except StorageError as error:
         return error

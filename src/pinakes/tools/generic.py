@@ -26,7 +26,7 @@ from pinakes.search.searcher import QueryVector
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.likeness import like_words
 from pinakes.tools.addresses import address_of, parse_address, uri_of
-from pinakes.tools.catalogue import OpenCatalogue, ask_each
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, parse_filters
 from pinakes.tools.merge import MERGED_HEAD, Merged, merge
 from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec
@@ -182,13 +182,13 @@ class GenericTools:
         end = start + params.limit
         filters = params.filters or {}
         chosen, notes = self._chosen(params.catalogue, filters)
-        models = ask_each(chosen, lambda catalogue: catalogue.shelf.reader().model)
-        vectors = _embed_once(models.found, self._catalogues, params.query)
+        views = ask_each(chosen, OpenCatalogue.view)
+        vectors = _embed_once(views.found, params.query)
         pages = ask_each(
-            [self._catalogues[name] for name in models.found],
-            lambda catalogue: self._page(
-                catalogue,
-                vectors[catalogue.name],
+            views.found,
+            lambda view: _page(
+                view,
+                vectors[view.name],
                 principal=principal,
                 query=params.query,
                 filters=filters,
@@ -197,7 +197,7 @@ class GenericTools:
             pool=self._pool,
         )
         merged = merge([page.items for page in pages.found.values()])
-        unread = [*models.skipped, *pages.skipped]
+        unread = [*views.skipped, *pages.skipped]
         skipped = [f"{name}: {UNREADABLE}" for name in unread]
         has_more = len(merged) > end and end < FURTHEST
         return SearchResult(
@@ -212,7 +212,7 @@ class GenericTools:
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return a record whole."""
         catalogue, record_id = self._place(params.id)
-        record = catalogue.find_record(record_id, scope=Scope(visibility=principal.visibility))
+        record = catalogue.view().find_record(record_id, scope=Scope(visibility=principal.visibility))
         if record is None:
             raise _no_record(params.id)
         return FetchResult(
@@ -227,7 +227,8 @@ class GenericTools:
         """Return the records nearest in meaning to one, in its own catalogue or another."""
         home, record_id = self._place(params.id)
         target = self._get(params.catalogue) if params.catalogue else home
-        own, reader = home.shelf.reader(), target.shelf.reader()
+        own = home.shelf.reader()
+        reader = own if target is home else target.shelf.reader()
         scope = Scope(visibility=principal.visibility)
         own_key = own.find([record_id], scope=scope).get(record_id)
         if own_key is None:
@@ -247,7 +248,7 @@ class GenericTools:
         """List the catalogues with their fields, or the values of one field."""
         if params.field and not params.catalogue and len(self._catalogues) > 1:
             raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
-        chosen = [self._get(params.catalogue)] if params.catalogue else list(self._catalogues.values())
+        chosen = {params.catalogue: self._get(params.catalogue)} if params.catalogue else self._catalogues
         browsed = ask_each(chosen, lambda catalogue: _browsed(catalogue, principal, params))
         skipped = [_unread(self._catalogues[name]) for name in browsed.skipped]
         return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped)
@@ -262,38 +263,17 @@ class GenericTools:
         other = params.catalogue if isinstance(params, SimilarParams) else None
         return [*([place[0]] if place else self._catalogues), *([other] if other else ())]
 
-    def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[list[OpenCatalogue], list[str]]:
+    def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that can be filtered so, and what is to be said."""
         if name is not None:
-            return [self._get(name)], []
+            return {name: self._get(name)}, []
         problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
             having = [one for one in left_out if set(filters) <= set(self._get(one).spec.fields)]
             raise InputError(f"no catalogue can be filtered so; {problems[(having or left_out)[0]]}")
         notes = [f"not searched, since it cannot be filtered so: {', '.join(left_out)}"] if left_out else []
-        return [one for name, one in self._catalogues.items() if name not in left_out], notes
-
-    def _page(
-        self,
-        catalogue: OpenCatalogue,
-        meaning: QueryVector,
-        *,
-        principal: Principal,
-        query: str,
-        filters: dict[str, Any],
-        depth: int,
-    ) -> _Page:
-        scope = Scope(conditions=tuple(parse_filters(filters, catalogue.spec)), visibility=principal.visibility)
-        page = catalogue.searcher.search(query, scope=scope, limit=max(depth, MERGED_HEAD), query_vector=meaning)
-        grades = catalogue.grade(query, page.hits)
-        items = [
-            Merged(catalogue=catalogue, hit=hit, strength=grade.strength, label=grade.label)
-            for hit, grade in zip(page.hits, grades, strict=True)
-        ]
-        by_words = page.mode is SearchMode.FTS_ONLY
-        note = f"{catalogue.name}: searched by words alone ({page.degraded})" if by_words else None
-        return _Page(items=items, total=page.total_matches, note=note)
+        return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
     def _place(self, address: str) -> tuple[OpenCatalogue, RecordId]:
         """Return the catalogue and the id of a record; where there is one catalogue, its name may be left out."""
@@ -385,15 +365,33 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _embed_once(
-    models: Mapping[str, ModelId | None], catalogues: Mapping[str, OpenCatalogue], query: str
-) -> dict[str, QueryVector]:
+def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:
     """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model."""
     by_model: dict[ModelId | None, QueryVector] = {}
-    for name, model in models.items():
-        if model not in by_model:
-            by_model[model] = catalogues[name].searcher.embed(query)
-    return {name: by_model[model] for name, model in models.items()}
+    for view in views.values():
+        if view.reader.model not in by_model:
+            by_model[view.reader.model] = view.embed(query)
+    return {name: by_model[view.reader.model] for name, view in views.items()}
+
+
+def _page(
+    view: CatalogueView,
+    query_vector: QueryVector,
+    *,
+    principal: Principal,
+    query: str,
+    filters: dict[str, Any],
+    depth: int,
+) -> _Page:
+    scope = Scope(conditions=tuple(parse_filters(filters, view.spec)), visibility=principal.visibility)
+    page = view.search(query, scope=scope, limit=max(depth, MERGED_HEAD), query_vector=query_vector)
+    items = [
+        Merged(catalogue=view.catalogue, hit=hit, strength=grade.strength, label=grade.label)
+        for hit, grade in zip(page.hits, view.grade(query, page.hits), strict=True)
+    ]
+    by_words = page.mode is SearchMode.FTS_ONLY
+    note = f"{view.name}: searched by words alone ({page.degraded})" if by_words else None
+    return _Page(items=items, total=page.total_matches, note=note)
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:

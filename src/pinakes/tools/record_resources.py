@@ -14,7 +14,7 @@ from pinakes.search.candidates import TITLE_FLOOR
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 from pinakes.tools.addresses import SCHEME, address_of, parse_address
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.resource import ResourceContent, ResourceSpec
 
 VALUES_SCHEME = "pinakes-values://"
@@ -34,8 +34,8 @@ class RecordResources:
         place = parse_address(SCHEME + rest)
         if place is None or place[0] not in self._catalogues:
             return None
-        catalogue, scope = self._catalogues[place[0]], Scope(visibility=principal.visibility)
-        record = catalogue.find_record(place[1], scope=scope) or _find_titled(catalogue, place[1], scope)
+        view, scope = self._catalogues[place[0]].view(), Scope(visibility=principal.visibility)
+        record = view.find_record(place[1], scope=scope) or _find_titled(view, place[1], scope)
         if record is None:
             return None
         return ResourceContent(mime_type="application/json", text=orjson.dumps(plain_record(record)).decode())
@@ -114,12 +114,11 @@ def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]
     ]
 
 
-def _find_titled(catalogue: OpenCatalogue, title: str, scope: Scope) -> Record | None:
+def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None:
     """Return the record with this very title."""
-    reader = catalogue.shelf.reader()
-    keys = [match.key for match in reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
-    records = reader.fetch(keys, scope=scope).values()
-    return next((one for one in records if fold_name(catalogue.spec.title_of(one)) == fold_name(title)), None)
+    keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
+    records = view.reader.fetch(keys, scope=scope).values()
+    return next((one for one in records if fold_name(view.spec.title_of(one)) == fold_name(title)), None)
 
 
 def _is_countable(spec: CatalogueSpec, field: str) -> bool:

@@ -242,7 +242,7 @@ class AnimeTools:
         """Find anime by a description."""
         conditions = params.filters.conditions() if params.filters else []
         scope = Scope(conditions=tuple(conditions), visibility=principal.visibility)
-        page = self._catalogue.searcher.search(params.query, scope=scope, limit=params.limit)
+        page = self._catalogue.view().search(params.query, scope=scope, limit=params.limit)
         return SearchResult(
             results=[
                 SearchHit(
@@ -267,7 +267,7 @@ class AnimeTools:
             exclude=tuple(params.exclude_titles or ()),
             limit=params.limit,
         )
-        answer = self._catalogue.recommender.recommend(request, scope=Scope(visibility=principal.visibility))
+        answer = self._catalogue.view().recommend(request, scope=Scope(visibility=principal.visibility))
         return RecommendResult(
             recommendations=[_recommended(item) for item in answer.items],
             taste_centroid=list(answer.taste_tags),
@@ -277,11 +277,11 @@ class AnimeTools:
 
     def details(self, principal: Principal, params: DetailsParams) -> DetailsResult:
         """Look one anime up."""
-        reader, scope = self._catalogue.shelf.reader(), Scope(visibility=principal.visibility)
+        view, scope = self._catalogue.view(), Scope(visibility=principal.visibility)
         if params.id is not None:
-            record = self._catalogue.find_record(RecordId(params.id), scope=scope)
+            record = view.find_record(RecordId(params.id), scope=scope)
             return DetailsResult(anime=_details(record) if record else None, suggestions=[])
-        choice = resolve_title(reader, self._catalogue.spec, params.title or "", scope=scope)
+        choice = resolve_title(view.reader, view.spec, params.title or "", scope=scope)
         return DetailsResult(
             anime=_details(choice.record) if choice.record else None, suggestions=list(choice.suggestions)
         )

@@ -15,6 +15,7 @@ from pinakes.api import (
     KIND_FIELD,
     Action,
     AnyOf,
+    CatalogueView,
     Cost,
     Hit,
     InputError,
@@ -163,14 +164,15 @@ class DocumentTools:
         names = list(dict.fromkeys(params.sources or self._collections))
         self._require_known(names)
         scope = _scope(PASSAGE, principal)
-        there = [self._collections[name] for name in names if name in self._collections]
-        asked = ask_each(there, lambda one: _page(one, params.query, scope, params.n_results), pool=self._pool)
+        there = {name: self._collections[name] for name in names if name in self._collections}
+        views = ask_each(there, OpenCatalogue.view)
+        asked = ask_each(views.found, lambda view: _page(view, params.query, scope, params.n_results), pool=self._pool)
         pages = {name: page for name, page in asked.found.items() if page is not None}
         found = merged(pages, limit=params.n_results)
         return SearchResult(
-            results=[self._with_neighbours(one, scope, params.neighbours) for one in found],
+            results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             skipped=[name for name in names if name not in pages],
-            unread=asked.skipped,
+            unread=[*views.skipped, *asked.skipped],
         )
 
     def searched(self, params: SearchParams) -> Iterable[str]:
@@ -179,18 +181,18 @@ class DocumentTools:
 
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
         """Search the handbook, or one section of it."""
-        handbook, scope = self._collections[HANDBOOK], _scope(PASSAGE, principal)
+        handbook, scope = self._collections[HANDBOOK].view(), _scope(PASSAGE, principal)
         if params.section:
             _require_section(handbook, params.section, scope)
             scope = scope.narrowed(AnyOf("section", (params.section,)))
-        page = handbook.searcher.search(params.query, scope=scope, limit=SPARE * params.n_results)
+        page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
         found = merged({HANDBOOK: page}, limit=params.n_results)
         return HandbookResult(results=[FoundPassage(**_shape(one)) for one in found])
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:
         """List every document of every collection."""
         scope = _scope(DOCUMENT, principal)
-        paths = ask_each(self._collections.values(), lambda collection: _ids(collection, scope))
+        paths = ask_each(self._collections, lambda collection: _ids(collection, scope))
         return [
             ResourceEntry(uri=f"{SCHEME}{name}/{quote(path)}", name=f"{name}/{path}", mime_type=_mime_type(path))
             for name, some in paths.found.items()
@@ -202,7 +204,9 @@ class DocumentTools:
         name, _, path = address.partition("/")
         if name not in self._collections:
             return None
-        document = self._collections[name].find_record(RecordId(unquote(path)), scope=_scope(DOCUMENT, principal))
+        document = (
+            self._collections[name].view().find_record(RecordId(unquote(path)), scope=_scope(DOCUMENT, principal))
+        )
         if document is None or document.kind != DOCUMENT:
             return None
         return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
@@ -213,27 +217,26 @@ class DocumentTools:
         if unknown:
             raise InputError(f"'sources': no {', '.join(unknown)}; there are: {', '.join(self._collections)}")
 
-    def _with_neighbours(self, found: Found, scope: Scope, count: int) -> PassageWithNeighbours:
-        before, after = self._around(found, scope, count) if count else ([], [])
-        return PassageWithNeighbours(**_shape(found), before=before, after=after)
 
-    def _around(self, found: Found, scope: Scope, count: int) -> tuple[list[str], list[str]]:
-        """Return the passages before and after one, in the order of the file."""
-        own, path = int(found.record.get("position")), str(found.record.get("document"))
-        positions = [place for place in range(own - count, own + count + 1) if place != own]
-        reader = self._collections[found.source].shelf.reader()
-        keys = reader.find([passage_id(path, place) for place in positions], scope=scope)
-        records = reader.fetch(list(keys.values()), scope=scope)
-        texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
-        there = sorted(texts)
-        return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
+    before, after = _around(found, view, scope, count) if count else ([], [])
+    return PassageWithNeighbours(**_shape(found), before=before, after=after)
 
 
-def _page(collection: OpenCatalogue, query: str, scope: Scope, limit: int) -> SearchPage | None:
+def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
+    """Return the passages before and after one, in the order of the file."""
+    own, path = int(found.record.get("position")), str(found.record.get("document"))
+    positions = [place for place in range(own - count, own + count + 1) if place != own]
+    keys = view.reader.find([passage_id(path, place) for place in positions], scope=scope)
+    records = view.reader.fetch(list(keys.values()), scope=scope)
+    texts = {int(record.get("position")): str(record.get("content")) for record in records.values()}
+    there = sorted(texts)
+    return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
+
+
+def _page(view: CatalogueView, query: str, scope: Scope, limit: int) -> SearchPage | None:
     """Search one collection; None where it is empty."""
-    if not collection.shelf.reader().count(scope):
-        return None
-    return collection.searcher.search(query, scope=scope, limit=SPARE * limit)
+    return view.search(query, scope=scope, limit=SPARE * limit) if view.reader.count(scope) else None
 
 
 def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
@@ -312,8 +315,8 @@ def _scope(kind: str, principal: Principal) -> Scope:
     return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
-def _require_section(handbook: OpenCatalogue, section: str, scope: Scope) -> None:
-    sections = sorted(facet.value for facet in handbook.shelf.reader().facets("section", scope=scope))
+def _require_section(handbook: CatalogueView, section: str, scope: Scope) -> None:
+    sections = sorted(facet.value for facet in handbook.reader.facets("section", scope=scope))
     if section.strip().lower() not in {one.lower() for one in sections}:
         raise InputError(f"'section': no '{section[:80]}'; there are: {', '.join(sections)}")
 

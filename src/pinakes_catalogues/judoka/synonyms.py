@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from pinakes.api import InputError, OpenCatalogue, Scope, SearchPage, TextQuery, analyse_query, clean, embed_query
+from pinakes.api import CatalogueView, InputError, OpenCatalogue, Scope, SearchPage, TextQuery, analyse_query, clean
 
 SYNONYMS = "synonyms.json"
 KEPT_FOLDER = "files"
@@ -57,17 +57,16 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def search_expanded(catalogue: OpenCatalogue, query: str, *, scope: Scope, limit: int) -> SearchPage:
+def search_expanded(view: CatalogueView, query: str, *, scope: Scope, limit: int) -> SearchPage:
     """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
-    searcher, reader = catalogue.searcher, catalogue.shelf.reader()
     text = clean(query[:MAX_QUERY_CHARS])
-    added = synonyms_in(text, load_kept(catalogue))
-    asked = analyse_query(text, synonyms=catalogue.spec.synonyms)
+    added = synonyms_in(text, load_kept(view.catalogue))
+    asked = analyse_query(text, synonyms=view.spec.synonyms)
     others = analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
-    meaning = embed_query(searcher.embedder, reader, text)
-    return searcher.search_with(reader, text, TextQuery(terms=terms), meaning, scope=scope, limit=limit)
+    searcher, vector = view.catalogue.searcher, view.embed(text)
+    return searcher.search_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit)
 
 
 def _padded(text: str) -> str:

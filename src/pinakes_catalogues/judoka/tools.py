@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, With
 from pinakes.api import (
     Action,
     AnyOf,
+    CatalogueView,
     Cost,
     NotFoundError,
     OpenCatalogue,
@@ -23,6 +24,7 @@ from pinakes.api import (
     RecordId,
     ResourceSpec,
     Scope,
+    ShelfReader,
     ToolParams,
     ToolResult,
     ToolSpec,
@@ -228,10 +230,10 @@ class JudokonTools:
 
     def query_rag(self, principal: Principal, params: RagParams) -> RagResult:
         """Find what answers a question."""
-        scope = Scope(visibility=principal.visibility)
-        if not self._catalogue.shelf.reader().count(scope):
-            raise NotFoundError(f"the catalogue '{self._catalogue.name}' is empty; {SET_UP}")
-        page = search_expanded(self._catalogue, params.query, scope=scope, limit=RAG_RESULTS)
+        view, scope = self._catalogue.view(), Scope(visibility=principal.visibility)
+        if not view.reader.count(scope):
+            raise NotFoundError(f"the catalogue '{view.name}' is empty; {SET_UP}")
+        page = search_expanded(view, params.query, scope=scope, limit=RAG_RESULTS)
         if page.degraded and not page.hits:
             raise NotFoundError(f"nothing has these words, and meaning was not compared: {_hint(page.degraded)}")
         return RagResult(results=[_rag_hit(hit.record, hit.score) for hit in page.hits], hint=_hint(page.degraded))
@@ -239,26 +241,26 @@ class JudokonTools:
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find cards by a description."""
         scope = _scope(principal, params.filters)
-        page = search_expanded(self._catalogue, params.query, scope=scope, limit=params.top_k)
+        page = search_expanded(self._catalogue.view(), params.query, scope=scope, limit=params.top_k)
         hits = [JudokaHit(**_shape(hit.record), score=round(hit.score, 4)) for hit in page.hits]
         return SearchResult(results=hits, hint=_hint(page.degraded))
 
     def get_by_id(self, principal: Principal, params: IdParams) -> CardResult:
         """Look one card up."""
-        return CardResult(**card_of(self._get_card(principal, params.id)))
+        return CardResult(**card_of(_get_card(self._catalogue.view(), principal, params.id)))
 
     def draw(self, principal: Principal, params: RandomParams) -> CardResult:
         """Draw a card that is not hidden; the same seed draws the same card of the same cards."""
-        reader, scope = self._catalogue.shelf.reader(), _scope(principal, params.filters).narrowed(SHOWN)
-        ids = sorted(reader.ids(reader.scan(scope=scope, limit=reader.count(scope))))
+        view, scope = self._catalogue.view(), _scope(principal, params.filters).narrowed(SHOWN)
+        ids = sorted(view.reader.ids(view.reader.scan(scope=scope, limit=view.reader.count(scope))))
         if not ids:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries there are")
         chance = self._chance if params.seed is None else random.Random(params.seed)
-        return CardResult(**card_of(self._get_card(principal, chance.choice(ids))))
+        return CardResult(**card_of(_get_card(view, principal, chance.choice(ids))))
 
     def resolve_code(self, principal: Principal, params: CodeParams) -> CardResult:
         """Return the card that has a code."""
-        record = self._find_by_code(principal, params.code)
+        record = _find_by_code(self._catalogue.view(), principal, params.code)
         if record is None:
             reason = check_code(params.code).problem
             raise NotFoundError(f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}")
@@ -266,7 +268,7 @@ class JudokonTools:
 
     def validate_code(self, principal: Principal, params: CodeParams) -> CodeResult:
         """Say whether a code is well-formed, whether its check letter is right, and whether a card has it."""
-        form, record = check_code(params.code), self._find_by_code(principal, params.code)
+        form, record = check_code(params.code), _find_by_code(self._catalogue.view(), principal, params.code)
         is_known = record is not None
         return CodeResult(
             valid=is_known,
@@ -279,7 +281,8 @@ class JudokonTools:
 
     def compare(self, principal: Principal, params: CompareParams) -> CompareResult:
         """Set two cards side by side."""
-        one, other = self._get_card(principal, params.id_a), self._get_card(principal, params.id_b)
+        view = self._catalogue.view()
+        one, other = _get_card(view, principal, params.id_a), _get_card(view, principal, params.id_b)
         here, there = stats_of(one), stats_of(other)
         rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
         won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
@@ -293,8 +296,9 @@ class JudokonTools:
 
     def suggest_opponent(self, principal: Principal, params: OpponentParams) -> OpponentResult:
         """Suggest fair matches: of the same gender first, then of the same weight class, then nearest in average."""
-        card = self._get_card(principal, params.id)
-        others = [one for one in self._cards(principal, SHOWN) if one.id != card.id]
+        view = self._catalogue.view()
+        card = _get_card(view, principal, params.id)
+        others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
         others.sort(key=lambda one: _mismatch(card, one))
         return OpponentResult(
             opponents=[Opponent(**_shape(one), reasons=_reasons(card, one)) for one in others[: params.top_k]]
@@ -311,33 +315,36 @@ class JudokonTools:
             rows.append(CountryCount(country=facet.value, code=code, count=facet.count))
         return CountriesResult(countries=rows)
 
-    def _get_card(self, principal: Principal, stated: str) -> Record:
-        scope = _scope(principal, None)
-        record = self._catalogue.find_record(RecordId(stated), scope=scope)
-        if record is None or record.kind != CARD:
-            raise NotFoundError(f"no judoka '{stated[:200]}'{self._alike(stated, scope)}")
-        return record
 
-    def _alike(self, stated: str, scope: Scope) -> str:
-        """Say which cards have an id or a name like the one asked for."""
-        reader = self._catalogue.shelf.reader()
-        ids = reader.ids(reader.scan(scope=scope, limit=reader.count(scope)))
-        names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
-        named = reader.ids([match.key for match in names])
-        alike = list(dict.fromkeys([*like_words(stated, ids)[:ALIKE], *named]))[:ALIKE]
-        found = reader.fetch(list(reader.find([RecordId(one) for one in alike], scope=scope).values()), scope=scope)
-        listed = ", ".join(f"{one.id} ({one.get('name')})" for one in found.values())
-        return f"; alike: {listed}" if listed else "; judokon.search finds ids"
+def _get_card(view: CatalogueView, principal: Principal, stated: str) -> Record:
+    scope = _scope(principal, None)
+    record = view.find_record(RecordId(stated), scope=scope)
+    if record is None or record.kind != CARD:
+        raise NotFoundError(f"no judoka '{stated[:200]}'{_alike(view.reader, stated, scope)}")
+    return record
 
-    def _find_by_code(self, principal: Principal, code: str) -> Record | None:
-        """Return the card with a code; the first by id where several have it."""
-        wanted = code_key(code)
-        found = self._cards(principal, AnyOf("codeKey", (wanted,))) if wanted else []
-        return min(found, key=lambda record: record.id, default=None)
 
-    def _cards(self, principal: Principal, condition: AnyOf) -> list[Record]:
-        reader, scope = self._catalogue.shelf.reader(), _scope(principal, None).narrowed(condition)
-        return list(reader.fetch(reader.scan(scope=scope, limit=reader.count(scope)), scope=scope).values())
+def _alike(reader: ShelfReader, stated: str, scope: Scope) -> str:
+    """Say which cards have an id or a name like the one asked for."""
+    ids = reader.ids(reader.scan(scope=scope, limit=reader.count(scope)))
+    names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
+    named = reader.ids([match.key for match in names])
+    alike = list(dict.fromkeys([*like_words(stated, ids)[:ALIKE], *named]))[:ALIKE]
+    found = reader.fetch(list(reader.find([RecordId(one) for one in alike], scope=scope).values()), scope=scope)
+    listed = ", ".join(f"{one.id} ({one.get('name')})" for one in found.values())
+    return f"; alike: {listed}" if listed else "; judokon.search finds ids"
+
+
+def _find_by_code(view: CatalogueView, principal: Principal, code: str) -> Record | None:
+    """Return the card with a code; the first by id where several have it."""
+    wanted = code_key(code)
+    found = _cards(view, principal, AnyOf("codeKey", (wanted,))) if wanted else []
+    return min(found, key=lambda record: record.id, default=None)
+
+
+def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[Record]:
+    reader, scope = view.reader, _scope(principal, None).narrowed(condition)
+    return list(reader.fetch(reader.scan(scope=scope, limit=reader.count(scope)), scope=scope).values())
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:

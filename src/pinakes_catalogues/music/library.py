@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -41,12 +40,13 @@ class MusicLibrary:
 
     def __init__(self, catalogue: OpenCatalogue, principal: Principal) -> None:
         self.catalogue = catalogue
+        self.view = catalogue.view()
         self._visibility = principal.visibility
 
-    @cached_property
+    @property
     def reader(self) -> ShelfReader:
         """The catalogue at this moment."""
-        return self.catalogue.shelf.reader()
+        return self.view.reader
 
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
         """Return the records of a kind that the caller may see, or those of every kind."""

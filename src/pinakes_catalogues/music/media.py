@@ -25,12 +25,13 @@ def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
 
 def _declared(catalogue: OpenCatalogue) -> MediaSpec:
     def record(principal: Principal, record_id: str) -> Record | None:
-        return catalogue.find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
+        return catalogue.view().find_record(RecordId(record_id), scope=Scope(visibility=principal.visibility))
 
     def find(principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
-        found = record(principal, record_id)
+        view, scope = catalogue.view(), Scope(visibility=principal.visibility)
+        found = view.find_record(RecordId(record_id), scope=scope)
         if found is not None and kind is MediaKind.COVER and not found.get("cover") and found.get("album_id"):
-            found = record(principal, str(found.get("album_id")))
+            found = view.find_record(RecordId(str(found.get("album_id"))), scope=scope)
         name = found.get("file" if kind is MediaKind.AUDIO else "cover") if found else None
         return find_file(_roots(catalogue), str(name)) if name else None
 

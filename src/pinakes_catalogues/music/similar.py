@@ -30,7 +30,8 @@ def _by_meaning(library: MusicLibrary, record: Record, limit: int) -> list[tuple
     key = library.reader.find([record.id], scope=library.scope())[record.id]
     chosen = TitleChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
     request = Request(titles=(record.id,), limit=SPARE * limit)
-    answer = library.catalogue.recommender.recommend_for([chosen], request, scope=library.scope(record.kind))
+    recommender, scope = library.catalogue.recommender, library.scope(record.kind)
+    answer = recommender.recommend_for(library.reader, [chosen], request, scope=scope)
     return [(item.record, item.score) for item in answer.items]
 
 

@@ -93,14 +93,14 @@ class MusicTools:
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find artists, albums and tracks, each kind by itself."""
         library = MusicLibrary(self._catalogue, principal)
-        meaning = self._searcher.embed(params.query)
+        meaning = library.view.embed(params.query)
         wanted = min(params.offset + params.limit, MOST)
         looked_at = max(wanted + 1, HEAD)
         groups: dict[str, Group] = {}
         degraded = None
         for kind in [params.kind] if params.kind else KINDS:
             ranked = self._searcher.rank(
-                params.query, scope=library.scope(kind), limit=looked_at, query_vector=meaning, reader=library.reader
+                library.reader, params.query, scope=library.scope(kind), limit=looked_at, query_vector=meaning
             )
             groups[GROUPS[kind]] = self._found(ranked, params, wanted=wanted)
             degraded = ranked.degraded
@@ -381,7 +381,7 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
     """Return the best tracks of those that the sentence asks for: some times as much as is wanted, for a choice."""
     scope = library.scope(TRACK, *wishes.conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
-    page = library.catalogue.searcher.search(about, scope=scope, limit=looked_at)
+    page = library.view.search(about, scope=scope, limit=looked_at)
     found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
     if not found and (wishes.conditions or not about):
         keys = library.reader.scan(scope=scope, limit=looked_at)

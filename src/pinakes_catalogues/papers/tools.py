@@ -95,8 +95,9 @@ class PaperTools:
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
-        page = self._catalogue.searcher.search(params.query, scope=scope, limit=params.paper_count)
-        grades = self._catalogue.grade(params.query, page.hits)
+        view = self._catalogue.view()
+        page = view.search(params.query, scope=scope, limit=params.paper_count)
+        grades = view.grade(params.query, page.hits)
         return SearchResult(
             papers=[_shape(hit, grade.label) for hit, grade in zip(page.hits, grades, strict=True)],
             total=page.total_matches,

@@ -313,8 +313,8 @@ def generic(shelved: Any, anime: Any) -> tuple[Any, Gate]:
         name="anime",
         spec=shelved.spec,
         shelf=shelved.shelf,
-        searcher=Searcher(shelf=shelved.shelf, embedder=shelved.embedder),
-        recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelved.shelf.spec, embedder=shelved.embedder),
+        recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
     )
     return shelved, Gate(Toolbox(generic_tools([catalogue]), catalogues=[catalogue]), cache=AnswerCache(100))
 
@@ -370,8 +370,8 @@ def test_an_answer_that_was_made_while_something_changed_is_not_kept(
         name="anime",
         spec=shelved.spec,
         shelf=shelved.shelf,
-        searcher=Searcher(shelf=shelved.shelf),
-        recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelved.shelf.spec),
+        recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
     )
     gate = Gate(Toolbox([counted.spec()], catalogues=[catalogue]), cache=AnswerCache(10))
     counted.during = lambda: shelved.shelf.apply([Put(record=anime("Land Story"))]) and None

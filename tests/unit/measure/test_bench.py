@@ -31,8 +31,8 @@ def test_an_empty_catalogue_is_refused(embedder: Any) -> None:
         name="empty",
         spec=spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=embedder),
-        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=embedder),
+        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
     )
     with pytest.raises(InputError, match="'empty' is empty"):
         bench(catalogue, questions=20)

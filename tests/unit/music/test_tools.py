@@ -380,8 +380,8 @@ def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
         name="music",
         spec=shelf.spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=embedder),
-        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=embedder),
+        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
     )
     return MusicLibrary(catalogue, LOCAL_USER)
 

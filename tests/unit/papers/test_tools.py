@@ -84,8 +84,8 @@ def served(shelf: Shelf, embedder: Any = None) -> Served:
         name="papers",
         spec=SPEC,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=embedder),
-        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=embedder),
+        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
     )
     return Served(catalogue=catalogue, gate=Gate(Toolbox(tools([catalogue]))))
 

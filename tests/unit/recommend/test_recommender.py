@@ -11,7 +11,8 @@ from pinakes.errors import InputError
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.model.vectors import ModelId
-from pinakes.recommend.recommender import Recommendations, Recommender, Request
+from pinakes.recommend.recommender import Recommendations, Request
+from support.searching import recommend as recommend_from
 
 pytestmark = pytest.mark.row("A6")
 
@@ -31,8 +32,7 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
 
 
 def recommend(stories: Any, *titles: str, scope: Scope = WHOLE, **wishes: Any) -> Recommendations:
-    recommender = Recommender(shelf=stories.shelf, embedder=stories.embedder, this_year=lambda: 2026)
-    return recommender.recommend(Request(titles=titles, **wishes), scope=scope)
+    return recommend_from(stories.shelf, stories.embedder, Request(titles=titles, **wishes), scope=scope)
 
 
 def ids(answer: Recommendations) -> list[str]:
@@ -131,17 +131,16 @@ def test_words_that_were_not_understood_are_given_back(stories: Any) -> None:
 
 
 def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(stories: Any) -> None:
-    recommender = Recommender(shelf=stories.shelf, embedder=None, this_year=lambda: 2026)
     request = Request(titles=("Liftoff",), preferences="post-2020, darker tone")
-    answer = recommender.recommend(request, scope=WHOLE)
+    answer = recommend_from(stories.shelf, None, request, scope=WHOLE)
     assert set(ids(answer)) == {"Orbit", "Oven"}
     assert answer.notes == ("the wording of the preferences was not used: there is no embedder for this catalogue",)
 
 
 def test_an_embedder_of_another_model_is_not_asked(stories: Any, new_embedder: Callable[[ModelId], Any]) -> None:
     stranger = new_embedder(ModelId(name="other", dimension=64))
-    recommender = Recommender(shelf=stories.shelf, embedder=stranger, this_year=lambda: 2026)
-    assert recommender.recommend(Request(titles=("Liftoff",), preferences="darker"), scope=WHOLE).notes
+    request = Request(titles=("Liftoff",), preferences="darker")
+    assert recommend_from(stories.shelf, stranger, request, scope=WHOLE).notes
     assert stranger.queries == []
 
 

@@ -11,7 +11,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.search.calibrate import Calibration, Label, calibrate
 from pinakes.search.grade import Grade, grade
-from pinakes.search.searcher import Searcher
+from support.searching import ShelfSearcher
 
 pytestmark = pytest.mark.row("P2")
 
@@ -136,7 +136,7 @@ def test_a_better_label_is_never_weaker(graded: Any) -> None:
 
 def test_hits_are_graded_in_their_order_and_no_hits_to_no_grades(stories: Any) -> None:
     reader = stories.shelf.reader()
-    hits = Searcher(shelf=stories.shelf, embedder=stories.embedder).search("The Baker", scope=WHOLE, limit=3).hits
+    hits = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder).search("The Baker", scope=WHOLE, limit=3).hits
     assert len(hits) == 3
     found = grade(hits, "The Baker", reader=reader, spec=stories.spec, calibration=KNOWN)
     assert [one.label is Label.IDENTICAL for one in found] == [hit.record.id == "The Baker" for hit in hits]
@@ -149,7 +149,7 @@ def test_in_a_catalogue_that_was_measured_an_unrelated_question_gets_no_label(
     stories.put(*(anime(f"Tale {place}", synopsis="A knight rides out to the sea.") for place in range(20)))
     reader = stories.shelf.reader()
     calibration = calibrate(reader, stories.spec, stories.embedder)
-    searcher = Searcher(shelf=stories.shelf, embedder=stories.embedder)
+    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
     hits = searcher.search("municipal wastewater permits", scope=WHOLE, limit=10).hits
     assert hits
     grades = grade(hits, "municipal wastewater permits", reader=reader, spec=stories.spec, calibration=calibration)
@@ -159,9 +159,10 @@ def test_in_a_catalogue_that_was_measured_an_unrelated_question_gets_no_label(
 def labels(sample: Any, query: str) -> list[Label | None]:
     catalogue = sample.app.open_catalogue("anime")
     assert catalogue.calibration is not None
-    hits = catalogue.searcher.search(query, scope=WHOLE, limit=10).hits
+    view = catalogue.view()
+    hits = view.search(query, scope=WHOLE, limit=10).hits
     assert len(hits) == 10
-    return [one.label for one in catalogue.grade(query, hits)]
+    return [one.label for one in view.grade(query, hits)]
 
 
 @pytest.mark.model
@@ -179,9 +180,9 @@ def test_with_the_real_model_what_the_catalogue_is_about_gets_labels(sample: Any
 
 @pytest.mark.model
 def test_with_the_real_model_labels_in_one_list_fit_their_strengths(sample: Any) -> None:
-    catalogue = sample.app.open_catalogue("anime")
-    hits = catalogue.searcher.search("vampires at school", scope=WHOLE, limit=30).hits
-    grades = catalogue.grade("vampires at school", hits)
+    view = sample.app.open_catalogue("anime").view()
+    hits = view.search("vampires at school", scope=WHOLE, limit=30).hits
+    grades = view.grade("vampires at school", hits)
     weakest_labelled = min(one.strength for one in grades if one.label is not None)
     assert weakest_labelled >= 0.2
     assert all(0 <= one.strength <= 1 for one in grades)

@@ -8,8 +8,8 @@ import pytest
 
 from pinakes.model.scope import WHOLE
 from pinakes.search.remote_reranker import RemoteReranker
-from pinakes.search.searcher import Searcher
 from pinakes.settings import RerankSettings
+from support.searching import ShelfSearcher
 
 pytestmark = [pytest.mark.row("A5"), pytest.mark.alone]
 
@@ -100,7 +100,7 @@ def stories(shelved: Any, anime: Callable[..., Any]) -> Any:
     return shelved
 
 
-def ranked(searcher: Searcher, limit: int = 6) -> list[str]:
+def ranked(searcher: ShelfSearcher, limit: int = 6) -> list[str]:
     return [str(hit.record.id) for hit in searcher.search("robots", scope=WHOLE, limit=limit).hits]
 
 
@@ -108,8 +108,8 @@ def test_the_first_hits_take_the_endpoint_s_order_and_the_scores_still_fall_with
     stories: Any, rerank_server: Any, reranker: RemoteReranker
 ) -> None:
     rerank_server.reply = cohere
-    plain = Searcher(shelf=stories.shelf, embedder=stories.embedder)
-    reranking = Searcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
+    plain = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
+    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     before = ranked(plain)
     assert ranked(reranking) == [*reversed(before[:DEPTH]), *before[DEPTH:]]
     scores = [hit.score for hit in reranking.search("robots", scope=WHOLE, limit=6).hits]
@@ -120,8 +120,8 @@ def test_a_short_page_is_chosen_from_as_many_hits_as_are_reranked(
     stories: Any, rerank_server: Any, reranker: RemoteReranker
 ) -> None:
     rerank_server.reply = cohere
-    before = ranked(Searcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = Searcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
+    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
+    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     assert ranked(reranking, limit=1) == before[DEPTH - 1 : DEPTH]
 
 
@@ -133,8 +133,8 @@ def test_without_an_answer_the_order_stays_and_the_search_is_as_quick_as_its_tim
     rerank_server.reply = lambda _texts: b"?"
     if fault == "dead":
         rerank_server.die()
-    before = ranked(Searcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = Searcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
+    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
+    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     began = time.perf_counter()
     assert ranked(reranking) == before
     assert time.perf_counter() - began < TIMEOUT_S + 0.3
@@ -142,6 +142,6 @@ def test_without_an_answer_the_order_stays_and_the_search_is_as_quick_as_its_tim
 
 def test_equal_scores_leave_the_order_as_it_was(stories: Any, rerank_server: Any, reranker: RemoteReranker) -> None:
     rerank_server.reply = lambda texts: [{"index": i, "score": 1.0} for i in range(len(texts))]
-    before = ranked(Searcher(shelf=stories.shelf, embedder=stories.embedder))
-    reranking = Searcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
+    before = ranked(ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder))
+    reranking = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, reranker=reranker)
     assert ranked(reranking) == before

@@ -11,8 +11,8 @@ from pinakes.model.hits import MatchType, SearchMode
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId
-from pinakes.search.searcher import Searcher
 from support.memory_shelf import MemoryShelf
+from support.searching import ShelfSearcher
 
 
 @pytest.fixture
@@ -26,16 +26,16 @@ def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
 
 
 @pytest.fixture
-def searcher(stories: Any) -> Searcher:
-    return Searcher(shelf=stories.shelf, embedder=stories.embedder)
+def searcher(stories: Any) -> ShelfSearcher:
+    return ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
 
 
-def ids(searcher: Searcher, text: str, scope: Scope = WHOLE, limit: int = 10) -> list[str]:
+def ids(searcher: ShelfSearcher, text: str, scope: Scope = WHOLE, limit: int = 10) -> list[str]:
     return [str(hit.record.id) for hit in searcher.search(text, scope=scope, limit=limit).hits]
 
 
 @pytest.mark.row("A4")
-def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: Searcher) -> None:
+def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: ShelfSearcher) -> None:
     page = searcher.search("pilots among stars", scope=WHOLE, limit=10)
     assert page.mode is SearchMode.HYBRID
     assert page.degraded is None
@@ -44,7 +44,7 @@ def test_with_both_arms_the_search_is_hybrid_and_nothing_is_amiss(searcher: Sear
 
 @pytest.mark.row("A2")
 def test_without_an_embedder_the_search_goes_by_words_and_says_so(stories: Any) -> None:
-    page = Searcher(shelf=stories.shelf).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=stories.shelf).search("bread", scope=WHOLE, limit=10)
     assert page.mode is SearchMode.FTS_ONLY
     assert page.degraded == "no embedder is configured"
     assert {hit.match_type for hit in page.hits} == {MatchType.FTS}
@@ -58,7 +58,7 @@ def test_vectors_of_another_model_are_never_compared(
     stories: Any, new_embedder: Callable[[ModelId], Any], other: ModelId
 ) -> None:
     stranger = new_embedder(other)
-    page = Searcher(shelf=stories.shelf, embedder=stranger).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=stories.shelf, embedder=stranger).search("bread", scope=WHOLE, limit=10)
     assert page.mode is SearchMode.FTS_ONLY
     assert str(other) in (page.degraded or "")
     assert stranger.queries == []
@@ -66,20 +66,20 @@ def test_vectors_of_another_model_are_never_compared(
 
 def test_a_catalogue_without_vectors_is_searched_by_words(stories: Any, anime: Callable[..., Record]) -> None:
     shelf = MemoryShelf(stories.spec, model=None)
-    page = Searcher(shelf=shelf, embedder=stories.embedder).search("bread", scope=WHOLE, limit=10)
+    page = ShelfSearcher(shelf=shelf, embedder=stories.embedder).search("bread", scope=WHOLE, limit=10)
     assert page.degraded == "the catalogue has no vectors"
     assert stories.embedder.queries == []
 
 
-def test_an_embedder_that_fails_costs_the_vectors_only(stories: Any, searcher: Searcher) -> None:
+def test_an_embedder_that_fails_costs_the_vectors_only(stories: Any, searcher: ShelfSearcher) -> None:
     stories.embedder.problem = "it is asleep"
     page = searcher.search("bread", scope=WHOLE, limit=10)
     assert (page.mode, page.degraded) == (SearchMode.FTS_ONLY, "it is asleep")
 
 
 @pytest.mark.row("A2")
-def test_the_total_is_how_many_records_match_at_least_one_arm(stories: Any, searcher: Searcher) -> None:
-    by_words = Searcher(shelf=stories.shelf)
+def test_the_total_is_how_many_records_match_at_least_one_arm(stories: Any, searcher: ShelfSearcher) -> None:
+    by_words = ShelfSearcher(shelf=stories.shelf)
     assert by_words.search("bread", scope=WHOLE, limit=1).total_matches == 2
     assert by_words.search("nothing of this kind", scope=WHOLE, limit=1).total_matches == 0
     assert searcher.search("bread", scope=WHOLE, limit=1).total_matches == 3  # every record is a neighbour
@@ -90,7 +90,7 @@ def test_the_total_counts_a_record_that_words_rank_beyond_the_depth_and_vectors_
     stories: Any, anime: Callable[..., Record]
 ) -> None:
     stories.put(*(anime(f"Bread {number}", synopsis="Bread, again.") for number in range(20)))
-    searcher = Searcher(shelf=stories.shelf, embedder=stories.embedder, override=SearchSpec(depth=5))
+    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, override=SearchSpec(depth=5))
     lexical = {"The Baker", "Space Bread", *(f"Bread {number}" for number in range(20))}
     reader = stories.shelf.reader()
     (near,) = reader.nearest(stories.embedder.embed_query("bread")[None, :], scope=WHOLE, limit=5)
@@ -99,7 +99,7 @@ def test_the_total_counts_a_record_that_words_rank_beyond_the_depth_and_vectors_
 
 
 @pytest.mark.row("A1")
-def test_only_records_in_scope_are_found_by_either_arm(searcher: Searcher) -> None:
+def test_only_records_in_scope_are_found_by_either_arm(searcher: ShelfSearcher) -> None:
     scope = Scope(conditions=(AllOf("tags", ("space", "gourmet")),))
     assert ids(searcher, "pilots bread stars", scope) == ["Space Bread"]
     assert ids(searcher, "pilots bread stars", Scope(conditions=(Range("year", 3000),))) == []
@@ -108,7 +108,7 @@ def test_only_records_in_scope_are_found_by_either_arm(searcher: Searcher) -> No
 def test_records_for_others_are_neither_found_nor_counted(stories: Any, anime: Callable[..., Record]) -> None:
     hidden = replace(anime("Secret Bread", synopsis="Bread for the few."), audiences=("staff",))
     stories.put(hidden)
-    searcher = Searcher(shelf=stories.shelf, embedder=stories.embedder)
+    searcher = ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder)
     outsider = Scope(visibility=Visibility(frozenset()))
     page = searcher.search("secret bread", scope=outsider, limit=10)
     assert "Secret Bread" not in [hit.record.id for hit in page.hits]
@@ -116,7 +116,7 @@ def test_records_for_others_are_neither_found_nor_counted(stories: Any, anime: C
     assert ids(searcher, "secret bread")[0] == "Secret Bread"
 
 
-def test_a_misspelt_title_is_found_by_its_likeness(searcher: Searcher) -> None:
+def test_a_misspelt_title_is_found_by_its_likeness(searcher: ShelfSearcher) -> None:
     (best, *_rest) = searcher.search("Spcae Braed", scope=WHOLE, limit=3).hits
     assert best.record.id == "Space Bread"
     assert best.reasons["title"] > 0
@@ -129,7 +129,7 @@ def test_a_part_of_a_name_in_another_script_finds_it_first(shelved: Any, anime: 
         anime("Cowboy", alternatives=("カウボーイビバップ",), synopsis="Hunters."),
         *(anime(f"Other {number}", alternatives=(f"ボーイ{number}",), synopsis="Others.") for number in range(9)),
     )
-    assert ids(Searcher(shelf=shelved.shelf, embedder=shelved.embedder), "ウボーイ", limit=3)[0] == "Cowboy"
+    assert ids(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), "ウボーイ", limit=3)[0] == "Cowboy"
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
@@ -137,7 +137,7 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
     shelved: Any, anime: Callable[..., Record], fusion: Fusion
 ) -> None:
     shelved.put(*(anime(name, title="Same", synopsis="The same words.") for name in ("c", "a", "d", "b")))
-    searcher = Searcher(shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(fusion=fusion))
+    searcher = ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(fusion=fusion))
     if fusion is Fusion.BLEND:
         assert ids(searcher, "same words") == ["a", "b", "c", "d"]
         assert ids(searcher, "same words", limit=2) == ["a", "b"]
@@ -146,30 +146,30 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival(
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
-def test_scores_fall_with_the_rank_and_lie_between_nothing_and_one(searcher: Searcher, fusion: Fusion) -> None:
+def test_scores_fall_with_the_rank_and_lie_between_nothing_and_one(searcher: ShelfSearcher, fusion: Fusion) -> None:
     page = replace(searcher, override=SearchSpec(fusion=fusion)).search("bread stars", scope=WHOLE, limit=10)
     scores = [hit.score for hit in page.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 
 
-def test_each_hit_keeps_the_reasons_for_its_rank(searcher: Searcher) -> None:
+def test_each_hit_keeps_the_reasons_for_its_rank(searcher: ShelfSearcher) -> None:
     hit = searcher.search("bread", scope=WHOLE, limit=1).hits[0]
     assert set(hit.reasons) == {"bm25", "title", "cosine", "fused"}
     assert hit.score == pytest.approx(hit.reasons["fused"])
 
 
-def test_a_query_without_a_word_is_answered_by_meaning_alone(searcher: Searcher) -> None:
+def test_a_query_without_a_word_is_answered_by_meaning_alone(searcher: ShelfSearcher) -> None:
     page = searcher.search("?!", scope=WHOLE, limit=10)
     assert {hit.match_type for hit in page.hits} == {MatchType.VECTOR}
 
 
-def test_a_query_with_broken_characters_reaches_the_embedder_clean(stories: Any, searcher: Searcher) -> None:
+def test_a_query_with_broken_characters_reaches_the_embedder_clean(stories: Any, searcher: ShelfSearcher) -> None:
     searcher.search("bread \udcff\x00 \u202e butter", scope=WHOLE, limit=1)
     stories.embedder.queries[-1].encode()
     assert "\x00" not in stories.embedder.queries[-1]
 
 
-def test_of_a_very_long_query_the_beginning_counts(stories: Any, searcher: Searcher) -> None:
+def test_of_a_very_long_query_the_beginning_counts(stories: Any, searcher: ShelfSearcher) -> None:
     assert ids(searcher, "bread " + "x" * 1_000_000)[0] in ("The Baker", "Space Bread")
     assert len(stories.embedder.queries[-1]) <= 2_000

@@ -114,8 +114,8 @@ def open_songs(new_shelved: Callable[[CatalogueSpec], Any], songs_spec: Catalogu
             name=name,
             spec=songs_spec,
             shelf=shelved.shelf,
-            searcher=Searcher(shelf=shelved.shelf, embedder=shelved.embedder),
-            recommender=Recommender(shelf=shelved.shelf, embedder=shelved.embedder, this_year=lambda: 2026),
+            searcher=Searcher(spec=shelved.shelf.spec, embedder=shelved.embedder),
+            recommender=Recommender(spec=shelved.shelf.spec, embedder=shelved.embedder, this_year=lambda: 2026),
         )
         return Songs(shelved=shelved, opened=opened)
 

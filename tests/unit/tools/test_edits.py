@@ -114,8 +114,8 @@ def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
             name=name,
             spec=shelf.spec,
             shelf=shelf,
-            searcher=Searcher(shelf=shelf, embedder=embedder),
-            recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+            searcher=Searcher(spec=shelf.spec, embedder=embedder),
+            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
         )
         for name, shelf in shelves.items()
     ]

@@ -128,8 +128,8 @@ def opened(shelved: Any, *, name: str | None = None) -> OpenCatalogue:
         name=name or shelved.spec.name,
         spec=shelved.spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=embedder),
-        recommender=Recommender(shelf=shelf, embedder=embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=embedder),
+        recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
         calibration=calibrate(shelf.reader(), shelved.spec, embedder),
     )
 
@@ -219,8 +219,8 @@ def test_a_catalogue_without_vectors_takes_part_by_its_words_and_it_is_said(stor
         name="books",
         spec=books_spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf, embedder=stories.embedder),
-        recommender=Recommender(shelf=shelf, embedder=stories.embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec, embedder=stories.embedder),
+        recommender=Recommender(spec=shelf.spec, embedder=stories.embedder, this_year=lambda: 2026),
     )
     found = serve(opened(stories), books).ask("search", query="slow rivers of ice")
     assert found["results"][0]["id"] == "books/Glaciers"
@@ -240,7 +240,7 @@ def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(stori
 
 def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any) -> None:
     catalogue = opened(stories)
-    own = [f"anime/{hit.record.id}" for hit in catalogue.searcher.search("bread", scope=WHOLE, limit=10).hits]
+    own = [f"anime/{hit.record.id}" for hit in catalogue.view().search("bread", scope=WHOLE, limit=10).hits]
     assert serve(catalogue, opened(novels)).ids("bread", catalogue="anime") == own
 
 
@@ -490,8 +490,8 @@ def test_what_has_no_vectors_is_not_compared_and_it_is_said(novels: Any, address
         name="plants",
         spec=spec,
         shelf=shelf,
-        searcher=Searcher(shelf=shelf),
-        recommender=Recommender(shelf=shelf, embedder=novels.embedder, this_year=lambda: 2026),
+        searcher=Searcher(spec=shelf.spec),
+        recommender=Recommender(spec=shelf.spec, embedder=novels.embedder, this_year=lambda: 2026),
     )
     served = serve(plants, opened(novels))
     code, text = served.refusal("similar", id=address, **({"catalogue": target} if target else {}))

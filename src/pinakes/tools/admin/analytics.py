@@ -176,7 +176,7 @@ def _searched(row: Searched) -> dict[str, Any]:
 def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
     """Return the first catalogue that has a record of this id, and the record's title."""
     for catalogue in catalogues:
-        record = catalogue.find_record(record_id, scope=scope)
+        record = catalogue.view().find_record(record_id, scope=scope)
         if record is not None:
             return catalogue.name, catalogue.spec.title_of(record)
     return None

@@ -44,11 +44,12 @@ def explain(
     visibility: Visibility,
 ) -> dict[str, Any]:
     """Return whether a search finds a record, at which rank, and why; `sight` is what the caller may see."""
-    reader, spec = catalogue.shelf.reader(), catalogue.spec
+    view, spec = catalogue.view(), catalogue.spec
+    reader = view.reader
     searched = Scope(conditions=tuple(parse_filters(filters, spec)), visibility=visibility)
     asked = analyse_query(clean(query[:MAX_CHARS]), synonyms=spec.synonyms)
-    meaning = catalogue.searcher.embed(query)
-    page = catalogue.searcher.search(query, scope=searched, limit=LOOKED_AT, query_vector=meaning)
+    meaning = view.embed(query)
+    page = view.search(query, scope=searched, limit=LOOKED_AT, query_vector=meaning)
     rank = next((place for place, hit in enumerate(page.hits, start=1) if hit.key == key), None)
     hit = None if rank is None else page.hits[rank - 1]
     terms = [term for term, _ in asked.terms]

@@ -1,0 +1,102 @@
+"""The tools of one layout over every catalogue that has it: which catalogue a call is about, and which a record is in.
+
+Where one catalogue is served, nothing of this is seen. Where there are several, each tool takes an optional
+`catalogue`, a record may be named `CATALOGUE/ID`, and answers say which catalogue a record is from.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, create_model
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.errors import InputError, did_you_mean
+from pinakes.model.principal import Principal
+from pinakes.model.record import Record
+from pinakes.tools.catalogue import CatalogueView, Gathered, OpenCatalogue, ask_each
+from pinakes.tools.spec import ToolResult, ToolSpec
+
+
+class FromCatalogue(ToolResult):
+    """A part of an answer that names its catalogue where several of the layout are served; not in the schema."""
+
+    catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda name: name is None)
+
+
+class FoundRecord(NamedTuple):
+    """A record, and the view that it was read from."""
+
+    view: CatalogueView
+    record: Record
+
+
+class LayoutCatalogues:
+    """The catalogues of one layout. A tool's `run` takes `catalogue`, the name that a call chose, as a keyword."""
+
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
+        self.is_several = len(catalogues) > 1
+
+    def label(self, name: str) -> str | None:
+        """Return a catalogue's name where answers say it."""
+        return name if self.is_several else None
+
+    def views(self, chosen: str | None) -> Gathered[CatalogueView]:
+        """Open the chosen catalogue, or every one that can be read."""
+        if chosen is None:
+            return ask_each(self._catalogues, OpenCatalogue.view)
+        if chosen not in self._catalogues:
+            known = list(self._catalogues)
+            hint = did_you_mean(chosen, known)
+            raise InputError(f"'catalogue': no '{chosen[:80]}'{hint}; there are: {', '.join(known)}")
+        return ask_each({chosen: self._catalogues[chosen]}, OpenCatalogue.view)
+
+    def find_one(
+        self,
+        views: Mapping[str, CatalogueView],
+        stated: str,
+        find: Callable[[CatalogueView, str], Record | None],
+    ) -> FoundRecord | None:
+        """Return the only record that is meant by an id or a name; refuse one that several catalogues have."""
+        name, _, rest = stated.partition("/")
+        if self.is_several and name in views and rest:
+            views, stated = {name: views[name]}, rest
+        found = ask_each(views, lambda view: find(view, stated)).found
+        having = [FoundRecord(views[name], record) for name, record in found.items() if record is not None]
+        if len(having) > 1:
+            names = [one.view.name for one in having]
+            raise InputError(
+                f"'{stated[:200]}' is in {' and '.join(names)}; give one of them as 'catalogue', or ask for "
+                f"'{names[0]}/{stated[:200]}'"
+            )
+        return having[0] if having else None
+
+    def require_one(self, views: Mapping[str, CatalogueView], why: str) -> CatalogueView:
+        """Return the only view; refuse a call that has to choose a catalogue, and say why."""
+        if len(views) > 1:
+            raise InputError(f"'catalogue' is missing: {why}; one of: {', '.join(views)}")
+        return next(iter(views.values()))
+
+    def declare(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+        """Return the tools over these catalogues, with an argument to choose one where there are several."""
+        if not self.is_several:
+            return [tool.over(self._catalogues) for tool in tools]
+        return [self._with_choice(tool) for tool in tools]
+
+    def _with_choice(self, tool: ToolSpec) -> ToolSpec:
+        def run(principal: Principal, params: Any) -> ToolResult:
+            return tool.run(principal, params, catalogue=params.catalogue)
+
+        return replace(
+            tool,
+            params=create_model(tool.params.__name__, __base__=tool.params, catalogue=(str | None, None)),
+            run=run,
+            reads=lambda params: self._catalogues if params.catalogue is None else [params.catalogue],
+            properties={**tool.properties, "catalogue": {"type": "string", "enum": list(self._catalogues)}},
+        )
+
+
+def shown_id(record_id: object, catalogue: str | None) -> str:
+    """Return an id as texts show it: with its catalogue where several are served."""
+    return f"{catalogue}/{record_id}" if catalogue else str(record_id)
