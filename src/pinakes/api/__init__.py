@@ -1,7 +1,7 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
 from pinakes.api.commands import OpenedLibrary, OpenLibrary
-from pinakes.api.package import CataloguePackage, Sample, deferred
+from pinakes.api.package import CataloguePackage, Example, Sample, deferred
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
@@ -63,6 +63,7 @@ __all__ = [
     "Cost",
     "CsvRows",
     "Embedder",
+    "Example",
     "ExpectedError",
     "FacetCount",
     "Fetched",

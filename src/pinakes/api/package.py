@@ -20,6 +20,7 @@ from typing import Any
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.mapping import RowMapping
+from pinakes.model.scope import Condition
 from pinakes.sources.opener import Provider
 from pinakes.sources.port import RowSource
 from pinakes.tools.catalogue import OpenCatalogue
@@ -59,12 +60,29 @@ def _keep_nothing(_location: str, _folder: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A query that `pinakes tour` shows: a search of a sample or of everything, or, with titles, a recommendation."""
+
+    query: str = ""
+    conditions: tuple[Condition, ...] = ()
+    """Filters of the search."""
+    of_everything: bool = False
+    """Whether every catalogue of the library is searched."""
+    titles: tuple[str, ...] = ()
+    """Titles to recommend from."""
+    preferences: str = ""
+    """Preferences of the recommendation, in plain words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """Sample data that ships with a package, and the name of the catalogue that `pinakes init` makes of it."""
 
     name: str
     files: Traversable
     """A file or folder, read like any other source of the package."""
+    examples: tuple[Example, ...] = ()
+    """Shown by `pinakes tour`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +122,8 @@ class CataloguePackage:
         return LoadedSpec(spec=compile_text(text, origin=str(self.declaration)), declaration=text)
 
     def is_sample(self, location: str) -> bool:
-        """Tell whether a location is sample data of the package."""
-        return any(location == str(sample.files) for sample in self.samples)
+        """Tell whether a location is sample data of the package, now or where it was installed before."""
+        return self.is_former_sample(location) or any(location == str(sample.files) for sample in self.samples)
 
     def is_former_sample(self, location: str) -> bool:
         """Tell whether a location was sample data of the package where it was installed before."""

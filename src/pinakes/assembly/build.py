@@ -1,9 +1,9 @@
 """Building catalogues: a source in, a catalogue in the library and its pack out."""
 
 import importlib.resources
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from pinakes.ingest.kinds import require_derivable_kinds
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from pinakes.ingest.paths import flattened
-from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest
+from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest, remove_source
 from pinakes.library import Installed
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
@@ -40,6 +40,10 @@ SAMPLE_READ = 200_000
 SHOWN_RECORDS = 3
 
 
+def _never(_location: str) -> bool:
+    return False
+
+
 def _keep_nothing(_location: str, _folder: Path) -> None:
     """Keep no files."""
 
@@ -53,6 +57,8 @@ class Recipe:
     is_own: bool = False
     keep_files: Callable[[str, Path], None] = _keep_nothing
     """Keeps in the catalogue's folder what its tools need of the files at a location."""
+    is_sample: Callable[[str], bool] = _never
+    """Tells whether a location is sample data that ships with the catalogue."""
 
     @property
     def spec_name(self) -> str:
@@ -63,7 +69,7 @@ class Recipe:
 def package_recipe(package: CataloguePackage) -> Recipe:
     """Return the recipe of a catalogue package; without a mapping of its own, rows are mapped as its spec says."""
     mapping = package.mapping or build_mapping(package.spec)
-    return Recipe(loaded=package.loaded, mapping=mapping, keep_files=package.keep_files)
+    return Recipe(loaded=package.loaded, mapping=mapping, keep_files=package.keep_files, is_sample=package.is_sample)
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
@@ -81,8 +87,12 @@ def add_catalogue(
     progress: Progress,
     embed: bool = True,
     request: IngestRequest = UNREQUESTED,
+    replaces_samples: bool = False,
 ) -> IngestReport:
-    """Build a catalogue from a source, or bring an installed one up to it, and leave its pack."""
+    """Build a catalogue from a source, or bring an installed one up to it, and leave its pack.
+
+    With `replaces_samples`, a source that is new to a catalogue takes the place of the sample data in it.
+    """
     loaded = recipe.loaded
     mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
     embedder = app.embedder if embed and loaded.spec.embed else None
@@ -105,7 +115,12 @@ def add_catalogue(
                 embedder=embedder,
                 request=request,
             )
-            report = _ingested(source, target, shelf, is_known=source.name in place.sources, progress=progress)
+            is_known = source.name in place.sources
+            report = _ingested(source, target, shelf, is_known=is_known, progress=progress)
+            if replaces_samples and not is_known and not recipe.is_sample(source.name):
+                samples = [one for one in place.sources if recipe.is_sample(one)]
+                report = _replace_samples(samples, source, target, shelf, report=report)
+                place = _forget_sources(place, target.ledger, samples)
             reader = shelf.reader()
             if report.written or report.removed or not _is_derived(reader, place, embedder):
                 _derive(reader, loaded, place, embedder)
@@ -134,6 +149,25 @@ def _ingested(
     if shelf.is_empty():
         raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
     return report
+
+
+def _replace_samples(
+    samples: Sequence[str], source: RowSource, target: Target, shelf: BuildableShelf, *, report: IngestReport
+) -> IngestReport:
+    """Remove what came from sample data alone, and say so; the source is read again where rows of it were left out."""
+    if not samples or not (report.written or report.unchanged or report.duplicates):
+        return report
+    removed = sum(remove_source(sample, target) for sample in samples)
+    if report.rejects:  # some may be duplicates of sample records
+        report = _ingested(source, target, shelf, is_known=True, progress=lambda _report: None)
+    report.removed += removed
+    report.notes.append(f"the sample data was replaced: {removed} sample records were removed")
+    return report
+
+
+def _forget_sources(place: Installed, ledger: Ledger, sources: Sequence[str]) -> Installed:
+    """Return a catalogue without those of these sources that the ledger has no record of any more."""
+    return replace(place, sources=tuple(one for one in place.sources if one not in sources or ledger.origins(one)))
 
 
 def _note_dangling(report: IngestReport, shelf: BuildableShelf) -> None:

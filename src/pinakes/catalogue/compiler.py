@@ -241,6 +241,7 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
     yield from (("preferences.units", name) for name in declaration.preferences.units)
+    yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
     yield from (("preferences.choices", name) for name in declaration.preferences.choices)
     if declaration.preferences.length:
         yield "preferences.length.field", declaration.preferences.length.field
@@ -277,6 +278,7 @@ def _recommend(declared: DeclaredRecommend) -> RecommendSpec:
         pages_field=declared.related.pages if declared.related else "",
         neighbours=declared.neighbours,
         per_franchise=declared.per_franchise,
+        series_markers=tuple(marker.lower() for marker in declared.series_markers),
     )
 
 
@@ -295,6 +297,9 @@ def _preferences(declared: DeclaredPreferences) -> PreferencesSpec:
     length = declared.length
     return PreferencesSpec(
         units={word: field for field, words in declared.units.items() for word in words},
+        multiples={
+            word.lower(): (field, size) for field, words in declared.multiples.items() for word, size in words.items()
+        },
         choices={
             word: (field, value)
             for field, values in declared.choices.items()

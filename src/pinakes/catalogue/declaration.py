@@ -169,6 +169,8 @@ class DeclaredRecommend(Declared):
     """How many of the nearest records of each title are considered."""
     per_franchise: int = Field(default=1, ge=1)
     """How many of one franchise may be recommended; one in five of those asked for, where that is more."""
+    series_markers: tuple[str, ...] = ("season", "part", "series")
+    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
 
 
 class DeclaredLength(Declared):
@@ -186,7 +188,9 @@ class DeclaredPreferences(Declared):
     """`[preferences]`: the domain's words for numbers, choices and tags."""
 
     units: dict[str, tuple[str, ...]] = {}
-    """Field → the words that follow its numbers: "under 13 episodes"."""
+    """Field → the words that follow its numbers: "under 300 pages"."""
+    multiples: dict[str, dict[str, int]] = {}
+    """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
     choices: dict[str, dict[str, tuple[str, ...]]] = {}
     """Field → its values → the words for each: "only films"."""
     tags: dict[str, tuple[str, ...]] = {}

@@ -168,6 +168,7 @@ class RecommendSpec:
     pages_field: str = ""
     neighbours: int = 50
     per_franchise: int = 1
+    series_markers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +176,7 @@ class PreferencesSpec:
     """Words of this catalogue's domain that a preference sentence may use."""
 
     units: Mapping[str, str]
+    multiples: Mapping[str, tuple[str, int]]
     choices: Mapping[str, tuple[str, str]]
     tags: Mapping[str, str]
     length_field: str = ""

@@ -90,7 +90,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
 @click.command("recommend")
 @click.argument("catalogue")
 @click.argument("titles", nargs=-1, required=True)
-@click.option("--preferences", default="", help='In plain words: "post-2010, not horror, under 26 episodes".')
+@click.option("--preferences", default="", help='In plain words: "post-2010, not horror, under 300 pages".')
 @click.option("--exclude", multiple=True, help="A title to leave out; may be given more than once.")
 @click.option("--limit", default=8, show_default=True, type=click.IntRange(1, 20))
 @json_option

@@ -130,6 +130,7 @@ def add_command(
             name=chosen,
             progress=report_progress,
             embed=not no_embed,
+            replaces_samples=True,
         )
     _print_report(chosen, report, as_json=as_json)
 

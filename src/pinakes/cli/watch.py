@@ -105,4 +105,5 @@ def _add(app: App, path: Path, *, package: CataloguePackage, name: str, embed: b
         name=name,
         progress=lambda _report: None,
         embed=embed,
+        replaces_samples=True,
     )

@@ -103,6 +103,26 @@ def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestRe
     return _Run(source, target, progress).run()
 
 
+def remove_source(name: str, target: Target) -> int:
+    """Delete the records that came from this source alone, publish, and return how many they were."""
+    removed = _remove(set(target.ledger.origins(name)), name, target)
+    target.ledger.replace_rejects(name, ())
+    target.writer.publish()
+    return removed
+
+
+def _remove(ids: set[RecordId], source: str, target: Target) -> int:
+    """Delete records of a source, except those that another source has too; return how many were deleted."""
+    ledger = target.ledger
+    gone = sorted(ids - ledger.ids_from_other_sources(source, ids))
+    for start in range(0, len(gone), BATCH_RECORDS):
+        some = gone[start : start + BATCH_RECORDS]
+        target.writer.apply([Delete(one) for one in some], author=target.request.author)
+        ledger.forget_identities(some)
+    ledger.forget_origins(source, ids)
+    return len(gone)
+
+
 class _Run:
     """One reading of a source."""
 
@@ -194,17 +214,11 @@ class _Run:
         """Delete the records whose rows the source no longer has."""
         if not self._source.is_whole or not self._unseen:
             return
-        name, ledger = self._source.name, self._target.ledger
+        name = self._source.name
         if not self._report.written and not self._report.unchanged:
             said = f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed"
             raise InputError(f"{said}{self._report.first_reason}")
-        gone = sorted(self._unseen - ledger.ids_from_other_sources(name, self._unseen))
-        for start in range(0, len(gone), BATCH_RECORDS):
-            some = gone[start : start + BATCH_RECORDS]
-            self._target.writer.apply([Delete(one) for one in some], author=self._target.request.author)
-            ledger.forget_identities(some)
-        ledger.forget_origins(name, self._unseen)
-        self._report.removed = len(gone)
+        self._report.removed = _remove(self._unseen, name, self._target)
 
     def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield records in batches that never part the records of one row, so that a row noted as done is whole."""

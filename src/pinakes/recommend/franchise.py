@@ -1,8 +1,9 @@
-"""Which records belong together: seasons, films and specials of one work."""
+"""Records of one work: parts and sequels, recognised by what they name and by their titles."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from pinakes.catalogue.spec import CatalogueSpec, texts_of
 from pinakes.model.record import Record
@@ -11,10 +12,7 @@ from pinakes.text.normalise import fold, fold_name
 MIN_STEM_CHARS = 5
 
 _SUBTITLE = re.compile(r"\s*(?:[:：;]|\s[-–—~]|[(\[〜~]).*$")
-_SEASON = re.compile(
-    r"\s+(?:(?:the\s+)?(?:movie|film|ova|ona|special|specials|tv|season|part|cour|series|final|recap|zoku|shin|kai)\b"
-    r"|\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b).*$"
-)
+_ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +29,26 @@ def work_of(record: Record, spec: CatalogueSpec) -> Work:
     recommend = spec.recommend
     related = texts_of(record.get(recommend.related_field)) if recommend and recommend.related_field else []
     pages = texts_of(record.get(recommend.pages_field)) if recommend and recommend.pages_field else []
+    markers = recommend.series_markers if recommend else ()
     return Work(
-        pages=frozenset((record.id, *pages)), related=frozenset(related), stem=title_stem(spec.title_of(record))
+        pages=frozenset((record.id, *pages)),
+        related=frozenset(related),
+        stem=title_stem(spec.title_of(record), markers=markers),
     )
 
 
-def title_stem(title: str) -> str:
-    """Return a title without subtitle, season and the like: `Mushishi Zoku Shou` → `mushishi`."""
+def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
+    """Return a title without its subtitle and what says which part it is: `Cosmos Season Two: Stars` → `cosmos`."""
     folded = fold(title).strip()
-    stem = fold_name(_SEASON.sub("", _SUBTITLE.sub("", folded)))
+    stem = fold_name(_part_pattern(markers).sub("", _SUBTITLE.sub("", folded)))
     return stem or fold_name(folded)
+
+
+@cache
+def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the end of a title from the first marker or ordinal on."""
+    named = rf"(?:the\s+)?(?:{'|'.join(re.escape(marker) for marker in markers)})\b|" if markers else ""
+    return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
 
 
 def same_franchise(one: Work, other: Work) -> bool:

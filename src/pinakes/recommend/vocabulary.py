@@ -21,6 +21,7 @@ def preference_vocabulary(
     return PreferenceVocabulary(
         time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
         units=words.units,
+        multiples=words.multiples,
         choices=words.choices,
         tags={**known, **{word: tag for word, tag in words.tags.items() if tag.lower() in known}},
         tag_field=tag_field,

@@ -13,7 +13,6 @@ from typing import Final
 from pinakes.model.scope import Range
 
 LONGEST_TITLE: Final = 200
-COUR_EPISODES: Final = 13
 
 
 class Bound(Enum):

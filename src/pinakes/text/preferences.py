@@ -41,6 +41,8 @@ class PreferenceVocabulary:
 
     time_field: str | None = None
     units: Mapping[str, str] = field(default_factory=dict)
+    multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    """Words for a fixed number of something: the word, its field, and how many it stands for."""
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
@@ -141,17 +143,17 @@ def lately_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
 
 
 def length_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read '12-26 eps', '90 minutes or less', 'two cours', and 'at least 24' of the field that long is about."""
+    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field that long is about."""
     said: dict[str, str | None] = found.groupdict()
     unit, long_field = (said.get("unit") or "").lower(), vocabulary.long_field
-    is_cour = unit in ("cour", "cours")
-    name = vocabulary.units.get("episodes" if is_cour else unit) if unit else long_field and long_field[0]
+    multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
+    name = multiple_field or vocabulary.units.get(unit) if unit else long_field and long_field[0]
     if not name:
         return None
     low, high = words.number(found["low"]), words.number(said.get("high") or found["low"])
     bound = words.bound_of(said.get("after"), said.get("middle"), said["before"])
-    if is_cour:
-        low, high = (low - 1) * words.COUR_EPISODES + 1, high * words.COUR_EPISODES
+    if multiple_field:
+        low, high = (low - 1) * size + 1, high * size
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
     return Bounds(Range(name, *words.limited(bound, low, high, spread=max(2, round(high / 5)))))
 

@@ -2,10 +2,11 @@
 
 from importlib.resources import files
 
-from pinakes.api import CataloguePackage, Sample, deferred
+from pinakes.api import CataloguePackage, Example, Sample, deferred
 from pinakes_catalogues.papers.rows import MAPPING
 
 FOLDER = files(__package__)
+EXAMPLES = (Example(query="attention for machine translation", of_everything=True),)
 
 PACKAGE = CataloguePackage(
     declaration=FOLDER / "catalogue.toml",
@@ -14,7 +15,7 @@ PACKAGE = CataloguePackage(
         "arxiv": deferred("pinakes_catalogues.papers.arxiv:open_arxiv"),
         "s2": deferred("pinakes_catalogues.papers.semantic_scholar:open_semantic_scholar"),
     },
-    samples=(Sample(name="papers", files=FOLDER / "sample.jsonl"),),
+    samples=(Sample(name="papers", files=FOLDER / "sample.jsonl", examples=EXAMPLES),),
     tools=deferred("pinakes_catalogues.papers.tools:tools"),
     replaces_generic_tools=True,
     serves_all=False,

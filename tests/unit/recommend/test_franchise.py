@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record
 from pinakes.recommend.franchise import pick_diverse, same_franchise, title_stem, work_of
@@ -25,7 +26,9 @@ from pinakes.recommend.franchise import pick_diverse, same_franchise, title_stem
     ],
 )
 def test_the_stem_of_a_title_has_no_season_and_no_subtitle(title: str, stem: str) -> None:
-    assert title_stem(title) == stem
+    recommend = get_package("anime").spec.recommend
+    assert recommend is not None
+    assert title_stem(title, markers=recommend.series_markers) == stem
 
 
 @pytest.mark.parametrize(
@@ -67,3 +70,9 @@ def test_no_more_of_one_franchise_are_picked_than_allowed_and_the_order_stays(
     assert pick_diverse(works, limit=10, per_franchise=2) == [0, 1, 2, 4, 5]
     assert pick_diverse(works, limit=2, per_franchise=2) == [0, 1]
     assert pick_diverse([], limit=2, per_franchise=2) == []
+
+
+def test_the_words_that_mark_a_part_are_those_of_the_catalogue() -> None:
+    assert title_stem("Emma Movie Nights", markers=("season", "part", "series")) == "emma movie nights"
+    assert title_stem("Emma Movie Nights", markers=("movie",)) == "emma"
+    assert title_stem("Emma 2", markers=()) == "emma"

@@ -27,6 +27,7 @@ ANIME: Final = PreferenceVocabulary(
         **dict.fromkeys(("episode", "episodes", "ep", "eps"), "episodes"),
         **dict.fromkeys(("minute", "minutes"), "duration"),
     },
+    multiples=dict.fromkeys(("cour", "cours"), ("episodes", 13)),
     choices={
         **dict.fromkeys(("movie", "movies", "film", "films"), ("type", "MOVIE")),
         **dict.fromkeys(("tv", "series", "tv series"), ("type", "TV")),
@@ -192,3 +193,9 @@ def test_ten_thousand_characters_made_to_be_slow_are_understood_within_twenty_mi
 def test_ten_thousand_characters_of_prose_are_understood_within_twenty_milliseconds() -> None:
     prose = "Something like Mushishi but darker, set in space, after 2015 and under 26 episodes; no harem or zorbly. "
     assert best_time_s((prose * 100)[:10_000]) < 0.020
+
+
+def test_a_word_for_a_fixed_number_is_the_catalogue_s_own() -> None:
+    vocabulary = PreferenceVocabulary(multiples={"dozen": ("eggs", 12)})
+    assert understand("two dozen", vocabulary).conditions == (Range("eggs", 13, 24),)
+    assert understand("two cours", vocabulary).conditions == ()

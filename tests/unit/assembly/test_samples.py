@@ -1,0 +1,85 @@
+"""Sample data gives way to a source of one's own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_sample
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+
+pytestmark = pytest.mark.row("N11")
+
+Run = Callable[..., Any]
+MINE = {"id": "mine", "title": "On Bread", "abstract": "Flour and water."}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library with the sample of papers."""
+    home = tmp_path / "home"
+    app = App(Settings(home=home))
+    add_sample(app, "papers", progress=lambda _report: None, embed=False)
+    app.close()
+    monkeypatch.setenv("PINAKES_HOME", str(home))
+    return home
+
+
+def write(folder: Path, *rows: dict[str, Any], name: str = "rows.jsonl") -> str:
+    path = folder / name
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def titles(home: Path) -> set[str]:
+    app = App(Settings(home=home))
+    reader = app.open_catalogue("papers").shelf.reader()
+    keys = reader.scan(scope=WHOLE, limit=500)
+    found = {str(record.get("title")) for record in reader.fetch(keys, scope=WHOLE).values()}
+    app.close()
+    return found
+
+
+def sources(home: Path) -> tuple[str, ...]:
+    return App(Settings(home=home)).library.get_installed("papers").sources
+
+
+def test_a_source_added_to_a_catalogue_with_the_sample_replaces_the_sample_and_says_so(
+    home: Path, tmp_path: Path, run: Run
+) -> None:
+    told = run(["add", write(tmp_path, MINE), "--as", "papers", "--no-embed"])
+    assert told.code == 0, told.err
+    assert "note: the sample data was replaced: 161 sample records were removed" in told.out
+    assert titles(home) == {"On Bread"}
+    assert sources(home) == (str(tmp_path / "rows.jsonl"),)
+
+
+def test_a_row_that_is_also_in_the_sample_stays(home: Path, tmp_path: Path, run: Run) -> None:
+    same = {"id": "another-id", "title": "attention is all  you need"}
+    assert run(["add", write(tmp_path, MINE, same), "--as", "papers", "--no-embed"]).code == 0
+    assert titles(home) == {"On Bread", "attention is all you need"}
+    assert json.loads(run(["rejects", "papers", "--json"]).out) == []
+
+
+def test_a_second_source_of_ones_own_is_added_to_the_first(home: Path, tmp_path: Path, run: Run) -> None:
+    run(["add", write(tmp_path, MINE), "--as", "papers", "--no-embed"])
+    told = run(["add", write(tmp_path, {"title": "On Salt"}, name="more.jsonl"), "--as", "papers", "--no-embed"])
+    assert "sample" not in told.out
+    assert titles(home) == {"On Bread", "On Salt"}
+
+
+def test_a_source_that_makes_no_record_leaves_the_sample_as_it_is(home: Path, tmp_path: Path, run: Run) -> None:
+    run(["add", write(tmp_path, {"abstract": "without a title"}), "--as", "papers", "--no-embed"])
+    assert len(titles(home)) == 161
+    assert sources(home)[0] == str(get_package("papers").samples[0].files)
+
+
+def test_the_sample_itself_can_be_added_again(home: Path, run: Run) -> None:
+    location = str(get_package("papers").samples[0].files)
+    assert run(["add", location, "--as", "papers", "--no-embed"]).code == 0
+    assert len(titles(home)) == 161
