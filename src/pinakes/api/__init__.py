@@ -36,8 +36,7 @@ from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, with
 from pinakes.sources.whole_rows import WholeRows
 from pinakes.text.analyser import query_tokens
 from pinakes.text.chunks import Passage, first_heading, split_passages
-from pinakes.text.likeness import like_words
-from pinakes.text.normalise import clean, fold_name
+from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each

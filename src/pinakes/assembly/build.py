@@ -11,7 +11,7 @@ from typing import Any
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.assembly.lance_conversion import on_embedded_shelf
-from pinakes.catalogue.infer import Inferred, catalogue_name, infer_declaration
+from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
 from pinakes.embed.port import Embedder

@@ -19,7 +19,7 @@ from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
 from pinakes.recommend.titles import resolve_title
 from pinakes.settings import load_settings
-from pinakes.text.likeness import like_words
+from pinakes.text.normalise import like_words
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 

@@ -25,7 +25,7 @@ from pinakes.assembly.build import (
     package_recipe,
     propose,
 )
-from pinakes.catalogue.infer import catalogue_name
+from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json

@@ -1,7 +1,12 @@
-"""Cleaning and folding: what two texts must share to count as the same."""
+"""Cleaning, folding and likeness: when two texts count as the same, or as much alike."""
 
 import re
 import unicodedata
+from collections.abc import Iterable
+
+from rapidfuzz import fuzz
+
+SURE = 0.75
 
 _UNWANTED = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and newline
@@ -33,3 +38,16 @@ def fold(text: str) -> str:
 def fold_name(text: str) -> str:
     """Return a title's letters and digits only, folded, words parted by one space."""
     return _NAME_NOISE.sub(" ", fold(text)).strip()
+
+
+def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
+    """Return the texts that contain the wanted words or are spelt much like them, best first."""
+    folded = fold_name(wanted)
+    scored = [(_likeness(folded, fold_name(text)), text) for text in texts]
+    return [text for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if likeness >= SURE]
+
+
+def _likeness(wanted: str, text: str) -> float:
+    if wanted and wanted in text:
+        return 1.0
+    return fuzz.ratio(wanted, text) / 100

@@ -1,20 +1,22 @@
-"""What a sentence of preferences asks for: conditions to filter by, descriptions to pull a taste to or push it from.
+"""Preferences in a sentence: conditions to filter by, descriptions to pull a taste to or push it from.
 
 No model reads the sentence. It is cut into pieces that each mean one thing (a bound on a number, a kind, a tag, a tone,
 a title, a negation, padding); each thing is then taken in the mood that the words before it put it in. Everything a
-catalogue brings (its fields, kinds, tags and units) arrives in the vocabulary; the English is in `wish_words`. What
-was understood, and what was not, is part of the answer. Nothing here searches, embeds or resolves a title.
+catalogue brings (its fields, kinds, tags and units) arrives in the vocabulary; the English is in `preference_words`.
+The words that were understood, and those that were not, are part of the answer. Nothing here searches, embeds or
+resolves a title.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile, zip_longest
-from typing import Final, Literal
+from typing import Final
 
-from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import Condition, Range
 from pinakes.text import preference_words as words
-from pinakes.text.preference_words import (
+from pinakes.text.preference_effects import Nudge, Said, effect_of, meaning, merged, phrases
+from pinakes.text.preference_pieces import (
     Bound,
     Bounds,
     Choice,
@@ -29,6 +31,8 @@ from pinakes.text.preference_words import (
     Title,
     Tone,
     What,
+    combined,
+    is_listed,
 )
 
 LONGEST_SENTENCE: Final = 2_000
@@ -72,29 +76,6 @@ class Preferences:
     not_understood: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A thing, the mood it is said in, where its words begin and end, and whether it is one of several alternatives."""
-
-    what: Thing
-    mood: Mood
-    start: int
-    end: int
-    either: bool
-
-
-Direction = Literal["towards", "away from", "like"]
-
-
-@dataclass(frozen=True, slots=True)
-class Nudge:
-    """Move the taste by this description, or by this title."""
-
-    direction: Direction
-    phrase: str
-
-
-Effect = Condition | Nudge
 WORDS: Final = (Plain.FILLER, Plain.WORD)
 Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
 
@@ -113,7 +94,10 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
         like=phrases(effects, "like"),
-        understood=tuple(Understood(text[one.start : one.end], meaning(what, vocabulary)) for one, what in accepted),
+        understood=tuple(
+            Understood(text[one.start : one.end], meaning(what, tag_field=vocabulary.tag_field))
+            for one, what in accepted
+        ),
         not_understood=runs([*refused, *unheard(pieces, said)], text),
     )
 
@@ -377,7 +361,7 @@ def iter_said(pieces: Sequence[Piece]) -> Iterator[Said]:
         before = [one for one in openers(pieces, index) if isinstance(one.what, Cue | Lead)]
         cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
         if cues:
-            mood, until = words.combined(cues), reach(pieces, index)
+            mood, until = combined(cues), reach(pieces, index)
             either = any(one.what is Join.OR for one in pieces[index:until])
         elif index > until:
             mood, either = Mood.PLAIN, False
@@ -393,98 +377,13 @@ def reach(pieces: Sequence[Piece], index: int) -> int:
         what = pieces[position].what
         if isinstance(what, Join):
             joins.add(what)
-        elif isinstance(what, Thing) and words.is_listed(pieces[index].what, what, joins, in_list=previous != sure):
+        elif isinstance(what, Thing) and is_listed(pieces[index].what, what, joins, in_list=previous != sure):
             is_tentative = joins == {Join.COMMA} or (not joins and previous != sure)
             sure, previous = (sure if is_tentative else position), position
             joins = set()
         elif what is not Plain.FILLER and not (isinstance(what, Lead) and joins == {Join.OR}):
             break
     return sure
-
-
-def effect_of(said: Said) -> Effect | None:
-    """Return what is to be done about a thing said, or None where no condition can say it."""
-    is_refused = said.mood in words.REFUSALS
-    direction: Direction = "away from" if is_refused else "towards"
-    match said.what:
-        case Bounds(range=limit):
-            return complement(limit) if is_refused else limit
-        case Choice(field=name, value=value) if said.mood is not Mood.LESS:
-            return NoneOf(name, (value,)) if is_refused else AnyOf(name, (value,))
-        case Choice(value=value):
-            return Nudge(direction, value.lower())
-        case Tag():
-            return tag_condition(said.what, said) or Nudge(direction, said.what.name)
-        case Tone(phrase=phrase):
-            return Nudge(direction, phrase)
-        case Title(title=title):
-            return Nudge(direction if is_refused else "like", title)
-
-
-def tag_condition(tag: Tag, said: Said) -> Condition | None:
-    """Return the condition on a tag that is refused or demanded; one only mentioned, or wished less of, is none."""
-    if tag.field is None or said.mood in (Mood.PLAIN, Mood.LESS):
-        return None
-    if said.mood is Mood.NOT:
-        return NoneOf(tag.field, (tag.name,))
-    return (AnyOf if said.either or tag.is_name else AllOf)(tag.field, (tag.name,))
-
-
-def complement(limit: Range) -> Range | None:
-    """Return the range of what is outside, which only a range open at one end has."""
-    if limit.at_least is not None and limit.at_most is None:
-        return Range(limit.field, at_most=limit.at_least - 1)
-    if limit.at_most is not None and limit.at_least is None:
-        return Range(limit.field, at_least=limit.at_most + 1)
-    return None
-
-
-def merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions with those of one kind on one field made one, each where it was first said."""
-    kept: dict[tuple[type, str], Condition] = {}
-    for condition in conditions:
-        key = (type(condition), condition.field)
-        kept[key] = both(kept[key], condition) if key in kept else condition
-    return tuple(kept.values())
-
-
-def both(first: Condition, second: Condition) -> Condition:
-    """Join two conditions of one kind on one field: ranges intersect, values add up in order."""
-    if isinstance(first, Range) and isinstance(second, Range):
-        lows = [one.at_least for one in (first, second) if one.at_least is not None]
-        highs = [one.at_most for one in (first, second) if one.at_most is not None]
-        return Range(first.field, max(lows, default=None), min(highs, default=None))
-    assert not isinstance(first, Range)
-    assert not isinstance(second, Range)
-    return replace(first, values=tuple(dict.fromkeys((*first.values, *second.values))))
-
-
-def phrases(effects: Iterable[Effect], direction: Direction) -> tuple[str, ...]:
-    """Return what moves the taste in one direction, each phrase once, in order."""
-    nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction == direction)
-    return tuple(dict.fromkeys(nudge.phrase for nudge in nudges))
-
-
-def meaning(effect: Effect, vocabulary: PreferenceVocabulary) -> str:
-    """Say in a few words what an effect is."""
-    match effect:
-        case Nudge(direction=direction, phrase=phrase):
-            return f"{direction}: {phrase}"
-        case Range():
-            return range_meaning(effect)
-        case NoneOf(field=name, values=values):
-            verb = "not tagged" if name == vocabulary.tag_field else f"{name} is not"
-        case AllOf(field=name, values=values) | AnyOf(field=name, values=values):
-            verb = "tagged" if name == vocabulary.tag_field else f"{name} is"
-    return f"{verb} {', '.join(values)}"
-
-
-def range_meaning(limit: Range) -> str:
-    """Say a range: 'year ≥ 2021', 'episodes 12–26'."""
-    low, high = limit.at_least, limit.at_most
-    if low is None or high is None:
-        return f"{limit.field} ≥ {low:.10g}" if low is not None else f"{limit.field} ≤ {high:.10g}"
-    return f"{limit.field} is {low:.10g}" if low == high else f"{limit.field} {low:.10g}–{high:.10g}"
 
 
 def unheard(pieces: Iterable[Piece], said: Iterable[Said]) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
 from pinakes.shelf.port import ShelfReader
-from pinakes.text.likeness import like_words
+from pinakes.text.normalise import like_words
 from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, parse_filters

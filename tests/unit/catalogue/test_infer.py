@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pinakes.catalogue.infer import Inferred, InferredField, catalogue_name, infer_declaration
+from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
+from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.profile import profile_columns
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind, Role

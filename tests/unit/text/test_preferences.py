@@ -1,6 +1,6 @@
 """Row A7: preferences in plain English become filters, exclusions and a nudged taste, and say what was understood.
 
-The sentences and what each must become are in `wishes.toml`, beside this file.
+The sentences and what each must become are in `preferences.toml`, beside this file.
 """
 
 import tomllib
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.text.preferences import Preferences, PreferenceVocabulary, Understood, understand
 
-SENTENCES: Final = tomllib.loads(Path(__file__).with_name("wishes.toml").read_text("utf-8"))["sentence"]
+SENTENCES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))["sentence"]
 TAGS: Final = (
     *("sci-fi", "slice of life", "horror", "romance", "comedy", "ecchi", "gore", "mecha", "harem", "isekai"),
     *("mystery", "thriller", "fantasy", "school"),
@@ -80,11 +80,11 @@ def best_time_s(sentence: str, tries: int = 7) -> float:
 
 @pytest.mark.parametrize("sentence", SENTENCES, ids=[sentence["say"] for sentence in SENTENCES])
 def test_a_sentence_becomes_exactly_what_the_table_says(sentence: Mapping[str, Any]) -> None:
-    wishes = understand(sentence["say"], ANIME)
-    assert wishes.conditions == tuple(condition(written) for written in sentence["conditions"])
+    preferences = understand(sentence["say"], ANIME)
+    assert preferences.conditions == tuple(condition(written) for written in sentence["conditions"])
     for key in ("towards", "away_from", "like", "not_understood"):
         if key in sentence:
-            assert getattr(wishes, key) == tuple(sentence[key]), key
+            assert getattr(preferences, key) == tuple(sentence[key]), key
 
 
 def test_the_table_has_enough_sentences_and_none_twice() -> None:
@@ -124,8 +124,8 @@ def test_conditions_come_in_the_order_in_which_they_were_said() -> None:
 
 
 def test_another_catalogue_is_understood_by_its_own_vocabulary() -> None:
-    wishes = understand("live jazz from the 60s, at least 120 bpm, no drum & bass, no R&B", MUSIC)
-    assert wishes == Preferences(
+    preferences = understand("live jazz from the 60s, at least 120 bpm, no drum & bass, no R&B", MUSIC)
+    assert preferences == Preferences(
         conditions=(
             AnyOf("kind", ("live",)),
             Range("released", 1960, 1969),
@@ -145,16 +145,16 @@ def test_another_catalogue_is_understood_by_its_own_vocabulary() -> None:
 
 
 def test_a_catalogue_that_names_no_fields_reports_what_it_cannot_filter_by() -> None:
-    wishes = understand("after 2015, under 13 episodes, short, darker", PreferenceVocabulary())
-    assert wishes.conditions == ()
-    assert wishes.towards == ("dark, grim and serious",)
-    assert wishes.not_understood == ("after 2015", "under 13 episodes", "short")
+    preferences = understand("after 2015, under 13 episodes, short, darker", PreferenceVocabulary())
+    assert preferences.conditions == ()
+    assert preferences.towards == ("dark, grim and serious",)
+    assert preferences.not_understood == ("after 2015", "under 13 episodes", "short")
 
 
 def test_a_catalogue_without_tags_to_filter_by_is_only_pushed_away_from_them() -> None:
     vocabulary = PreferenceVocabulary(tags={"horror": "horror", "comedy": "comedy"})
-    wishes = understand("not horror, must be comedy", vocabulary)
-    assert (wishes.conditions, wishes.towards, wishes.away_from) == ((), ("comedy",), ("horror",))
+    preferences = understand("not horror, must be comedy", vocabulary)
+    assert (preferences.conditions, preferences.towards, preferences.away_from) == ((), ("comedy",), ("horror",))
 
 
 def test_the_year_that_recent_counts_from_is_given_by_the_caller() -> None:
@@ -172,8 +172,8 @@ def test_an_empty_sentence_asks_for_nothing() -> None:
 
 @given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join)))
 def test_any_text_is_answered_in_words_that_it_contains(sentence: str) -> None:
-    wishes = understand(sentence, ANIME)
-    for words in (*(one.text for one in wishes.understood), *wishes.not_understood):
+    preferences = understand(sentence, ANIME)
+    for words in (*(one.text for one in preferences.understood), *preferences.not_understood):
         assert words
         assert words in sentence
 

@@ -1,0 +1,1 @@
+"""A `catalogue.toml` inferred from the columns of a table."""

@@ -1,0 +1,150 @@
+"""A column → the field that it makes, with the reason for its type and its uses."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from pinakes.catalogue.infer.columns import GROUP_WORD, gaps, has_word, is_code, is_link, is_year, percent
+from pinakes.catalogue.profile import LIST_WORD, ColumnProfile, Form
+from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
+from pinakes.text.normalise import clean
+
+LONG_TEXT = 100
+SHORT_VALUE = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferredField:
+    """A field that is proposed for a column, and why."""
+
+    name: str
+    column: str
+    type: FieldType
+    reason: str
+    role: Role | None = None
+    searched: bool = False
+    filtered: bool = False
+    facet: bool = False
+    split: str = ""
+
+    @property
+    def uses(self) -> str:
+        """What the field is for, in words."""
+        role = {Role.TITLE: "title", Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.TIME: "time"}
+        filtered = "range" if self.type in NUMERIC_TYPES else "filter"
+        uses = [role.get(self.role, "") if self.role else "", "search" if self.searched else ""]
+        uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
+        return ", ".join(use for use in uses if use) or "shown"
+
+
+def field_of(column: ColumnProfile, name: str) -> InferredField:
+    """Return the field that a column makes, whatever part it has."""
+    base = InferredField(name=name, column=column.name, type=FieldType.TEXT, reason="")
+    if is_link(column) and column.form is not Form.OBJECT:
+        return _links(base, column)
+    if column.is_list:
+        return _list(base, column)
+    return MAKERS.get(column.form, _text)(base, column)
+
+
+def _links(base: InferredField, column: ColumnProfile) -> InferredField:
+    kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
+    return replace(
+        base, type=kind, filtered=True, split=column.separator, reason=f"ids, kept as they are{gaps(column)}"
+    )
+
+
+def _list(base: InferredField, column: ColumnProfile) -> InferredField:
+    parted = f" parted by '{column.separator}'" if column.separator else ""
+    reason = f"lists{parted}: {column.distinct_items:,} values{gaps(column)}"
+    field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
+    if column.has_url_items:
+        return replace(field, reason=f"lists of links{gaps(column)}")
+    if column.mean_item_length > LONG_TEXT:
+        return replace(field, searched=True)
+    kind = FieldType.TEXTS if has_word(column, GROUP_WORD) else FieldType.TAGS
+    return replace(field, type=kind, searched=True, filtered=True, facet=True)
+
+
+def _number(base: InferredField, column: ColumnProfile) -> InferredField:
+    kind = FieldType.FLOAT if column.form is Form.NUMBER else FieldType.INT
+    if is_code(column):
+        return _code(base, column)
+    called = "years" if is_year(column) else "numbers" if column.form is Form.NUMBER else "whole numbers"
+    extent = f", {_extent(column.least, column.most)}" if column.least is not None and column.most is not None else ""
+    return replace(base, type=kind, filtered=True, reason=f"{called}{extent}{gaps(column)}")
+
+
+def _extent(least: float, most: float) -> str:
+    """Return from where to where numbers go; thousands are grouped where none could be a year."""
+    grouping = "," if most > 9999 else ""
+    return " to ".join(
+        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}" for value in (least, most)
+    )
+
+
+def _code(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, searched=True, filtered=True, reason=f"a code, kept as it is written{gaps(column)}")
+
+
+def _date(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, type=FieldType.DATE, filtered=True, reason=f"dates{gaps(column)}")
+
+
+def _url(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}")
+
+
+def _object(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, type=FieldType.JSON, reason=f"objects, kept whole{gaps(column)}")
+
+
+def _boolean(base: InferredField, column: ColumnProfile) -> InferredField:
+    return replace(base, filtered=True, facet=True, reason=f"yes or no{gaps(column)}")
+
+
+def _text(base: InferredField, column: ColumnProfile) -> InferredField:
+    field = replace(base, searched=True)
+    if is_code(column) and not column.has_few_values:
+        return _code(field, column)
+    if column.mean_length > LONG_TEXT:
+        return replace(field, reason=f"long text: {column.mean_length:.0f} characters a cell{gaps(column)}")
+    if column.has_few_values:
+        reason = f"{_count(column.distinct, 'value')} in {percent(column.filled_share)} of the rows{_mixed(column)}"
+        return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
+    repeats = 5 * column.distinct <= 4 * column.filled and column.mean_length <= SHORT_VALUE
+    groups = repeats or has_word(column, GROUP_WORD) or has_word(column, LIST_WORD)
+    counted = f"{column.distinct:,} different texts" if groups else "text"
+    reason = f"{counted}{_mixed(column)}{gaps(column)}"
+    return replace(field, filtered=groups, facet=groups, reason=reason)
+
+
+MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {
+    Form.YEAR: _number,
+    Form.WHOLE: _number,
+    Form.NUMBER: _number,
+    Form.CODE: _code,
+    Form.DATE: _date,
+    Form.URL: _url,
+    Form.OBJECT: _object,
+    Form.BOOLEAN: _boolean,
+    Form.TEXT: _text,
+}
+
+
+def _mixed(column: ColumnProfile) -> str:
+    """Say what keeps a column of numbers or dates from being one."""
+    for called, forms in (("numbers", (Form.NUMBER, Form.WHOLE, Form.YEAR)), ("dates", (Form.DATE,))):
+        share = sum(column.share_of(form) for form in forms)
+        if share >= 0.5:
+            odd = next(text for form, text in column.examples.items() if form not in forms)
+            return f"; {percent(share)} are {called}, but not {_quoted(odd)}"
+    return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(clean(text).split())
+    return f"'{line[:29]}…'" if len(line) > 30 else f"'{line}'"

@@ -1,0 +1,103 @@
+"""The text of an inferred declaration."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from pinakes.catalogue.infer.columns import GROUP_WORD
+from pinakes.catalogue.infer.fields import InferredField
+from pinakes.catalogue.profile import LIST_WORD, ColumnProfile, name_words
+from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
+from pinakes.text.normalise import clean
+
+DAYS_A_YEAR = 365
+HEADER = """\
+# What a record of this catalogue is, and what each field is for. It was made from the columns of a table.
+# Change what is not right, and build with it:  pinakes add FILE --spec THIS_FILE
+# Check it:  pinakes spec check THIS_FILE
+"""
+SEARCH_IN_TOML = {Role.TITLE: "{ boost = 0.25, fuzzy = true }", Role.ALTERNATIVES: "{ boost = 0.25 }"}
+TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
+
+
+def write_toml(name: str, id_column: ColumnProfile | None, fields: Sequence[InferredField]) -> str:
+    """Write the declaration."""
+    title = name.replace("-", " ").replace("_", " ").capitalize()
+    head = [f"name = {_text_in_toml(name)}", f"title = {_text_in_toml(title)}"]
+    head.append(f"summary = {_text_in_toml(_summary(title, fields))}")
+    if id_column is not None:
+        head.append(f"id = {_text_in_toml(id_column.name)}")
+    blocks = ["\n".join(head), *(_field_in_toml(field) for field in fields), *_signals_in_toml(fields)]
+    return HEADER + "\n" + "\n\n".join(blocks) + "\n"
+
+
+def _text_in_toml(text: str) -> str:
+    """Return a text in TOML's quotes, which are JSON's but for one character."""
+    return orjson.dumps(text).decode().replace("\x7f", "\\u007f")
+
+
+def _summary(title: str, fields: Sequence[InferredField]) -> str:
+    searched = [field.name.replace("_", " ") for field in fields if field.searched][:4]
+    filtered = [field.name.replace("_", " ") for field in fields if field.filtered][:4]
+    return f"{title}: found by {', '.join(searched)}" + (f"; filtered by {', '.join(filtered)}." if filtered else ".")
+
+
+def _field_in_toml(field: InferredField) -> str:
+    lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
+    if field.role is not None:
+        lines.append(f'role = "{field.role}"')
+    if field.column != field.name:
+        lines.append(f"path = {_text_in_toml(field.column)}")
+    if field.split:
+        lines.append(f"split = {_text_in_toml(field.split)}")
+    if field.searched:
+        lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
+    if field.filtered:
+        lines.append('filter = "range"' if field.type in NUMERIC_TYPES else f'filter = "{TERM_FILTERS[field.type]}"')
+    if field.facet:
+        lines.append("facet = true")
+    return "\n".join(lines)
+
+
+def _signals_in_toml(fields: Sequence[InferredField]) -> Iterable[str]:
+    """Yield what is embedded and how it recommends."""
+    topics = _topics(fields)
+    groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
+    title, body = (next((field for field in fields if field.role is role), None) for role in (Role.TITLE, Role.BODY))
+    parts = [part for part in (title, *groups[:2], *topics, body) if part is not None]
+    if len(parts) == 1:
+        parts += [field for field in fields if field.searched and field not in parts][:3]
+    template = ". ".join(f"{{{part.name}}}" for part in parts)
+    yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
+    yield _recommend_in_toml(topics, next((field for field in fields if field.role is Role.TIME), None))
+
+
+def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
+    """Return the fields that say what a record is about: tags; without any, what is named like them."""
+    tags = [field for field in fields if field.type is FieldType.TAGS]
+    hinted = [field for field in tags if _named(field, LIST_WORD)]
+    alike = [field for field in fields if field.type is FieldType.TEXT and field.facet and _named(field, LIST_WORD)]
+    return (hinted or tags or alike)[:3]
+
+
+def _named(field: InferredField, pattern: re.Pattern[str]) -> bool:
+    return any(pattern.fullmatch(word) for word in name_words(field.column))
+
+
+def _is_group(field: InferredField) -> bool:
+    words = name_words(field.column)
+    return bool(words) and bool(GROUP_WORD.fullmatch(words[-1]))
+
+
+def _recommend_in_toml(topics: Sequence[InferredField], time: InferredField | None) -> str:
+    taxonomy, temporal = (0.25 if topics else 0.0), (0.15 if time else 0.0)
+    lines = ["# What makes two records alike; the weights add up to 1.", "[recommend]"]
+    lines.append(f"semantic = {1 - taxonomy - temporal:.2f}")
+    if topics:
+        names = ", ".join(_text_in_toml(field.name) for field in topics)
+        lines.append(f"taxonomy = {{ weight = {taxonomy}, fields = [{names}] }}")
+    if time:
+        sigma = 5 * DAYS_A_YEAR if time.type is FieldType.DATE else 5
+        lines.append(f'temporal = {{ weight = {temporal}, field = "{time.name}", sigma = {sigma} }}')
+    return "\n".join(lines)
