@@ -282,7 +282,7 @@ def test_what_a_command_takes_away_is_gone_at_the_next_call(hosted: Any, victim:
     with ExitStack() as stack:
         lines = open_lines(stack, hosted, hosted.accounts.token(victim))
         assert all(line.call() for line in lines.values())
-        hosted.accounts.control.accounts.set_disabled(LOCAL_USER, victim, True)
+        hosted.accounts.control.accounts.set_disabled(LOCAL_USER, victim, disabled=True)
         assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
 
 

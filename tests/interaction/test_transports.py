@@ -425,7 +425,7 @@ def test_what_writes_is_not_tried_again(fixture_hosted: Any) -> None:
 def test_no_secret_is_in_the_database_or_in_the_log(hosted: Any) -> None:
     control, password = hosted.accounts.control, "correct horse battery staple"
     name = hosted.accounts.user(*Action, name="secretive")
-    once = control.accounts.reset_password(control.directory.principal_of(control.accounts.get_user(name)), name)
+    once = control.accounts.reset_password(control.identities.principal_of(control.accounts.get_user(name)), name)
     jwt = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.MEUCIQDxyz"
     with hosted.rest() as client:
         assert client.post("/v1/login", json={"name": name, "password": "wrong " + password}).status_code == 401

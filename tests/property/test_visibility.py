@@ -329,7 +329,7 @@ def test_a_restriction_hides_a_catalogue_from_exactly_those_it_is_not_for(
         for name, (users, for_roles) in restricted.items():
             control.access.restrict(LOCAL_USER, name, users=users, roles=for_roles)
         for user in USERS:
-            visibility = control.directory.principal_of(control.accounts.get_user(user)).visibility
+            visibility = control.identities.principal_of(control.accounts.get_user(user)).visibility
             for name in NAMES:
                 users, for_roles = restricted.get(name, (frozenset(USERS), frozenset()))
                 assert visibility.sees_catalogue(name) is (user in users or bool(for_roles & set(roles[user])))

@@ -143,7 +143,7 @@ class AdminServer:
             return f"user '{download.user}', who asked for it, is there no more"
         if user.disabled:
             return f"user '{user.name}', who asked for it, is disabled"
-        principal = self._control.directory.principal_of(user)
+        principal = self._control.identities.principal_of(user)
         if Action.REQUEST_CONTENT not in principal.actions:
             return f"user '{user.name}', who asked for it, has the permission {Action.REQUEST_CONTENT} no more"
         if not principal.visibility.sees_catalogue(self._albums_catalogue()):

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from pinakes.assembly.app import App
-from pinakes.cli.control import find_control, listed, make_control, open_control, perform, print_rows
-from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.control import change, find_control, listed, open_control, perform, print_list, print_result
+from pinakes.cli.json_output import json_option
 from pinakes.control.accounts.catalogue_access import Restriction
+from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
 
@@ -33,12 +34,8 @@ def list_access_command(as_json: bool) -> None:
         restrictions = control.access.list_restrictions() if control else {}
     installed = {one.name for one in App(load_settings()).library.list_installed()}
     rows = [_fields(name, restrictions.get(name), name in installed) for name in sorted(installed | set(restrictions))]
-    if as_json:
-        print_json(rows)
-    elif rows:
-        print_rows(("catalogue", "users", "roles", ""), [_row(row) for row in rows])
-    else:
-        click.echo("the library is empty; run: pinakes init")
+    empty = "the library is empty; run: pinakes init"
+    print_list(rows, dict, ("catalogue", "users", "roles", ""), _row, empty=empty, as_json=as_json)
 
 
 @access_command.command("restrict")
@@ -54,15 +51,14 @@ def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, .
     Example: pinakes access restrict personal --user ada --role editor
     """
     App(load_settings()).library.get_installed(catalogue)
-    with make_control() as control:
-        work = partial(control.access.restrict, LOCAL_USER, catalogue, users=users, roles=roles)
-        noted = {"users": list(users), "roles": list(roles)}
-        restriction = perform(control, "restrict_catalogue", catalogue, noted, work)
-    if as_json:
-        print_json(_fields(catalogue, restriction, True))
-        return
-    whom = "nobody" if not users and not roles else _whom(restriction)
-    click.echo(f"'{catalogue}' is for {whom}, and for those with ServerAdmin")
+
+    def restrict(control: Control) -> Restriction:
+        return control.access.restrict(LOCAL_USER, catalogue, users=users, roles=roles)
+
+    noted = {"users": list(users), "roles": list(roles)}
+    restriction = change("restrict_catalogue", catalogue, noted, restrict, creates=True)
+    done = f"'{catalogue}' is for {_whom(restriction) or 'nobody'}, and for those with ServerAdmin"
+    print_result(_fields(catalogue, restriction, True), done, as_json=as_json)
 
 
 @access_command.command("open")
@@ -78,10 +74,7 @@ def open_command(catalogue: str, as_json: bool) -> None:
             App(load_settings()).library.get_installed(catalogue)
         work = partial(control.access.open_to_all, LOCAL_USER, catalogue)
         perform(control, "open_catalogue", catalogue, {}, work)
-    if as_json:
-        print_json({"opened": catalogue})
-    else:
-        click.echo(f"'{catalogue}' is everybody's")
+    print_result({"opened": catalogue}, f"'{catalogue}' is everybody's", as_json=as_json)
 
 
 def _fields(name: str, restriction: Restriction | None, is_installed: bool) -> dict[str, Any]:

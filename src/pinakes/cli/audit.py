@@ -10,7 +10,7 @@ from typing import Any
 import click
 import orjson
 
-from pinakes.cli.control import find_control, moment, open_control, print_rows, printable
+from pinakes.cli.control import find_control, moment, open_control, print_list, printable
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
 from pinakes.control.accounts.names import fold_name
@@ -60,12 +60,8 @@ def tail_command(
     with find_control() as control:
         read = None if control is None else _reader(control.audit, user_name, operation, outcome)
         rows = [] if read is None else read(limit=count)
-    if as_json:
-        print_json([_fields(row) for row in rows])
-    elif rows:
-        print_rows(("row", "at", "who", "via", "operation", "target", "outcome"), [_cells(row) for row in rows])
-    else:
-        click.echo("nothing like that has been noted")
+    headings = ("row", "at", "who", "via", "operation", "target", "outcome")
+    print_list(rows, _fields, headings, _cells, empty="nothing like that has been noted", as_json=as_json)
 
 
 @audit_command.command("verify")

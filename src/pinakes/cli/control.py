@@ -7,8 +7,12 @@ notes it in the audit before the command can say that it is done.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
+import click
+
+from pinakes.cli.json_output import print_json
 from pinakes.cli.tables import print_table
 from pinakes.control.audit.log import AuditLog
 from pinakes.control.control import Control
@@ -22,6 +26,7 @@ from pinakes.tools.toolbox import Toolbox
 
 NO_ACCOUNTS = "there are no accounts here yet; make the first: pinakes user add NAME --role admin"
 
+ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
@@ -64,6 +69,19 @@ def open_control() -> Iterator[Control]:
         yield control
 
 
+def change(
+    operation: str,
+    target: str,
+    parameters: Mapping[str, Any],
+    work: Callable[[Control], ResultT],
+    *,
+    creates: bool = False,
+) -> ResultT:
+    """Change an account, audited as `perform` does; `creates`: the control database is created if it is missing."""
+    with (make_control if creates else open_control)() as control:
+        return perform(control, operation, target, parameters, partial(work, control))
+
+
 def perform(
     control: Control,
     operation: str,
@@ -101,6 +119,32 @@ class _Note:
         except StorageError as error:
             if entry.outcome is Outcome.OK:
                 raise StorageError(f"it was done, but could not be noted in the audit: {error.message}") from error
+
+
+def print_result(fields: Any, text: str, *, as_json: bool) -> None:
+    """Print the result of a command: its fields as JSON, or a line of text."""
+    if as_json:
+        print_json(fields)
+    else:
+        click.echo(text)
+
+
+def print_list(
+    items: Sequence[ItemT],
+    fields: Callable[[ItemT], Any],
+    headings: Sequence[str],
+    cells: Callable[[ItemT], Sequence[object]],
+    *,
+    empty: str,
+    as_json: bool,
+) -> None:
+    """Print a list: the fields of its items as JSON, their cells as a table, or what to say where there are none."""
+    if as_json:
+        print_json([fields(one) for one in items])
+    elif items:
+        print_rows(headings, [cells(one) for one in items])
+    else:
+        click.echo(empty)
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -11,7 +11,16 @@ from rich.console import Console
 
 from pinakes.assembly.app import App
 from pinakes.assembly.maintenance import build_maintenance
-from pinakes.cli.control import find_control, make_control, moment, perform, print_rows, printable
+from pinakes.cli.control import (
+    find_control,
+    make_control,
+    moment,
+    perform,
+    print_list,
+    print_result,
+    print_rows,
+    printable,
+)
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import shortened
 from pinakes.control.control import Control
@@ -23,7 +32,7 @@ from pinakes.jobs.scheduler import Scheduler
 from pinakes.jobs.timetable import usual_timing
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
-from pinakes.tools.admin.jobs import output_text, progress_of
+from pinakes.tools.admin.jobs import NO_RUNNER, cancelled_text, output_text, progress_of
 
 AREA = "job"
 SHOWN_LENGTH = 60
@@ -47,21 +56,8 @@ def list_jobs_command(as_json: bool) -> None:
 
     Example: pinakes job list
     """
-    jobs = _list_jobs()
-    if as_json:
-        print_json([_fields(one) for one in jobs])
-        return
-    rows = [
-        (
-            one.spec.name,
-            one.timing.schedule.text,
-            _yes(one.timing.enabled),
-            moment(one.timing.next_at, none="–"),
-            _last(one),
-        )
-        for one in jobs
-    ]
-    print_rows(("job", "schedule", "enabled", "next", "last run"), rows)
+    headings = ("job", "schedule", "enabled", "next", "last run")
+    print_list(_list_jobs(), _fields, headings, _job_cells, empty="there are no jobs", as_json=as_json)
 
 
 @job_command.command("show")
@@ -115,9 +111,8 @@ def trigger_command(name: str, as_json: bool) -> None:
     with _make_board() as (control, board):
         spec = board.get_spec(name)
         run = _perform(control, "trigger", spec.name, {}, partial(board.trigger, spec.name, by=LOCAL_USER.name))
-        runner = board.find_runner()
-    waits = "" if runner else f"; no server runs jobs at present: it waits for one, or: pinakes job run {run.job}"
-    _print_run(run, f"queued as run {run.id}{waits}", as_json=as_json)
+        waits = "" if board.find_runner() else f"{NO_RUNNER}, or: pinakes job run {run.job}"
+    print_result(asdict(run), f"{run.job}: queued as run {run.id}{waits}", as_json=as_json)
 
 
 @job_command.command("cancel")
@@ -131,8 +126,7 @@ def cancel_command(name: str, as_json: bool) -> None:
     with _find_board() as (control, board):
         spec = board.get_spec(name)
         run = _perform(control, "cancel", spec.name, {}, partial(board.cancel, spec.name))
-    done = "ends at its next checkpoint" if run.is_live else "is taken from the queue"
-    _print_run(run, f"run {run.id} {done}", as_json=as_json)
+    print_result(asdict(run), f"{run.job}: {cancelled_text(run)}", as_json=as_json)
 
 
 @job_command.command("enable")
@@ -188,12 +182,8 @@ def history_command(name: str | None, count: int, as_json: bool) -> None:
         _require_job(name)
     with find_control() as control:
         runs = [] if control is None else _board(control).list_runs(name, limit=count)[0]
-    if as_json:
-        print_json([asdict(run) for run in runs])
-    elif runs:
-        print_rows(("run", "job", "state", "because", "started", "took", "what"), [_cells(run) for run in runs])
-    else:
-        click.echo("nothing has run yet")
+    headings = ("run", "job", "state", "because", "started", "took", "what")
+    print_list(runs, asdict, headings, _cells, empty="nothing has run yet", as_json=as_json)
 
 
 @job_command.command("output")
@@ -291,25 +281,12 @@ def _print_job(job: JobStatus, *, as_json: bool) -> None:
     if as_json:
         print_json(_fields(job))
         return
-    rows = [
-        ("job", job.spec.name),
-        ("does", job.spec.description),
-        ("schedule", job.timing.schedule.text),
-        ("enabled", _yes(job.timing.enabled)),
-        ("next", moment(job.timing.next_at, none="–")),
-        ("last run", _last(job)),
-    ]
+    name, *others = zip(("job", "schedule", "enabled", "next", "last run"), _job_cells(job), strict=True)
+    rows = [name, ("does", job.spec.description), *others]
     run = job.last_run
     if run is not None:
         rows += [("progress", progress_of(run) or "–"), ("error", run.error or "–")]
     print_rows(("", ""), rows)
-
-
-def _print_run(run: JobRun, done: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(asdict(run))
-    else:
-        click.echo(f"{run.job}: {done}")
 
 
 def _fields(job: JobStatus) -> dict[str, Any]:
@@ -323,6 +300,12 @@ def _fields(job: JobStatus) -> dict[str, Any]:
     }
 
 
+def _job_cells(job: JobStatus) -> tuple[object, ...]:
+    timing = job.timing
+    enabled = "yes" if timing.enabled else "no"
+    return job.spec.name, timing.schedule.text, enabled, moment(timing.next_at, none="–"), _last(job)
+
+
 def _cells(run: JobRun) -> tuple[object, ...]:
     what = shortened(run.error or progress_of(run), SHOWN_LENGTH)
     took = f"{(run.ended_at - run.started_at).total_seconds():.0f} s" if run.started_at and run.ended_at else "–"
@@ -332,7 +315,3 @@ def _cells(run: JobRun) -> tuple[object, ...]:
 def _last(job: JobStatus) -> str:
     run = job.last_run
     return "never" if run is None else f"{run.state} {moment(run.ended_at or run.started_at or run.queued_at)}"
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"

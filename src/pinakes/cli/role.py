@@ -1,27 +1,17 @@
 """`role list|add|delete`: what those who have a role may do, and how often."""
 
-from functools import partial
 from typing import Any
 
 import click
 
-from pinakes.cli.control import (
-    NO_ACCOUNTS,
-    find_control,
-    listed,
-    make_control,
-    open_control,
-    perform,
-    permission,
-    print_rows,
-)
-from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.control import NO_ACCOUNTS, change, find_control, listed, permission, print_list, print_result
+from pinakes.cli.json_output import json_option
 from pinakes.control.accounts.accounts import MOST_A_MINUTE, Role
+from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER, Action, Quotas
 from pinakes.settings import RateLimitSettings, load_settings
 
 CALLS = click.IntRange(0, MOST_A_MINUTE)
-AS_CONFIGURED = ("as configured",) * 3
 
 
 @click.group("role")
@@ -43,13 +33,8 @@ def list_roles_command(as_json: bool) -> None:
     """
     with find_control() as control:
         roles = control.accounts.list_roles() if control else []
-    if as_json:
-        print_json([_fields(role) for role in roles])
-    elif roles:
-        headings = ("name", "permissions", "reads a minute", "writes", "SQL")
-        print_rows(headings, [(role.name, listed(role.actions), *_limits(role)) for role in roles])
-    else:
-        click.echo(NO_ACCOUNTS)
+    headings = ("name", "permissions", "reads a minute", "writes", "SQL")
+    print_list(roles, _fields, headings, _cells, empty=NO_ACCOUNTS, as_json=as_json)
 
 
 @role_command.command("add")
@@ -72,14 +57,14 @@ def add_role_command(
     Example: pinakes role add reader --allow AccessCatalog
     """
     quotas = _quotas(read, write, sql, load_settings().rate_limit)
-    with make_control() as control:
-        work = partial(control.accounts.create_role, LOCAL_USER, name, allowed, quotas)
-        noted = {"allow": list(allowed), "quotas": _quota_fields(quotas)}
-        role = perform(control, "create_role", name.lower(), noted, work)
-    if as_json:
-        print_json(_fields(role))
-    else:
-        click.echo(f"role '{role.name}' added; it allows: {listed(role.actions)}")
+
+    def create(control: Control) -> Role:
+        return control.accounts.create_role(LOCAL_USER, name, allowed, quotas)
+
+    noted = {"allow": list(allowed), "quotas": _quota_fields(quotas)}
+    role = change("create_role", name.lower(), noted, create, creates=True)
+    done = f"role '{role.name}' added; it allows: {listed(role.actions)}"
+    print_result(_fields(role), done, as_json=as_json)
 
 
 @role_command.command("delete")
@@ -92,12 +77,9 @@ def delete_role_command(name: str, as_json: bool) -> None:
 
     Example: pinakes role delete reader
     """
-    with open_control() as control:
-        perform(control, "delete_role", name.lower(), {}, partial(control.accounts.delete_role, LOCAL_USER, name))
-    if as_json:
-        print_json({"deleted": name.lower()})
-    else:
-        click.echo(f"role '{name.lower()}' deleted")
+    folded = name.lower()
+    change("delete_role", folded, {}, lambda control: control.accounts.delete_role(LOCAL_USER, name))
+    print_result({"deleted": folded}, f"role '{folded}' deleted", as_json=as_json)
 
 
 def _quotas(read: int | None, write: int | None, sql: int | None, usual: RateLimitSettings) -> Quotas | None:
@@ -119,6 +101,7 @@ def _fields(role: Role) -> dict[str, Any]:
     return {"name": role.name, "permissions": sorted(role.actions), "per_minute": _quota_fields(role.quotas)}
 
 
-def _limits(role: Role) -> tuple[object, ...]:
+def _cells(role: Role) -> tuple[object, ...]:
     quotas = role.quotas
-    return AS_CONFIGURED if quotas is None else (quotas.read, quotas.write, quotas.sql)
+    limits = ("as configured",) * 3 if quotas is None else (quotas.read, quotas.write, quotas.sql)
+    return role.name, listed(role.actions), *limits

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -11,18 +11,20 @@ import click
 from pinakes.assembly.app import App
 from pinakes.cli.control import (
     NO_ACCOUNTS,
+    change,
     find_control,
     listed,
     moment,
     open_control,
     perform,
     permission,
-    print_rows,
+    print_list,
+    print_result,
     printable,
 )
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.user import iter_users
-from pinakes.control.accounts.credentials import Credential, is_of_ours
+from pinakes.control.accounts.credentials import Credential, IssuedCredential, is_of_ours
 from pinakes.control.accounts.names import fold_name
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
@@ -88,33 +90,29 @@ def add_token_command(
     Example: pinakes token add laptop --user ada --scope AccessCatalog
     """
     _require_installed(catalogues)
-    with open_control() as control:
-        noted: dict[str, Any] = {
-            "user": fold_name(user_name),
-            "scopes": list(scopes) or None,
-            "catalogues": list(catalogues) or None,
-            "lasts": FOREVER if expires_in is None else f"{expires_in / UNITS['h']:g} h",
-        }
+    narrowed = {"scopes": list(scopes) or None, "catalogues": list(catalogues) or None}
+    lasts = FOREVER if expires_in is None else f"{expires_in / UNITS['h']:g} h"
+    noted: dict[str, Any] = {"user": fold_name(user_name), **narrowed, "lasts": lasts}
 
-        def work() -> tuple[str, Credential]:
-            secret, credential = control.credentials.issue_token(
-                LOCAL_USER,
-                user_name,
-                name=name,
-                scopes=scopes or None,
-                catalogues=catalogues or None,
-                expires_in=expires_in,
-            )
-            noted["id"] = credential.id
-            return secret, credential
+    def issue(control: Control) -> IssuedCredential:
+        issued = control.credentials.issue_token(
+            LOCAL_USER,
+            user_name,
+            name=name,
+            scopes=scopes or None,
+            catalogues=catalogues or None,
+            expires_in=expires_in,
+        )
+        noted["id"] = issued.credential.id
+        return issued
 
-        secret, credential = perform(control, "create_token", name, noted, work)
+    issued = change("create_token", name, noted, issue)
     if as_json:
-        print_json({**_fields(credential, at=utc_now()), "secret": secret})
+        print_json({**_fields(issued.credential), "secret": issued.secret})
         return
-    click.echo(_described(credential), err=True)
+    click.echo(_described(issued.credential), err=True)
     click.echo("this is its secret; it is not shown again:", err=True)
-    click.echo(secret)
+    click.echo(issued.secret)
 
 
 @token_command.command("list")
@@ -129,14 +127,9 @@ def list_tokens_command(user_name: str | None, sessions: bool, as_json: bool) ->
     with find_control() as control:
         found = [] if control is None else _credentials(control, user_name)
     shown = [one for one in found if sessions or one.kind == "token"]
-    now = utc_now()
-    if as_json:
-        print_json([_fields(one, at=now) for one in shown])
-    elif shown:
-        headings = ("id", "user", "name", "permissions", "catalogues", "ends", "last used")
-        print_rows(headings, [_row(one, at=now) for one in shown])
-    else:
-        click.echo("there are no tokens" if control else NO_ACCOUNTS)
+    headings = ("id", "user", "name", "permissions", "catalogues", "ends", "last used")
+    empty = "there are no tokens" if control else NO_ACCOUNTS
+    print_list(shown, _fields, headings, _row, empty=empty, as_json=as_json)
 
 
 @token_command.command("revoke")
@@ -153,10 +146,7 @@ def revoke_token_command(token_id: str, as_json: bool) -> None:
         known_id = _id_of(control, token_id)
         work = partial(control.credentials.revoke, LOCAL_USER, known_id)
         perform(control, "revoke_token", known_id, {}, work)
-    if as_json:
-        print_json({"revoked": known_id})
-    else:
-        click.echo(f"'{known_id}' is revoked")
+    print_result({"revoked": known_id}, f"'{known_id}' is revoked", as_json=as_json)
 
 
 def _id_of(control: Control, given: str) -> str:
@@ -181,13 +171,13 @@ def _credentials(control: Control, user_name: str | None) -> list[Credential]:
     return [one for name in names for one in control.credentials.list_of(name)]
 
 
-def _state(credential: Credential, *, at: datetime) -> str:
+def _state(credential: Credential) -> str:
     if credential.revoked:
         return "revoked"
-    return VALID if credential.expires_at is None or credential.expires_at > at else "over"
+    return VALID if credential.expires_at is None or credential.expires_at > utc_now() else "over"
 
 
-def _fields(credential: Credential, *, at: datetime) -> dict[str, Any]:
+def _fields(credential: Credential) -> dict[str, Any]:
     return {
         "id": credential.id,
         "kind": credential.kind,
@@ -198,26 +188,26 @@ def _fields(credential: Credential, *, at: datetime) -> dict[str, Any]:
         "created_at": credential.created_at,
         "expires_at": credential.expires_at,
         "last_used_at": credential.last_used_at,
-        "state": _state(credential, at=at),
+        "state": _state(credential),
     }
 
 
-def _end(credential: Credential, *, at: datetime) -> str:
+def _end(credential: Credential) -> str:
     """Return the day on which a token ends, or why it is over."""
-    state = _state(credential, at=at)
+    state = _state(credential)
     if state != VALID:
         return state
     return FOREVER if credential.expires_at is None else str(credential.expires_at.date())
 
 
-def _row(credential: Credential, *, at: datetime) -> tuple[str, ...]:
+def _row(credential: Credential) -> tuple[str, ...]:
     return (
         credential.id,
         credential.user,
         credential.name or f"({credential.kind})",
         "all" if credential.scopes is None else listed(credential.scopes),
         "all" if credential.catalogues is None else listed(credential.catalogues),
-        _end(credential, at=at),
+        _end(credential),
         "never" if credential.last_used_at is None else str(credential.last_used_at.date()),
     )
 

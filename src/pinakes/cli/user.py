@@ -9,13 +9,15 @@ import click
 
 from pinakes.cli.control import (
     NO_ACCOUNTS,
+    change,
     find_control,
     listed,
-    make_control,
     moment,
     open_control,
     perform,
     permission,
+    print_list,
+    print_result,
     print_rows,
 )
 from pinakes.cli.json_output import json_option, print_json
@@ -60,13 +62,8 @@ def list_users_command(as_json: bool) -> None:
     """
     with find_control() as control:
         users = list(iter_users(control.accounts)) if control else []
-    if as_json:
-        print_json([_fields(user) for user in users])
-    elif users:
-        rows = [(user.name, listed(user.roles), listed(user.actions), _state(user), _login(user)) for user in users]
-        print_rows(("name", "roles", "permissions", "state", "login"), rows)
-    else:
-        click.echo(NO_ACCOUNTS)
+    headings = ("name", "roles", "permissions", "state", "login")
+    print_list(users, _fields, headings, _cells, empty=NO_ACCOUNTS, as_json=as_json)
 
 
 @user_command.command("show")
@@ -116,14 +113,13 @@ def add_user_command(
     """
     password = _find_password(name, from_stdin=from_stdin, one_time=one_time)
     given = roles or USUAL_ROLES
-    with make_control() as control:
 
-        def work() -> tuple[User, str | None]:
-            user = control.accounts.create_user(LOCAL_USER, name, password=password, roles=given, grants=grants)
-            return user, control.accounts.reset_password(LOCAL_USER, name) if password is None else None
+    def create(control: Control) -> tuple[User, str | None]:
+        user = control.accounts.create_user(LOCAL_USER, name, password=password, roles=given, grants=grants)
+        return user, control.accounts.reset_password(LOCAL_USER, name) if password is None else None
 
-        noted = {"roles": list(given), "grants": list(grants), "login": _way(password)}
-        user, secret = perform(control, "create_user", fold_name(name), noted, work)
+    noted = {"roles": list(given), "grants": list(grants), "login": _way(password)}
+    user, secret = change("create_user", fold_name(name), noted, create, creates=True)
     _report_login(user, secret, f"added; {_rights(user)}", as_json=as_json)
 
 
@@ -162,9 +158,8 @@ def role_of_user_command(name: str, roles: tuple[str, ...], as_json: bool) -> No
 
     Example: pinakes user role ada user editor
     """
-    with open_control() as control:
-        set_roles = partial(control.accounts.set_roles, LOCAL_USER, name, roles)
-        user = perform(control, "set_roles", fold_name(name), {"roles": list(roles)}, set_roles)
+    noted = {"roles": list(roles)}
+    user = change("set_roles", fold_name(name), noted, lambda to: to.accounts.set_roles(LOCAL_USER, name, roles))
     _report(user, f"changed; {_rights(user)}", as_json=as_json)
 
 
@@ -177,9 +172,7 @@ def grant_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> 
 
     Example: pinakes user grant ada ViewAnalytics
     """
-    with open_control() as control:
-        user = _change_each(control, "grant", control.accounts.grant, name, permissions)
-    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+    _change_each("grant", Accounts.grant, name, permissions, as_json=as_json)
 
 
 @user_command.command("revoke")
@@ -193,9 +186,7 @@ def revoke_command(name: str, permissions: tuple[Action, ...], as_json: bool) ->
 
     Example: pinakes user revoke ada ViewAnalytics
     """
-    with open_control() as control:
-        user = _change_each(control, "revoke", control.accounts.revoke, name, permissions)
-    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+    _change_each("revoke", Accounts.revoke, name, permissions, as_json=as_json)
 
 
 @user_command.command("disable")
@@ -208,7 +199,7 @@ def disable_command(name: str, as_json: bool) -> None:
 
     Example: pinakes user disable ada
     """
-    _set_disabled(name, True, as_json=as_json)
+    _set_disabled("disable_user", name, disabled=True, as_json=as_json)
 
 
 @user_command.command("enable")
@@ -219,7 +210,7 @@ def enable_command(name: str, as_json: bool) -> None:
 
     Example: pinakes user enable ada
     """
-    _set_disabled(name, False, as_json=as_json)
+    _set_disabled("enable_user", name, disabled=False, as_json=as_json)
 
 
 @user_command.command("delete")
@@ -238,10 +229,7 @@ def delete_user_command(name: str, yes: bool, as_json: bool) -> None:
         if not yes:
             _require_agreement(user)
         perform(control, "delete_user", fold_name(name), {}, partial(control.accounts.delete_user, LOCAL_USER, name))
-    if as_json:
-        print_json({"deleted": user.name})
-    else:
-        click.echo(f"user '{user.name}' deleted")
+    print_result({"deleted": user.name}, f"user '{user.name}' deleted", as_json=as_json)
 
 
 def iter_users(accounts: Accounts) -> Iterator[User]:
@@ -288,26 +276,28 @@ def _way(password: str | None) -> str:
 
 
 def _change_each(
-    control: Control,
     operation: str,
-    change: Callable[[Principal, str, Action], User],
+    method: Callable[[Accounts, Principal, str, Action], User],
     name: str,
     permissions: tuple[Action, ...],
-) -> User:
-    """Make one change after the other, each noted by itself, and return the user after the last."""
-    user = control.accounts.get_user(name)
-    for action in dict.fromkeys(permissions):
-        work = partial(change, LOCAL_USER, name, action)
-        user = perform(control, operation, fold_name(name), {"permission": str(action)}, work)
-    return user
-
-
-def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
-    operation, done = ("disable_user", "disabled") if disabled else ("enable_user", "enabled")
+    *,
+    as_json: bool,
+) -> None:
+    """Make one change after the other, each audited by itself."""
     with open_control() as control:
-        work = partial(control.accounts.set_disabled, LOCAL_USER, name, disabled)
-        user = perform(control, operation, fold_name(name), {}, work)
-    _report(user, done, as_json=as_json)
+        user = control.accounts.get_user(name)
+        for action in dict.fromkeys(permissions):
+            work = partial(method, control.accounts, LOCAL_USER, name, action)
+            user = perform(control, operation, fold_name(name), {"permission": str(action)}, work)
+    _report(user, f"changed; {_rights(user)}", as_json=as_json)
+
+
+def _set_disabled(operation: str, name: str, *, disabled: bool, as_json: bool) -> None:
+    def work(control: Control) -> User:
+        return control.accounts.set_disabled(LOCAL_USER, name, disabled=disabled)
+
+    user = change(operation, fold_name(name), {}, work)
+    _report(user, _state(user), as_json=as_json)
 
 
 def _require_agreement(user: User) -> None:
@@ -318,10 +308,7 @@ def _require_agreement(user: User) -> None:
 
 
 def _report(user: User, done: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_fields(user))
-    else:
-        click.echo(f"user '{user.name}' {done}")
+    print_result(_fields(user), f"user '{user.name}' {done}", as_json=as_json)
 
 
 def _report_login(user: User, secret: str | None, done: str, *, as_json: bool) -> None:
@@ -346,6 +333,10 @@ def _fields(user: User) -> dict[str, Any]:
         "has_password": user.has_password,
         "created_at": user.created_at,
     }
+
+
+def _cells(user: User) -> tuple[str, ...]:
+    return user.name, listed(user.roles), listed(user.actions), _state(user), _login(user)
 
 
 def _rights(user: User) -> str:

@@ -1,4 +1,4 @@
-"""The control side as one value: everything that knows who may do what, over one database."""
+"""Accounts, credentials, permissions, limits and the audit of a library, over one database."""
 
 import importlib
 from dataclasses import dataclass
@@ -21,32 +21,32 @@ class OpenIssuer(Issuer, Protocol):
     """An external issuer whose connections are open."""
 
     def close(self) -> None:
-        """Let go of them."""
+        """Close them."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """The open control side of a library."""
+    """The open control database of a library, with everything that reads and changes it."""
 
     database: ControlDatabase
     accounts: Accounts
     credentials: Credentials
     access: CatalogueAccess
-    directory: IdentityCache
+    identities: IdentityCache
     limiter: RateLimiter
     login_limiter: LoginLimiter
     audit: AuditLog
     issuer: OpenIssuer | None = None
-    """Who else issues bearer tokens; None: nobody."""
+    """The external issuer whose bearer tokens are accepted; None: no tokens but those of this server."""
 
     @classmethod
     def open(cls, settings: Settings) -> "Control":
-        """Open the control database that is configured, else the library's own, made where it is not there."""
+        """Open the configured control database, or the library's own, and create it if it is missing."""
         database = ControlDatabase.open(database_url(settings))
         try:
             issuer = _open_issuer(settings, database)
-            directory = IdentityCache(database, default_quotas=_quotas(settings.rate_limit), external=issuer)
+            identities = IdentityCache(database, default_quotas=_quotas(settings.rate_limit), external=issuer)
         except BaseException:
             database.close()
             raise
@@ -55,7 +55,7 @@ class Control:
             accounts=Accounts(database),
             credentials=Credentials(database),
             access=CatalogueAccess(database),
-            directory=directory,
+            identities=identities,
             limiter=RateLimiter(),
             login_limiter=LoginLimiter(),
             audit=AuditLog(database),
@@ -63,7 +63,7 @@ class Control:
         )
 
     def close(self) -> None:
-        """Write what is queued, and close every connection."""
+        """Write queued audit entries, and close every connection."""
         self.audit.close()
         if self.issuer is not None:
             self.issuer.close()
@@ -79,7 +79,7 @@ def _quotas(settings: RateLimitSettings) -> Quotas:
 
 
 def _open_issuer(settings: Settings, database: ControlDatabase) -> OpenIssuer | None:
-    """Return the external issuer; what checks its signatures is loaded only where there is one."""
+    """Return the external issuer, if one is configured; the code that checks signatures is imported only then."""
     if not settings.auth.issuer:
         return None
     if settings.offline and settings.auth.jwks_url:

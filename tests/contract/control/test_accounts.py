@@ -28,8 +28,8 @@ database.close()
 CHANGES: dict[str, Callable[[Accounts, Principal, str], Any]] = {
     "password": lambda accounts, actor, name: accounts.set_password(actor, name, GOOD),
     "reset": lambda accounts, actor, name: accounts.reset_password(actor, name),
-    "disable": lambda accounts, actor, name: accounts.set_disabled(actor, name, True),
-    "enable": lambda accounts, actor, name: accounts.set_disabled(actor, name, False),
+    "disable": lambda accounts, actor, name: accounts.set_disabled(actor, name, disabled=True),
+    "enable": lambda accounts, actor, name: accounts.set_disabled(actor, name, disabled=False),
     "delete": lambda accounts, actor, name: accounts.delete_user(actor, name),
     "roles": lambda accounts, actor, name: accounts.set_roles(actor, name, ["user"]),
     "no roles": lambda accounts, actor, name: accounts.set_roles(actor, name, []),
@@ -124,7 +124,7 @@ def test_unknown_wrong_and_disabled_look_and_last_the_same(people: Any) -> None:
     people.add("known", password=GOOD)
     people.add("disabled", password=GOOD)
     people.add("robot")
-    people.accounts.set_disabled(LOCAL_USER, "disabled", True)
+    people.accounts.set_disabled(LOCAL_USER, "disabled", disabled=True)
     attempts = {
         "unknown": ("unknown", GOOD),
         "wrong": ("known", "wrong password"),
@@ -347,7 +347,7 @@ def test_the_last_who_may_do_everything_stays(people: Any, loss: str, by: str) -
     admin = people.add("admin", roles=["admin"])
     people.add("almost", *(EVERYTHING - {Action.SERVER_ADMIN}))
     people.add("former", roles=["admin"])
-    people.accounts.set_disabled(LOCAL_USER, "former", True)
+    people.accounts.set_disabled(LOCAL_USER, "former", disabled=True)
     before = people.accounts.list_users()
     with pytest.raises(ConflictError, match="'admin' is the last who may do everything"):
         LOSSES[loss](people.accounts, LOCAL_USER if by == "local" else admin, "admin")
@@ -397,11 +397,11 @@ def test_a_deleted_user_leaves_nothing_to_somebody_of_the_same_name(people: Any)
 def test_a_disabled_user_is_out_at_once_and_old_sessions_do_not_come_back(people: Any) -> None:
     people.add("ada", password=GOOD)
     session, token = people.session("ada"), people.token("ada")
-    assert people.accounts.set_disabled(LOCAL_USER, "ada", True).disabled
+    assert people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True).disabled
     assert people.accounts.check_login("ada", GOOD) is None
     assert people.credentials.find(session) is None
     assert people.credentials.find(token) is None
-    people.accounts.set_disabled(LOCAL_USER, "ada", False)
+    people.accounts.set_disabled(LOCAL_USER, "ada", disabled=False)
     assert people.accounts.check_login("ada", GOOD) is not None
     assert people.credentials.find(session) is None
     assert people.credentials.find(token) is not None

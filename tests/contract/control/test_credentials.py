@@ -53,7 +53,7 @@ def test_a_session_lasts_for_its_time(people: Any) -> None:
 def test_somebody_who_is_gone_or_disabled_since_they_logged_in_has_no_session(people: Any) -> None:
     people.add("ada")
     user = people.user("ada")
-    people.accounts.set_disabled(LOCAL_USER, "ada", True)
+    people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True)
     with pytest.raises(UnauthenticatedError):
         people.credentials.issue_session(user)
     people.accounts.delete_user(LOCAL_USER, "ada")

@@ -185,7 +185,7 @@ def test_a_user_is_made_once_however_many_tokens_come_at_once(
 
 def test_a_disabled_user_is_refused(people: Any, issuer: ExternalIssuer) -> None:
     issuer.verify(signed())
-    people.accounts.set_disabled(LOCAL_USER, "ext:auth0|Ada", True)
+    people.accounts.set_disabled(LOCAL_USER, "ext:auth0|Ada", disabled=True)
     assert issuer.verify(signed()) is None
 
 
@@ -456,33 +456,33 @@ def control(place: Any, key_server: KeyServer, tmp_path: Path) -> Iterator[Contr
 @pytest.mark.row("Z3")
 def test_the_directory_knows_who_comes_with_a_bearer_token(control: Control, key_server: KeyServer) -> None:
     token = signed(scope="AccessCatalog RequestContent ServerAdmin")
-    assert control.directory.recall(token) is None
-    first = control.directory.identify(token)  # makes their account, after which everybody is looked up anew
-    identity = control.directory.identify(token)
+    assert control.identities.recall(token) is None
+    first = control.identities.identify(token)  # makes their account, after which everybody is looked up anew
+    identity = control.identities.identify(token)
     assert identity is not None
     assert identity == first
-    assert control.directory.recall(token) is identity
+    assert control.identities.recall(token) is identity
     assert identity.principal.name == "ext:auth0|Ada"
     assert identity.principal.actions == {Action.ACCESS_CATALOG, Action.REQUEST_CONTENT}
-    assert control.directory.identify("not.a.token") is None
+    assert control.identities.identify("not.a.token") is None
 
 
 @pytest.mark.row("Z3")
 def test_whoever_came_with_a_bearer_token_holds_until_their_rights_change(control: Control) -> None:
-    identity = control.directory.identify(signed(scope="AccessCatalog"))
-    other = control.directory.identify(signed(sub="Bob"))
+    identity = control.identities.identify(signed(scope="AccessCatalog"))
+    other = control.identities.identify(signed(sub="Bob"))
     assert identity is not None
     assert other is not None
     control.access.restrict(LOCAL_USER, "letters", users=["ext:auth0|Ada"])
-    assert control.directory.refresh()
-    assert control.directory.still_hold([identity, other]) == [True, False]
-    control.accounts.set_disabled(LOCAL_USER, "ext:auth0|Ada", True)
-    assert control.directory.refresh()
-    assert control.directory.still_hold([identity]) == [False]
+    assert control.identities.refresh()
+    assert control.identities.still_hold([identity, other]) == [True, False]
+    control.accounts.set_disabled(LOCAL_USER, "ext:auth0|Ada", disabled=True)
+    assert control.identities.refresh()
+    assert control.identities.still_hold([identity]) == [False]
 
 
 def test_an_issuers_users_have_no_password_here(control: Control) -> None:
-    control.directory.identify(signed())
+    control.identities.identify(signed())
     with pytest.raises(Exception, match="logs in at an external issuer"):
         control.accounts.set_password(LOCAL_USER, "ext:auth0|Ada", "correct horse")
     assert control.accounts.check_login("ext:auth0|Ada", "correct horse") is None

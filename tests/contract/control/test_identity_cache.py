@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.row("Z2"), pytest.mark.row("Z3")]
 
 REVOKE = {
     "session": lambda people, secret: people.credentials.revoke_secret(secret),
-    "user disabled": lambda people, secret: people.accounts.set_disabled(LOCAL_USER, "ada", True),
+    "user disabled": lambda people, secret: people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True),
     "user deleted": lambda people, secret: people.accounts.delete_user(LOCAL_USER, "ada"),
     "password": lambda people, secret: people.accounts.set_password(LOCAL_USER, "ada", "correct horse"),
 }
@@ -114,7 +114,7 @@ def test_somebody_who_was_read_before_a_change_and_kept_after_it_is_not_recalled
     def overtaken(*arguments: Any, **others: Any) -> Any:
         found = real(*arguments, **others)
         monkeypatch.undo()
-        thread = threading.Thread(target=people.accounts.set_disabled, args=(LOCAL_USER, "ada", True))
+        thread = threading.Thread(target=lambda: people.accounts.set_disabled(LOCAL_USER, "ada", disabled=True))
         thread.start()
         thread.join()
         return found
@@ -134,7 +134,7 @@ def test_a_look_that_is_answered_late_does_not_make_memory_believe_what_was(
     def late() -> int:
         before = real()
         monkeypatch.undo()
-        elsewhere.accounts.set_disabled(LOCAL_USER, "ada", True)
+        elsewhere.accounts.set_disabled(LOCAL_USER, "ada", disabled=True)
         people.clock.advance(0.1)
         directory.refresh()
         return before
@@ -192,7 +192,7 @@ def test_a_change_that_somebody_else_was_identified_after_is_told_all_the_same(
     people.add("bob")
     identity, others = directory.identify(people.session("ada")), people.session("bob")
     directory.refresh()
-    elsewhere.accounts.set_disabled(LOCAL_USER, "ada", True)
+    elsewhere.accounts.set_disabled(LOCAL_USER, "ada", disabled=True)
     directory.identify(others)
     assert directory.refresh() is True
     assert directory.still_hold([identity]) == [False]

@@ -54,7 +54,7 @@ def test_the_limits_of_a_role_hold_for_those_who_have_it(home: Path, run: Run) -
     run(["user", "role", "ada", "slow"])
     secret = run(["token", "add", "laptop", "--user", "ada"]).out.strip()
     with closing(Control.open(Settings(home=home))) as control:
-        identity = control.directory.identify(secret)
+        identity = control.identities.identify(secret)
     assert identity is not None
     assert identity.principal.quotas is not None
     assert identity.principal.quotas.read == 3

@@ -70,7 +70,7 @@ def test_a_token_is_confined_to_permissions_and_catalogues(home: Path, run: Run)
     ran = run(["token", "add", "laptop", "--user", "ada", *confined])
     assert "may do AccessCatalog, EditCatalog; for anime" in ran.err
     with control_of(home) as control:
-        identity = control.directory.identify(ran.out.strip())
+        identity = control.identities.identify(ran.out.strip())
     assert identity is not None
     assert identity.principal.actions == {Action.ACCESS_CATALOG, Action.EDIT_CATALOG}
     assert identity.principal.visibility.only == {"anime"}

@@ -38,7 +38,7 @@ def test_the_limits_are_those_that_are_configured(tmp_path: Path) -> None:
     control = Control.open(Settings(home=tmp_path, rate_limit=limits))
     try:
         user = control.accounts.create_user(LOCAL_USER, "ada", password=None)
-        quotas = control.directory.principal_of(user).quotas
+        quotas = control.identities.principal_of(user).quotas
         assert quotas is not None
         assert [quotas.of(cost) for cost in Cost] == [2, 1, 0]
     finally:

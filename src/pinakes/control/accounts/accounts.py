@@ -109,7 +109,7 @@ class Accounts:
             connection.execute(users.delete().where(users.c.id == user.id))
             _require_admin_left(connection, user)
 
-    def set_disabled(self, actor: Principal, name: str, disabled: bool) -> User:
+    def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
         """Keep somebody out, which ends their sessions, or let them in again."""
         require_manager(actor)
         with self._database.change() as connection:

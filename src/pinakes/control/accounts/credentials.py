@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, bindparam, delete, or_, select, update
 
@@ -64,6 +64,13 @@ class Credential:
     revoked: bool
 
 
+class IssuedCredential(NamedTuple):
+    """A new session or token with its secret, which is shown once and stored only as a hash."""
+
+    secret: str
+    credential: Credential
+
+
 class Credentials:
     """The sessions and tokens of everybody."""
 
@@ -71,7 +78,7 @@ class Credentials:
         self._database = database
         self._now = now
 
-    def issue_session(self, user: User, *, lasts: timedelta = SESSION_LASTS) -> tuple[str, Credential]:
+    def issue_session(self, user: User, *, lasts: timedelta = SESSION_LASTS) -> IssuedCredential:
         """Return a new session of somebody who has logged in, with its secret; refuse one who is gone since."""
         now = self._now()
         ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
@@ -92,7 +99,7 @@ class Credentials:
         scopes: Iterable[Action] | None = None,
         catalogues: Iterable[str] | None = None,
         expires_in: timedelta | None = None,
-    ) -> tuple[str, Credential]:
+    ) -> IssuedCredential:
         """Return a new token of the actor's own, or of somebody whom they manage, with its secret."""
         now = self._now()
         _require_token_name(name)
@@ -247,7 +254,7 @@ def _issue(
     name: str = "",
     scopes: frozenset[Action] | None = None,
     catalogues: frozenset[str] | None = None,
-) -> tuple[str, Credential]:
+) -> IssuedCredential:
     secret = PREFIXES[kind] + secrets.token_urlsafe(SECRET_BYTES)
     credential = Credential(
         id=secrets.token_hex(ID_BYTES),
@@ -273,7 +280,7 @@ def _issue(
         "expires_at": expires_at,
     }
     connection.execute(credentials.insert(), row)
-    return secret, credential
+    return IssuedCredential(secret, credential)
 
 
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:

@@ -1,9 +1,9 @@
-"""The directory: secrets → who they belong to and what that person may do, kept in memory.
+"""A cache from bearer secrets (as SHA-256) to identities: a user, their permissions and the limits of the credential.
 
-Kept is only what was read at the present version of the database. At every call a change_stamp tells whether that was
-changed: by this process, or, where it is SQLite, by any. A change in PostgreSQL by another process is seen when the
-version is looked at again, without which nothing is believed for more than a second. Where the database does not
-answer, everybody is forgotten within that second. Secrets are kept as their SHA-256.
+Invariant: every entry was read at `_version`, the version of the database's rights. An entry is used only while it is
+fresh: the database's change stamp equals `_stamp`, which was taken before `_version` was read, and `_version` was read
+at most `FRESH_S` ago. So a change of rights by this process, or by any process on SQLite, ends every entry at once; a
+change by another process on PostgreSQL ends them within `FRESH_S`, and so does a database that does not answer.
 """
 
 import logging
@@ -35,28 +35,28 @@ from pinakes.model.principal import Action, Identity, Principal, Quotas
 LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
 FRESH_S = 1.0
-"""How long what is in memory is believed without looking at the version again."""
+"""How long entries are used without reading the version again."""
 FOREIGN_KEPT_S = 300.0
-"""How long a bearer token of an external issuer is believed without looking at its signature again."""
+"""How long a bearer token of an external issuer is cached before its signature is checked again."""
 NOTED_EVERY_S = 60.0
 FOREIGN_ID = "jwt-"
-"""What the id of a bearer token of an external issuer begins with."""
+"""Prefix of the credential ids of an external issuer's tokens."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
 
 
 class Issuer(Protocol):
-    """Somebody else who issues bearer tokens."""
+    """An external issuer of bearer tokens."""
 
     def verify(self, token: str) -> tuple[User, frozenset[Action] | None, datetime] | None:
-        """Return whose token this is, what it is narrowed to (None: nothing), and when it ends; None: not valid."""
+        """Return a token's user, its scopes (None: not narrowed) and when it expires; None if it is not valid."""
         ...
 
 
 @dataclass(slots=True)
 class _Kept:
-    """An identity in memory, and what is noted of it."""
+    """A cache entry."""
 
     identity: Identity
     credential: Credential | None
@@ -65,7 +65,7 @@ class _Kept:
 
 
 class IdentityCache:
-    """Who is it? Safe to use from several threads."""
+    """Resolves a bearer secret to an Identity, or None. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -85,19 +85,19 @@ class IdentityCache:
         self._guard = threading.Lock()
         self._by_secret: OrderedDict[str, _Kept] = OrderedDict()
         self._by_credential: OrderedDict[str, Identity] = OrderedDict()
-        self._glance: tuple[int, int] | None = None
-        """What a change_stamp at the database gave before the version was looked at; another one makes memory old."""
+        self._stamp: tuple[int, int] | None = None
+        """The change stamp that was taken just before `_version` was read; a different one makes entries stale."""
         self._version = database.version()
         self._told_version = self._version
-        """The version that `refresh` last compared with; `identify` may have seen a newer one since."""
+        """The version that `refresh` last reported; `identify` may have read a newer one since."""
         self._looked_at = float("-inf")
-        """When the version was last asked for."""
+        """When `_version` was read, by the monotonic clock."""
         self._is_out = False
-        """Whether the database did not answer when `refresh` last asked."""
+        """Whether the database failed to answer the last `refresh`."""
         self._noted_at = monotonic()
 
     def recall(self, secret: str) -> Identity | None:
-        """Return who it is, from memory only; None: ask `identify`."""
+        """Resolve a secret from the cache, without waiting; None: not cached or stale, call `identify`."""
         key = hash_secret(secret)
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
@@ -109,11 +109,11 @@ class IdentityCache:
         return kept.identity if self._is_running(kept.identity) else None
 
     def identify(self, secret: str) -> Identity | None:
-        """Return who it is, from the database or by the issuer's signature; None: nobody."""
+        """Resolve a secret by the database, or by the external issuer's signature, and cache it; None: not valid."""
         is_ours = is_of_ours(secret)
         if not is_ours and self._external is None:
             return None
-        version = self._look_at_version()
+        version = self._read_version()
         kept = self._from_database(secret) if is_ours else self._from_issuer(secret)
         if kept is None:
             return None
@@ -123,15 +123,15 @@ class IdentityCache:
         return kept.identity
 
     def refresh(self) -> bool:
-        """Look at the database's version; where it changed, forget everybody and return True.
+        """Read the database's version; if it changed since the last call, drop every entry and return True.
 
-        A database that does not answer is logged; everybody is then forgotten a second after it last did.
+        A database that does not answer is logged, and every entry is stale a second after it last did.
         """
         try:
-            version = self._look_at_version()
+            version = self._read_version()
         except StorageError as error:
             if not self._is_out:
-                LOG.warning("nobody is recognised until the control database answers: %s", error.message)
+                LOG.warning("no caller can be authenticated until the control database answers: %s", error.message)
             self._is_out = True
             return False
         self._is_out = False
@@ -140,10 +140,9 @@ class IdentityCache:
         return version != before
 
     def still_hold(self, identities: Sequence[Identity]) -> list[bool]:
-        """Tell of each whether they still are who they were, with the same rights; for streams that stay open.
+        """Tell for each identity whether it is still valid with the same rights; for streams that stay open.
 
-        Those that memory does not know are asked for together. While the database does not answer, nobody does who is
-        not in memory.
+        Identities that are not cached are read together; while the database does not answer, they count as not valid.
         """
         known = self._known_among(identities)
         unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
@@ -156,33 +155,33 @@ class IdentityCache:
         return [is_known or one in held for one, is_known in zip(identities, known, strict=True)]
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
-        """Return somebody as a caller, narrowed to what a session or token allows."""
+        """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
         scopes, catalogues = (None, None) if credential is None else (credential.scopes, credential.catalogues)
         with self._database.read() as connection:
             return load_rights(connection, self._default_quotas).principal(user, scopes=scopes, catalogues=catalogues)
 
-    def _look_at_version(self) -> int:
-        """Return the database's version, having forgotten what was read at another one."""
-        # The change_stamp comes first: whatever changes from here on makes it another one.
+    def _read_version(self) -> int:
+        """Return the database's version, having dropped entries that were read at another one."""
+        # The stamp comes first, so that a change between the two reads makes it differ.
         asked_at, change_stamp = self._monotonic(), self._database.change_stamp()
         version = self._database.version()
         with self._guard:
-            if asked_at < self._looked_at:  # somebody who asked later was answered sooner
+            if asked_at < self._looked_at:  # a later read was answered sooner
                 return version
             if version != self._version:
                 self._by_secret.clear()
                 self._by_credential.clear()
                 self._version = version
-            self._looked_at, self._glance = asked_at, change_stamp
+            self._looked_at, self._stamp = asked_at, change_stamp
         return version
 
     def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
-        """Tell whether memory is to be believed; under the guard."""
-        return change_stamp is not None and change_stamp == self._glance and at <= self._looked_at + FRESH_S
+        """Tell whether entries may be used; called with the lock held."""
+        return change_stamp is not None and change_stamp == self._stamp and at <= self._looked_at + FRESH_S
 
     def _keep(self, kept: _Kept, key: str, *, version: int) -> None:
         with self._guard:
-            # What was read while somebody's rights changed is used once, and not kept.
+            # An identity that was read while rights changed is used once, and not cached.
             if version == self._version:
                 _put(self._by_secret, key, kept)
                 _put(self._by_credential, kept.identity.credential_id, kept.identity)
@@ -215,7 +214,7 @@ class IdentityCache:
         return identity.expires_at is None or identity.expires_at > self._now()
 
     def _known_among(self, identities: Iterable[Identity]) -> list[bool]:
-        """Tell of each whether it is in memory as it is, and not over."""
+        """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
             is_fresh = self._is_fresh(at, change_stamp)
@@ -223,8 +222,8 @@ class IdentityCache:
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 
     def _held_among(self, identities: Iterable[Identity]) -> set[Identity]:
-        """Return those that are, by the database, who they were; they are kept."""
-        version = self._look_at_version()
+        """Return those identities that the database confirms unchanged, and cache them."""
+        version = self._read_version()
         running = [one for one in identities if self._is_running(one)]
         with self._database.read() as connection:
             held = _held_now(connection, running, load_rights(connection, self._default_quotas), now=self._now())
@@ -258,7 +257,7 @@ def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
 def _held_now(
     connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
 ) -> set[Identity]:
-    """Return those that are, by the database, who they were."""
+    """Return those identities that the database confirms unchanged."""
     foreign = [one for one in identities if one.credential_id.startswith(FOREIGN_ID)]
     ids = sorted({one.credential_id for one in identities}.difference(one.credential_id for one in foreign))
     found = find_by_ids(connection, ids, now=now)
@@ -274,7 +273,7 @@ def _is_foreign_held(connection: Connection, identity: Identity, rights: Rights)
 
 
 def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
-    """Keep a value; where there are too many, forget the one that was used longest ago."""
+    """Add an entry, and evict the least recently used ones beyond `MOST_KEPT`."""
     kept[key] = value
     kept.move_to_end(key)
     while len(kept) > MOST_KEPT:

@@ -84,14 +84,14 @@ class ControlDatabase:
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
-        """Open a transaction that changes somebody's rights: one at a time, over all processes, and noted."""
+        """Open a transaction that changes rights; they run one at a time over all processes, and raise the version."""
         try:
             with self.begin() as connection:
                 # First, so that its row lock makes PostgreSQL do one after the other what SQLite does anyway.
                 connection.execute(update(control_version).values(number=control_version.c.number + 1))
                 yield connection
         finally:
-            # After the commit, and before anybody is told of it; a commit that failed may have been one all the same.
+            # After the commit and before the caller returns; a commit that reported a failure may have happened.
             with self._counting:
                 self._changes += 1
 
@@ -102,14 +102,14 @@ class ControlDatabase:
             yield connection
 
     def version(self) -> int:
-        """Return a number that grows with every change of somebody's rights."""
+        """Return the version of the rights, which grows with every change."""
         with self.read() as connection:
             return int(connection.execute(select(control_version.c.number)).scalar_one())
 
     def change_stamp(self) -> tuple[int, int] | None:
-        """Return what is another value after every change of somebody's rights; None where that cannot be told.
+        """Return a token that differs after every change of rights; None if it cannot be read at once.
 
-        It takes microseconds and waits for nobody. Of changes by other processes only SQLite knows in so short a time.
+        Cheap (microseconds) and without waiting. On PostgreSQL it covers only changes by this process.
         """
         if self._file_version is None:
             return self._changes, 0

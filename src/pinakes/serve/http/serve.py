@@ -71,7 +71,7 @@ def serve_http(
         loaded_gate=gate.result,
         control=control,
         authenticator=Authenticator(
-            control.directory if control else None, base_url=partial(base_url, settings), throttle=throttle
+            control.identities if control else None, base_url=partial(base_url, settings), throttle=throttle
         ),
         workers=workers,
         streams=streams,
@@ -137,9 +137,9 @@ async def _watch_rights(control: Control, streams: Streams) -> None:
     """End the streams of callers whose rights have changed, or whose credential has expired."""
 
     def over() -> set[Identity]:
-        control.directory.refresh()
+        control.identities.refresh()
         open_now = list(set(streams.identities()))
-        still = control.directory.still_hold(open_now)
+        still = control.identities.still_hold(open_now)
         return {identity for identity, holds in zip(open_now, still, strict=True) if not holds}
 
     while True:

@@ -21,6 +21,7 @@ from pinakes.tools.spec import ToolSpec
 SCHEME = "jobs://"
 OUTPUT = "/output"
 PLAIN_TEXT = "text/plain"
+NO_RUNNER = "; no server runs jobs at present: it waits for one"
 
 
 class JobsQuery(StrEnum):
@@ -174,9 +175,7 @@ class JobTools:
 
     def _trigger(self, principal: Principal, params: JobsActionParams) -> str:
         run = self._board.trigger(params.job_id, by=principal.name)
-        runner = self._board.find_runner()
-        waits = "" if runner else "; no server runs jobs at present: it waits for one"
-        return f"queued as run {run.id}{waits}"
+        return f"queued as run {run.id}{'' if self._board.find_runner() else NO_RUNNER}"
 
     def _enable(self, _principal: Principal, params: JobsActionParams) -> str:
         self._board.set_enabled(params.job_id, enabled=True)
@@ -187,8 +186,7 @@ class JobTools:
         return "disabled: it runs only when it is triggered"
 
     def _cancel(self, _principal: Principal, params: JobsActionParams) -> str:
-        run = self._board.cancel(params.job_id)
-        return f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
+        return cancelled_text(self._board.cancel(params.job_id))
 
     def _schedule(self, _principal: Principal, params: JobsActionParams) -> str:
         if params.schedule is None:
@@ -255,6 +253,11 @@ def output_text(output: JobOutput) -> str:
     if output.dropped_bytes:
         lines.append(f"({output.dropped_bytes} bytes were written before what follows, and are not kept)")
     return "\n".join([*lines, "", output.text])
+
+
+def cancelled_text(run: JobRun) -> str:
+    """Return what becomes of a run that was cancelled."""
+    return f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
 
 
 def progress_of(run: JobRun) -> str:

@@ -143,7 +143,7 @@ class UserTools:
         return _changed(params, self._accounts.revoke(actor, params.name, permission))
 
     def _set_disabled(self, actor: Principal, params: UsersMutateParams, *, disabled: bool) -> UserChanged:
-        return _changed(params, self._accounts.set_disabled(actor, params.name, disabled))
+        return _changed(params, self._accounts.set_disabled(actor, params.name, disabled=disabled))
 
     def _reset_password(self, actor: Principal, params: UsersMutateParams) -> UserChanged:
         secret = self._accounts.reset_password(actor, params.name)

@@ -232,7 +232,9 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             gate=AsyncGate(lambda: gate, workers, is_loaded=lambda: stage.is_loaded),
             loaded_gate=lambda: gate,
             control=control,
-            authenticator=Authenticator(control.directory if control else None, base_url=partial(base_url, configured)),
+            authenticator=Authenticator(
+                control.identities if control else None, base_url=partial(base_url, configured)
+            ),
             workers=workers,
             streams=Streams(10),
             metrics=metrics,

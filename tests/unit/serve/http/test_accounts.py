@@ -54,7 +54,7 @@ def test_every_wrong_pair_has_the_same_answer_and_is_noted_without_the_password(
     site = make_site()
     site.add_user("ada", password=password)
     site.add_user("bob", password=password)
-    site.control.accounts.set_disabled(LOCAL_USER, "bob", True)
+    site.control.accounts.set_disabled(LOCAL_USER, "bob", disabled=True)
     pairs = [("ada", "wrong"), ("nobody", password), ("bob", password), ("a\x00b", "x"), ("LOCAL", "x")]
     replies = [log_in(site, *pair) for pair in pairs]
     assert {reply.status_code for reply in replies} == {401}
