@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from pinakes.analytics.tables import events
 from pinakes.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import events
 from pinakes.control.database.time_columns import to_microseconds, utc_now
 from pinakes.model.audit import AuditEntry, Outcome
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Select, Subquery, case, distinct, func, select
 
 from pinakes.analytics.events import EventKind, EventLog
-from pinakes.analytics.tables import events
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import events
 from pinakes.control.database.time_columns import from_microseconds, to_microseconds
 from pinakes.model.scope import SEES_EVERYTHING, Visibility
 

@@ -28,12 +28,12 @@ import orjson
 from sqlalchemy import update
 
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import job_lease, job_runs
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.jobs.lease import NOBODY
 from pinakes.jobs.runs import RunState
-from pinakes.jobs.tables import job_lease, job_runs
 from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import sync_file, sync_folder
 

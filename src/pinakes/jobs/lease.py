@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import job_lease
 from pinakes.control.database.time_columns import utc_now
 from pinakes.jobs.process import (
     identity_of_this_process,
@@ -26,7 +27,6 @@ from pinakes.jobs.process import (
     is_certainly_running,
     place_of_this_process,
 )
-from pinakes.jobs.tables import job_lease
 
 CLOCKS_DIFFER = timedelta(seconds=60)
 """How much the clocks of two machines may differ."""

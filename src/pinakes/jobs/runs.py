@@ -14,10 +14,10 @@ from sqlalchemy import Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import job_runs
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError
 from pinakes.jobs.output import shortened
-from pinakes.jobs.tables import job_runs
 
 KEPT_RUNS = 50
 """How many runs of each job are kept."""

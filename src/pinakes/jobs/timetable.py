@@ -12,12 +12,12 @@ from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import job_settings
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ConflictError, InputError
 from pinakes.jobs.runs import Cause, find_live, insert_run
 from pinakes.jobs.schedule import Schedule, parse_schedule
 from pinakes.jobs.spec import JobSpec
-from pinakes.jobs.tables import job_settings
 
 BY_SCHEDULE = "schedule"
 """Who asks for what runs by its schedule."""

@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, Table, Text, create_engine, inspect, text
 
-from pinakes.analytics import tables as event_tables
 from pinakes.control import player_tables
 from pinakes.control.database import engine as database_module
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.migrations import MIGRATIONS
+from pinakes.control.database.engine import SCHEMA_VERSION, ControlDatabase
 from pinakes.control.database.tables import METADATA
 from pinakes.errors import InputError, StorageError
-from pinakes.jobs import tables as job_tables
 from pinakes.jobs.downloads import tables as download_tables
 
 OPENS = """
@@ -32,7 +29,7 @@ print(database.version())
 database.close()
 """
 PASSWORD = "hunter2-secret"
-ALL_TABLES = (METADATA, event_tables.METADATA, job_tables.METADATA, download_tables.METADATA)
+ALL_TABLES = (METADATA, download_tables.METADATA)
 """The tables of everything that is kept there; those of the player are among the first."""
 assert player_tables.likes.metadata is METADATA
 
@@ -59,11 +56,49 @@ def shape_of(connection: Connection) -> dict[str, Any]:
     }
 
 
-def test_migrations_make_what_the_tables_say(database: ControlDatabase) -> None:
+def create_version_7(place: Any) -> None:
+    """Make a database as the seven steps before the first release left it."""
+    engine = create_engine(place.url.replace("postgresql://", "postgresql+psycopg://"))
+    script = Path(__file__).with_name(f"version_7.{engine.dialect.name}.sql").read_text(encoding="utf-8")
+    with engine.begin() as connection:
+        for statement in script.split(";\n"):
+            if statement:
+                connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def content_of(connection: Connection) -> dict[str, set[tuple[Any, ...]]]:
+    """Return the rows of the tables that a new database begins with."""
+    names = ("control_version", "roles", "role_actions", "audit_head", "audit_anchor", "job_lease")
+    return {name: {tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))} for name in names}
+
+
+def test_a_database_of_version_7_opens_unchanged(place: Any) -> None:
+    create_version_7(place)
+    database = place.open()
+    for metadata in ALL_TABLES:
+        database.create_missing(metadata)
+    with database.read() as connection:
+        opened = shape_of(connection), content_of(connection)
+        versions = list(connection.execute(text("SELECT version FROM schema_version ORDER BY 1")).scalars())
+    assert versions == [1, 2, 3, 4, 5, 6, 7]
+    assert database.version() == 1
+    with database.begin() as connection:
+        for table in shape_of(connection):
+            connection.execute(text(f"DROP TABLE {table}{' CASCADE' if database.dialect == 'postgresql' else ''}"))
+    fresh = place.open()
+    for metadata in ALL_TABLES:
+        fresh.create_missing(metadata)
+    with fresh.read() as connection:
+        assert (shape_of(connection), content_of(connection)) == opened
+
+
+def test_the_tables_are_what_they_are_declared_to_be(database: ControlDatabase) -> None:
+    for metadata in ALL_TABLES:
+        database.create_missing(metadata)
     tables = [table for metadata in ALL_TABLES for table in metadata.sorted_tables]
     with database.read() as connection:
-        made = shape_of(connection)
-        types = {
+        made = {
             (table.name, column["name"]): str(column["type"])
             for table in tables
             for column in inspect(connection).get_columns(table.name)
@@ -73,23 +108,14 @@ def test_migrations_make_what_the_tables_say(database: ControlDatabase) -> None:
             for table in tables
             for column in table.columns
         }
-    assert set(made) == {table.name for table in tables}
-    with database.begin() as connection:
-        for metadata in ALL_TABLES:
-            metadata.drop_all(connection)
-        assert shape_of(connection) == {}
-        for metadata in ALL_TABLES:
-            metadata.create_all(connection)
-        assert shape_of(connection) == made
-    assert types == declared
+    assert made == declared
 
 
 def test_a_database_that_is_up_to_date_is_left_alone(database: ControlDatabase, place: Any) -> None:
     before = database.version()
     assert place.open().version() == before
     with database.read() as connection:
-        versions = list(connection.execute(text("SELECT version FROM schema_version ORDER BY 1")).scalars())
-    assert versions == list(range(1, len(MIGRATIONS) + 1))
+        assert list(connection.execute(text("SELECT version FROM schema_version")).scalars()) == [SCHEMA_VERSION]
 
 
 def test_processes_that_start_at_once_make_one_database(place: Any) -> None:
@@ -104,23 +130,12 @@ def test_threads_that_open_it_at_once_make_one_database(place: Any, at_once: Cal
     assert [database.version() for database in opened] == [1] * 8
 
 
-def test_an_older_database_is_brought_up_to_date(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
-    with place.open().read() as connection:
-        assert "audit" not in inspect(connection).get_table_names()
-    monkeypatch.undo()
-    with place.open().read() as connection:
-        assert "audit" in inspect(connection).get_table_names()
-
-
-def test_a_step_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    place.open()
-
+def test_a_creation_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(connection: Connection) -> None:
         connection.execute(text("CREATE TABLE half_done (id INTEGER)"))
         raise ArithmeticError
 
-    monkeypatch.setattr(database_module, "MIGRATIONS", (*MIGRATIONS, fails))
+    monkeypatch.setattr(database_module, "create_tables", fails)
     with pytest.raises(ArithmeticError):
         place.open()
     monkeypatch.undo()
@@ -128,12 +143,27 @@ def test_a_step_that_fails_leaves_nothing_behind(place: Any, monkeypatch: pytest
         assert "half_done" not in inspect(connection).get_table_names()
 
 
-def test_a_database_of_a_newer_version_is_refused(
-    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]]
+@pytest.mark.parametrize(
+    ("version", "problem"), [(SCHEMA_VERSION + 1, "is newer than this Pinakes"), (6, "was never released")]
+)
+def test_a_database_of_another_version_is_refused(
+    database: ControlDatabase, place: Any, execute: Callable[..., list[Any]], version: int, problem: str
 ) -> None:
-    execute("INSERT INTO schema_version VALUES (:newer)", newer=len(MIGRATIONS) + 1)
-    with pytest.raises(StorageError, match=f"version {len(MIGRATIONS) + 1}, .* up to {len(MIGRATIONS)}: use"):
+    execute("UPDATE schema_version SET version = :other", other=version)
+    with pytest.raises(StorageError, match=f"version {version}, which {problem}; .* version {SCHEMA_VERSION}: use"):
         place.open()
+
+
+def test_packages_create_their_tables_once(place: Any, at_once: Callable[..., list[Any]]) -> None:
+    weather = MetaData()
+    Table("weather", weather, Column("day", Text, primary_key=True))
+    opened = [place.open() for _ in range(4)]
+    assert at_once([lambda one=one: one.create_missing(weather) for one in opened]) == [None] * 4
+    with opened[0].begin() as connection:
+        connection.execute(text("INSERT INTO weather VALUES ('monday')"))
+    opened[1].create_missing(weather)
+    with opened[2].read() as connection:
+        assert connection.execute(text("SELECT day FROM weather")).scalar_one() == "monday"
 
 
 def test_a_block_that_fails_changes_nothing(database: ControlDatabase) -> None:

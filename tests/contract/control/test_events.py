@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 from pinakes.analytics import events as events_module
 from pinakes.analytics.events import LIMITS, Event, EventKind, EventLog, EventRecorder
 from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Span
-from pinakes.analytics.tables import events
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import events
 from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.audit import AuditEntry, Outcome

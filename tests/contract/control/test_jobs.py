@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import METADATA
 from pinakes.errors import ConflictError, InputError, NotFoundError
 from pinakes.jobs import runs as runs_module
 from pinakes.jobs.board import JobBoard
@@ -17,7 +18,6 @@ from pinakes.jobs.lease import Lease
 from pinakes.jobs.output import MOST_OUTPUT_BYTES
 from pinakes.jobs.runs import Cause, RunEnd, RunReport, Runs, RunState
 from pinakes.jobs.spec import JobSpec
-from pinakes.jobs.tables import METADATA
 
 pytestmark = pytest.mark.row("Z9")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pinakes.control.database.migrations.m0002_audit import FIRST_HASH
+from pinakes.control.database.tables import FIRST_HASH
 from pinakes.errors import InputError
 
 HASHED_COLUMNS = (

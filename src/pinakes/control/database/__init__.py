@@ -1,1 +1,1 @@
-"""The control database: connection, tables, migrations, copies."""
+"""The control database: connection, tables, batch writer, copies."""

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, select, text, update
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, make_url, select, text, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import (
     ArgumentError,
@@ -26,13 +26,14 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from pinakes.control.database.migrations import MIGRATIONS
-from pinakes.control.database.tables import control_version, schema_version
+from pinakes.control.database.tables import control_version, create_tables, schema_version
 from pinakes.errors import InputError, StorageError
 
 BUSY_TIMEOUT_S = 5
 POOL_SIZE = 16
-MIGRATION_LOCK = 0x50494E414B4553
+SCHEMA_VERSION = 7
+"""Versions 1 to 6 were steps before the first release."""
+SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'PINAKES'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
 MISUSES = (IntegrityError, DataError, NotSupportedError)
@@ -59,12 +60,12 @@ class ControlDatabase:
 
     @classmethod
     def open(cls, url: str) -> "ControlDatabase":
-        """Open the database at this address, made or brought up to date where needed."""
+        """Open the database at this address, and create its tables if it is empty."""
         parsed = _parse(url)
         engine = _sqlite_engine(parsed) if parsed.drivername == "sqlite" else _postgresql_engine(parsed)
         database = cls(engine, name=_name_of(parsed))
         try:
-            database._bring_up_to_date()
+            database._require_schema()
         except BaseException:
             database.close()
             raise
@@ -116,6 +117,16 @@ class ControlDatabase:
         version = self._file_version.find()
         return None if version is None else (self._changes, version)
 
+    def create_missing(self, tables: MetaData) -> None:
+        """Create those of a package's tables that do not exist yet."""
+        with self.read() as connection:
+            present = set(inspect(connection).get_table_names())
+        if present.issuperset(tables.tables):
+            return
+        with self.begin() as connection:
+            self._lock_schema(connection)
+            tables.create_all(connection)
+
     @contextmanager
     def _failures(self) -> Iterator[None]:
         """Turn what is wrong with the database, rather than with its use, into a StorageError."""
@@ -132,36 +143,40 @@ class ControlDatabase:
         password = self._engine.url.password or self._engine.url.query.get("password")
         return lines[0].replace(str(password), "***") if password else lines[0]
 
-    def _bring_up_to_date(self) -> None:
+    def _require_schema(self) -> None:
+        """Create the tables of an empty database; refuse one of another version."""
         with self.read() as connection:
             version = self._schema_version(connection)
-        while version < len(MIGRATIONS):
-            version = self._take_a_step()
+        if version == 0:
+            version = self._create_schema()
+        if version != SCHEMA_VERSION:
+            kind = "was never released" if version < SCHEMA_VERSION else "is newer than this Pinakes"
+            raise StorageError(
+                f"{self.name}: the control database has version {version}, which {kind}; this Pinakes reads version "
+                f"{SCHEMA_VERSION}: use the Pinakes that made it, or move the database away to begin with a new one"
+            )
 
-    def _take_a_step(self) -> int:
-        """Take the next step, if no other process has meanwhile taken the last; return the version after it."""
+    def _create_schema(self) -> int:
+        """Create the tables, unless another process has meanwhile; return the version after it."""
         with self.begin() as connection:
-            if self.dialect == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
-            schema_version.create(connection, checkfirst=True)
+            self._lock_schema(connection)
             version = self._schema_version(connection)
-            if version == len(MIGRATIONS):
-                return version
-            MIGRATIONS[version](connection)
-            connection.execute(schema_version.insert(), {"version": version + 1})
-            return version + 1
+            if version == 0:
+                create_tables(connection)
+                connection.execute(schema_version.insert(), {"version": SCHEMA_VERSION})
+                version = SCHEMA_VERSION
+        return version
+
+    def _lock_schema(self, connection: Connection) -> None:
+        """Let one process at a time change tables; on SQLite a write transaction does that."""
+        if self.dialect == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
 
     def _schema_version(self, connection: Connection) -> int:
-        """Return how many steps have been taken; refuse a database that has taken more than are known."""
+        """Return the version of the tables; 0 in an empty database."""
         if not inspect(connection).has_table(schema_version.name):
             return 0
-        version = max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
-        if version > len(MIGRATIONS):
-            raise StorageError(
-                f"{self.name}: the control database is of version {version}, and this Pinakes knows versions up to "
-                f"{len(MIGRATIONS)}: use the Pinakes that made it, or a newer one"
-            )
-        return version
+        return max(connection.execute(select(schema_version.c.version)).scalars(), default=0)
 
 
 class _FileVersion:

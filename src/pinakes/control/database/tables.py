@@ -1,8 +1,9 @@
-"""The tables of the control database as they are now; `migrations` make them, step by step.
+"""The tables of the control database, and the rows that a new one begins with.
 
-`control_version` has one row, whose number grows with every change of somebody's rights, in the same transaction; who
-keeps rights in memory compares it. `audit_head` has one row: the number and the hash of the last row of `audit`; so has
-`audit_anchor`: those of the last row that was pruned from its beginning.
+`control_version` has one row, whose number grows with every change of rights, in the same transaction; caches of rights
+compare it. `audit_head` has one row, the number and hash of the last row of `audit`; `audit_anchor` those of the last
+row that was pruned from its beginning. `job_settings` has the changed settings of jobs and when each is due next,
+`job_runs` every run, `job_lease` one row: which process runs jobs. Catalogue packages have tables of their own.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Dialect,
     ForeignKey,
     Index,
@@ -18,10 +20,12 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 from sqlalchemy.types import TypeDecorator
 
 from pinakes.control.database.time_columns import Moment
+from pinakes.model.principal import Action
 
 
 class Words(TypeDecorator[frozenset[str]]):
@@ -40,6 +44,17 @@ class Words(TypeDecorator[frozenset[str]]):
 
 
 METADATA = MetaData()
+
+IS_LIVE = "state IN ('queued', 'running')"
+FIRST_HASH = "0" * 64
+ROLES = {
+    "admin": tuple(Action),
+    "user": (Action.ACCESS_CATALOG,),
+    "editor": (Action.ACCESS_CATALOG, Action.EDIT_CATALOG, Action.REQUEST_CONTENT),
+    "agent": (Action.ACCESS_CATALOG, Action.REQUEST_CONTENT),
+}
+"""The built-in roles, each with its permissions."""
+AGENT_QUOTAS = {"read_quota": 60, "write_quota": 10, "sql_quota": 0}
 
 schema_version = Table("schema_version", METADATA, Column("version", Integer, primary_key=True, autoincrement=False))
 
@@ -166,3 +181,81 @@ audit_anchor = Table(
     Column("number", BigInteger, nullable=False),
     Column("hash", Text, nullable=False),
 )
+
+job_settings = Table(
+    "job_settings",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("schedule", Text),
+    Column("enabled", Boolean),
+    Column("next_at", Moment),
+)
+
+job_runs = Table(
+    "job_runs",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("requested_by", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("holder", Text),
+    Column("is_cancelling", Boolean, nullable=False),
+    Column("queued_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("ended_at", Moment),
+    Column("done", BigInteger),
+    Column("total", BigInteger),
+    Column("message", Text, nullable=False),
+    Column("output", Text, nullable=False),
+    Column("output_dropped", BigInteger, nullable=False),
+    Column("error", Text),
+    Index("job_runs_by_job", "job", "id"),
+    Index("job_runs_live", "job", unique=True, sqlite_where=text(IS_LIVE), postgresql_where=text(IS_LIVE)),
+    sqlite_autoincrement=True,
+)
+"""At most one run of a job is queued or running: `job_runs_live` sees to it."""
+
+job_lease = Table(
+    "job_lease",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("holder", Text),
+    Column("place", Text),
+    Column("process", Text),
+    Column("beat", BigInteger, nullable=False),
+    Column("expires_at", Moment),
+)
+
+events = Table(
+    "events",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("at", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("user_name", Text, nullable=False),
+    Column("catalogue", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("results", BigInteger),
+    Column("seconds", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("duration_us", BigInteger, nullable=False),
+    Index("events_by_kind", "kind", "at"),
+    Index("events_by_moment", "at"),
+    sqlite_autoincrement=True,
+)
+
+
+def create_tables(connection: Connection) -> None:
+    """Create every table in an empty database, with the built-in roles and an empty audit."""
+    METADATA.create_all(connection)
+    connection.execute(control_version.insert(), {"id": 1, "number": 1})
+    connection.execute(roles.insert(), [{"name": name} for name in ROLES])
+    connection.execute(roles.update().where(roles.c.name == "agent").values(AGENT_QUOTAS))
+    pairs = [{"role": role, "action": str(action)} for role, actions in ROLES.items() for action in actions]
+    connection.execute(role_actions.insert(), pairs)
+    for end in (audit_head, audit_anchor):
+        connection.execute(end.insert(), {"id": 1, "number": 0, "hash": FIRST_HASH})
+    connection.execute(job_lease.insert(), {"id": 1, "beat": 0})
