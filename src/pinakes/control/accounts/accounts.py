@@ -1,7 +1,7 @@
-"""Accounts: who there is, what they may do, and how they prove it.
+"""Users and roles: creating, changing and deleting them, and checking passwords.
 
-Every change is one transaction of `ControlDatabase.change`, so changes of rights come one after the other over all
-processes; that is what keeps the last administrator when two are removed at once.
+Every change is one transaction of `ControlDatabase.change`, so changes of rights are serialised over all
+processes; that keeps the last administrator when two are removed at once.
 """
 
 import hmac
@@ -41,14 +41,14 @@ MOST_A_MINUTE = 1_000_000
 
 
 class Accounts:
-    """Everybody with an account."""
+    """The users and roles of one control database."""
 
     def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._now = now
 
     def is_empty(self) -> bool:
-        """Tell whether nobody has an account yet."""
+        """Tell whether there are no users yet."""
         with self._database.read() as connection:
             return _count_users(connection) == 0
 
@@ -61,7 +61,7 @@ class Accounts:
             return load_users(connection, rows), _count_users(connection)
 
     def get_user(self, name: str) -> User:
-        """Return the user of this name, or refuse with the name that is nearest."""
+        """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
         with self._database.read() as connection:
             return get_user(connection, name)
 
@@ -74,7 +74,7 @@ class Accounts:
         roles: Sequence[str] = USUAL_ROLES,
         grants: Iterable[Action] = (),
     ) -> User:
-        """Give somebody an account; without a password they can use tokens, or a reset."""
+        """Create a user; without a password they can use tokens, or a password reset."""
         require_manager(actor)
         folded = require_user_name(name)
         granted = frozenset(grants)
@@ -90,7 +90,7 @@ class Accounts:
             return get_user(connection, folded)
 
     def create_first_admin(self) -> str | None:
-        """Make an administrator where there are no users at all, and return their one-time secret; else None."""
+        """Create an administrator if there are no users, and return their one-time secret; else None."""
         if not self.is_empty():
             return None
         secret = _new_one_time_secret()
@@ -102,7 +102,7 @@ class Accounts:
         return secret
 
     def delete_user(self, actor: Principal, name: str) -> None:
-        """Take somebody's account away, with their sessions and tokens."""
+        """Delete a user with their sessions and tokens."""
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
@@ -110,7 +110,7 @@ class Accounts:
             _require_admin_left(connection, user)
 
     def set_disabled(self, actor: Principal, name: str, *, disabled: bool) -> User:
-        """Keep somebody out, which ends their sessions, or let them in again."""
+        """Disable a user, which ends their sessions, or enable them again."""
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
@@ -121,7 +121,7 @@ class Accounts:
             return get_user(connection, user.name)
 
     def set_roles(self, actor: Principal, name: str, roles: Sequence[str]) -> User:
-        """Give somebody these roles in place of those they have."""
+        """Replace the roles of a user."""
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
@@ -132,7 +132,7 @@ class Accounts:
             return get_user(connection, user.name)
 
     def grant(self, actor: Principal, name: str, action: Action) -> User:
-        """Let somebody do this, beside what their roles allow."""
+        """Grant a user a permission besides those of their roles; idempotent."""
         require_manager(actor)
         require_may_give(actor, [action])
         with self._database.change() as connection:
@@ -141,7 +141,7 @@ class Accounts:
             return get_user(connection, user.name)
 
     def revoke(self, actor: Principal, name: str, action: Action) -> User:
-        """Take away what somebody was granted; afterwards they may not do it."""
+        """Revoke a granted permission; refuse if a role of the user allows it anyway."""
         require_manager(actor)
         with self._database.change() as connection:
             user = _changeable(connection, actor, name)
@@ -153,7 +153,7 @@ class Accounts:
             return get_user(connection, user.name)
 
     def set_password(self, actor: Principal, name: str, password: str) -> None:
-        """Set the actor's own password, or that of somebody whom they manage; every session of theirs ends."""
+        """Set the password of the actor or of a user they manage, and end that user's sessions."""
         if fold_name(name) != actor.name:
             require_manager(actor)
         stored = _hashed(password)
@@ -162,7 +162,7 @@ class Accounts:
             self._put_secrets(connection, user, password_hash=stored, one_time_hash=None)
 
     def reset_password(self, actor: Principal, name: str) -> str:
-        """Return a secret that logs somebody in once, in place of their password; every session of theirs ends."""
+        """Replace a user's password with a one-time secret, which is returned, and end their sessions."""
         require_manager(actor)
         secret = _new_one_time_secret()
         with self._database.change() as connection:
@@ -171,7 +171,7 @@ class Accounts:
         return secret
 
     def check_login(self, name: str, password: str) -> User | None:
-        """Return who this is. Unknown, disabled and wrong are alike, in answer and in time."""
+        """Return the user if the password is right, else None; the time does not tell which of the two was wrong."""
         folded = fold_name(name)
         row = self._find_row(folded)
         is_right = verify_password(None if row is None else row.password_hash, password)
@@ -186,12 +186,12 @@ class Accounts:
         return None if user is None or user.disabled else user
 
     def list_roles(self) -> list[Role]:
-        """Return every role, by name."""
+        """Return every role, ordered by name."""
         with self._database.read() as connection:
             return load_roles(connection)
 
     def create_role(self, actor: Principal, name: str, actions: Iterable[Action], quotas: Quotas | None) -> Role:
-        """Make a role."""
+        """Create a role."""
         require_manager(actor)
         folded = require_role_name(name)
         allowed = frozenset(actions)
@@ -207,7 +207,7 @@ class Accounts:
             return get_roles(connection, [folded])[0]
 
     def delete_role(self, actor: Principal, name: str) -> None:
-        """Take a role away that nobody has."""
+        """Delete a role that no user has."""
         require_manager(actor)
         with self._database.change() as connection:
             (role,) = get_roles(connection, [name])
@@ -234,7 +234,7 @@ class Accounts:
         end_sessions(connection, user.id, at=self._now())
 
     def _use_up(self, user_id: int, one_time_hash: str) -> bool:
-        """Take a one-time secret away; tell whether it was there, which only one of several callers is told."""
+        """Consume a one-time secret; True for exactly one of several concurrent callers."""
         is_there = (users.c.id == user_id) & (users.c.one_time_hash == one_time_hash) & users.c.disabled.is_(False)
         with self._database.begin() as connection:
             taken = connection.execute(update(users).where(is_there).values(one_time_hash=None))
@@ -250,7 +250,7 @@ def insert_user(
     one_time_hash: str | None = None,
     external: bool = False,
 ) -> int:
-    """Put a user without rights, and return their id."""
+    """Insert a user without permissions, and return their id."""
     row = {
         "name": name,
         "password_hash": password_hash,
@@ -263,7 +263,7 @@ def insert_user(
 
 
 def put_roles(connection: Connection, user_id: int, names: Iterable[str]) -> None:
-    """Give a user these roles in place of those they have."""
+    """Replace the roles of a user."""
     connection.execute(user_roles.delete().where(user_roles.c.user_id == user_id))
     rows = [{"user_id": user_id, "role": name} for name in names]
     if rows:
@@ -278,14 +278,14 @@ def _put_grants(connection: Connection, user_id: int, actions: Iterable[Action])
 
 
 def _changeable(connection: Connection, actor: Principal, name: str) -> User:
-    """Return the user, whom this actor may change."""
+    """Return the user; raise ForbiddenError if the actor may not change them."""
     user = get_user(connection, name)
     require_may_change(actor, user)
     return user
 
 
 def _enterable(connection: Connection, actor: Principal, name: str) -> User:
-    """Return the user, whose password this actor may set."""
+    """Return the user; raise ForbiddenError if the actor may not set their password."""
     user = get_user(connection, name)
     require_may_enter(actor, user)
     if user.external:
@@ -301,7 +301,7 @@ def _require_no_role_with(connection: Connection, user: User, action: Action) ->
 
 
 def _require_admin_left(connection: Connection, before: User) -> None:
-    """Refuse a change that took the last one who may do everything; `before` is whom it changed, as they were."""
+    """Refuse a change that leaves no enabled administrator; `before` is the changed user as they were."""
     if not has_everything(before):
         return
     by_role = select(user_roles.c.user_id, role_actions.c.action).join(

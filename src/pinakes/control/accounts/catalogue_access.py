@@ -1,4 +1,4 @@
-"""Which catalogues are kept from whom. A catalogue is everybody's until it is restricted to some users and roles."""
+"""Restricted catalogues: visible to selected users and roles only. All others are visible to everybody."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pinakes.model.principal import Action, Principal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """Whom a catalogue is for: these users, and whoever has one of these roles."""
+    """The users and roles that may see a catalogue."""
 
     users: frozenset[str]
     roles: frozenset[str]
@@ -31,7 +31,7 @@ class CatalogueAccess:
     def restrict(
         self, actor: Principal, catalogue: str, *, users: Iterable[str] = (), roles: Iterable[str] = ()
     ) -> Restriction:
-        """Keep a catalogue for these users and roles, in place of those it was for."""
+        """Restrict a catalogue to these users and roles, replacing its earlier restriction."""
         _require_may_restrict(actor)
         require_name(catalogue)
         with self._database.change() as connection:
@@ -46,7 +46,7 @@ class CatalogueAccess:
             return load_restrictions(connection)[catalogue]
 
     def open_to_all(self, actor: Principal, catalogue: str) -> None:
-        """Make a catalogue everybody's again."""
+        """Remove the restriction of a catalogue."""
         _require_may_restrict(actor)
         with self._database.change() as connection:
             known = load_restrictions(connection)
@@ -56,17 +56,17 @@ class CatalogueAccess:
             connection.execute(restrictions.delete().where(restrictions.c.catalogue == catalogue))
 
     def list_restrictions(self) -> dict[str, Restriction]:
-        """Return whom each restricted catalogue is for, by name."""
+        """Return the restriction of each restricted catalogue, by name."""
         with self._database.read() as connection:
             return load_restrictions(connection)
 
     def hidden_from(self, user: User) -> frozenset[str]:
-        """Return the catalogues that are kept from somebody."""
+        """Return the catalogues that are hidden from a user."""
         return hidden_among(self.list_restrictions(), user, user.actions)
 
 
 def load_restrictions(connection: Connection) -> dict[str, Restriction]:
-    """Return whom each restricted catalogue is for, by name."""
+    """Return the restriction of each restricted catalogue, by name."""
     of_users: dict[str, set[str]] = {}
     of_roles: dict[str, set[str]] = {}
     for name in connection.execute(select(restrictions.c.catalogue).order_by(restrictions.c.catalogue)).scalars():
@@ -81,7 +81,7 @@ def load_restrictions(connection: Connection) -> dict[str, Restriction]:
 
 
 def hidden_among(known: Mapping[str, Restriction], user: User, actions: frozenset[Action]) -> frozenset[str]:
-    """Return those of the restricted catalogues that somebody does not see while they may do this."""
+    """Return the restricted catalogues that are hidden from a user who has these permissions."""
     if Action.SERVER_ADMIN in actions:
         return frozenset()
     return frozenset(

@@ -1,7 +1,7 @@
-"""Sessions and tokens: secrets that are shown once and kept as their SHA-256.
+"""Sessions and tokens: bearer secrets that are shown once and stored as their SHA-256.
 
-A session is what a login gives and does not last; a token is for programs, may be narrowed to some permissions and some
-catalogues, and lasts until its date or until it is revoked.
+A session comes from a login and lasts for hours; a token is for programs, may be narrowed to permissions (scopes) and
+catalogues, and is valid until it expires or is revoked.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ LONGEST_SECRET = 256
 SESSION_LASTS = timedelta(hours=12)
 LONGEST_TOKEN = timedelta(days=3650)
 KEPT_AFTER_END = timedelta(days=30)
-"""How long a session that is over can still be listed."""
+"""How long an ended session is still listed."""
 NOTED_EVERY = timedelta(minutes=1)
 MOST_TOKENS = 50
 MOST_AT_ONCE = 500
@@ -48,16 +48,16 @@ MOST_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What is known of a session or token; not its secret."""
+    """A session or token, without its secret."""
 
     id: str
     kind: Literal["session", "token"]
     user: str
     name: str
     scopes: frozenset[Action] | None
-    """None: whatever its user may do."""
+    """None: every permission of its user."""
     catalogues: frozenset[str] | None
-    """None: whichever its user may see."""
+    """None: every catalogue that its user may see."""
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
@@ -72,14 +72,14 @@ class IssuedCredential(NamedTuple):
 
 
 class Credentials:
-    """The sessions and tokens of everybody."""
+    """The sessions and tokens of one control database."""
 
     def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._now = now
 
     def issue_session(self, user: User, *, lasts: timedelta = SESSION_LASTS) -> IssuedCredential:
-        """Return a new session of somebody who has logged in, with its secret; refuse one who is gone since."""
+        """Issue a session to a user who has logged in; refuse if they were deleted or disabled since."""
         now = self._now()
         ended = or_(credentials.c.expires_at < now - KEPT_AFTER_END, credentials.c.revoked_at < now - KEPT_AFTER_END)
         with self._database.begin() as connection:
@@ -100,7 +100,7 @@ class Credentials:
         catalogues: Iterable[str] | None = None,
         expires_in: timedelta | None = None,
     ) -> IssuedCredential:
-        """Return a new token of the actor's own, or of somebody whom they manage, with its secret."""
+        """Issue a token to the actor, or to a user whom they manage."""
         now = self._now()
         _require_token_name(name)
         _require_lifetime(expires_in)
@@ -122,7 +122,7 @@ class Credentials:
             )
 
     def list_of(self, user_name: str) -> list[Credential]:
-        """Return the sessions and tokens of somebody, the newest first; those that are over as well."""
+        """Return the sessions and tokens of a user, newest first, ended ones included."""
         with self._database.read() as connection:
             user = get_user(connection, user_name)
             newest_first = (credentials.c.created_at.desc(), credentials.c.id)
@@ -130,9 +130,9 @@ class Credentials:
             return [_credential(row) for row in rows]
 
     def revoke(self, actor: Principal, credential_id: str, *, shown: str = "") -> None:
-        """End a session or token of the actor's own, or of somebody whom they manage.
+        """Revoke a session or token of the actor, or of a user whom they manage.
 
-        `shown` is the id of what the actor came with, which may end itself; of their others, none that is wider.
+        `shown` is the id of the actor's own credential, which may revoke itself, but no wider one of the same user.
         """
         unknown = NotFoundError(f"no session or token {credential_id[:80]!r}; list them to see their ids")
         if not credential_id.isalnum():
@@ -150,7 +150,7 @@ class Credentials:
             connection.execute(_ending(self._now()).where(credentials.c.id == credential_id))
 
     def revoke_secret(self, secret: str) -> bool:
-        """End the session or token of this secret; tell whether there was one that was not over."""
+        """Revoke the session or token of this secret; tell whether it was still valid."""
         if not is_of_ours(secret):
             return False
         with self._database.change() as connection:
@@ -158,7 +158,7 @@ class Credentials:
             return ended.rowcount == 1
 
     def find(self, secret: str) -> tuple[Credential, User] | None:
-        """Return whose secret this is, where it is valid now; note that it was used, once a minute."""
+        """Return the credential of a valid secret with its user, else None; its last use is recorded once a minute."""
         with self._database.read() as connection:
             found = find_by_secret(connection, secret, now=self._now())
         if found is not None:
@@ -166,29 +166,29 @@ class Credentials:
         return found
 
     def note_used(self, used: Iterable[Credential]) -> None:
-        """Note that these were used now, but for those that were noted within a minute."""
+        """Record the last use of credentials, unless it was recorded within the last minute."""
         now = self._now()
         due = [one.id for one in used if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY]
         if not due:
             return
         noting = update(credentials).where(credentials.c.id == bindparam("used")).values(last_used_at=now)
-        # Whoever is known stays so when nothing can be written: the note is only for people to look at.
+        # A caller is not refused because this cannot be written: it is for people to look at only.
         with suppress(StorageError), self._database.begin() as connection:
             connection.execute(noting, [{"used": one} for one in sorted(due)])
 
 
 def is_of_ours(secret: str) -> bool:
-    """Tell whether a secret has the form of those that are issued here."""
+    """Tell whether a secret has the form of those that this server issues."""
     return secret.startswith(tuple(PREFIXES.values())) and len(secret) <= LONGEST_SECRET and secret.isascii()
 
 
 def hash_secret(secret: str) -> str:
-    """Return what is stored in place of a secret."""
+    """Return the hash that is stored in place of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tuple[Credential, User] | None:
-    """Return whose secret this is, where it is valid at that moment."""
+    """Return the credential of a secret with its user, if it is valid at that time; else None."""
     if not is_of_ours(secret):
         return None
     digest = hash_secret(secret)
@@ -199,7 +199,7 @@ def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tup
 
 
 def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) -> dict[str, tuple[Credential, User]]:
-    """Return, of the sessions and tokens of these ids, those that are valid at that moment."""
+    """Return those of the credentials with these ids that are valid at that time."""
     found: dict[str, tuple[Credential, User]] = {}
     for start in range(0, len(ids), MOST_AT_ONCE):
         rows = connection.execute(_selected(credentials.c.id.in_(ids[start : start + MOST_AT_ONCE]))).all()
@@ -208,7 +208,7 @@ def find_by_ids(connection: Connection, ids: Sequence[str], *, now: datetime) ->
 
 
 def end_sessions(connection: Connection, user_id: int, *, at: datetime) -> None:
-    """End every session of somebody, within a transaction of the caller's."""
+    """End every session of a user, within the caller's transaction."""
     connection.execute(_ending(at).where(credentials.c.user_id == user_id, credentials.c.kind == "session"))
 
 
@@ -284,7 +284,7 @@ def _issue(
 
 
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
-    """Return the user of a token to be; refuse an actor who may not make one for them."""
+    """Return the user a token is for; raise ForbiddenError if the actor may not issue tokens for them."""
     if fold_name(user_name) != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions:
         raise ForbiddenError(f"a token for somebody else needs the permission {Action.MANAGE_PERMISSIONS}")
     user = get_user(connection, user_name)
@@ -294,19 +294,19 @@ def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
 
 
 def _allowed_scopes(actor: Principal, user: User, scopes: frozenset[Action] | None) -> frozenset[Action] | None:
-    """Return what the token may do; refuse what its user, or whoever makes it, may not."""
+    """Return the scopes of a token; refuse scopes that its user or the actor does not have."""
     beyond = sorted((scopes or frozenset()) - user.actions)
     if beyond:
         known = ", ".join(sorted(user.actions)) or "nothing"
         raise InputError(f"'scopes': user '{user.name}' may not do {', '.join(beyond)}; they may do: {known}")
     require_may_give(actor, user.actions if scopes is None else scopes)
-    # Whoever makes it knows its secret, and must not come to more by what its user is given later.
+    # The actor knows the secret, and must not gain what the user is granted later.
     is_for_another = actor.name != user.name and actor.actions != EVERYTHING
     return user.actions if scopes is None and is_for_another else scopes
 
 
 def _confined(actor: Principal, catalogues: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the catalogues of a token; one that is confined itself gives no others."""
+    """Return the catalogues of a token; an actor whose own token is confined cannot name others."""
     confined = None if catalogues is None else frozenset(catalogues)
     for name in confined or ():
         require_name(name)

@@ -1,7 +1,7 @@
-"""Bearer tokens of an external issuer: JWTs, whose signature says that it knows the user.
+"""Bearer tokens of an external issuer: JWTs, checked by their signature.
 
-Only this module and `external_keys` load what checks signatures. Whatever is wrong with a token, it is nobody's; which
-thing it was is logged and not told.
+Only this module and `external_keys` import the code that checks signatures. A token that fails any check is not valid;
+the reason is logged and not told to the caller.
 """
 
 import logging
@@ -25,11 +25,11 @@ LOG = logging.getLogger(__name__)
 LONGEST_TOKEN = 16_384
 LONGEST_CLAIM = 200
 LEEWAY_S = 30
-"""How far the issuer's clock may be ahead."""
+"""How far the issuer's clock may be ahead, in seconds."""
 
 
 class ExternalIssuer:
-    """Checks the bearer tokens of one issuer, and gives its users accounts. Safe to use from several threads."""
+    """Verifies the bearer tokens of an issuer, and creates accounts for its users. Safe to use from several threads."""
 
     def __init__(
         self, settings: AuthSettings, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now
@@ -40,7 +40,7 @@ class ExternalIssuer:
         self._keys = _open_keys(settings)
 
     def verify(self, token: str) -> tuple[User, frozenset[Action] | None, datetime] | None:
-        """Return whose token this is, what it is narrowed to (None: nothing), and when it ends; None: not valid."""
+        """Return a token's user, its scopes (None: not narrowed) and when it expires; None if it is not valid."""
         claims = self._checked_claims(token)
         if claims is None:
             return None
@@ -52,11 +52,11 @@ class ExternalIssuer:
         return None if user.disabled else (user, _scopes(claims), expires_at)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         self._keys.close()
 
     def _checked_claims(self, token: str) -> Mapping[str, Any] | None:
-        """Return what a token says, where its signature and its dates are right and it is for us."""
+        """Return the claims of a token whose signature, dates and audience are right; else None."""
         if len(token) > LONGEST_TOKEN or token.count(".") != 2:
             return None
         try:
@@ -78,7 +78,7 @@ class ExternalIssuer:
             return None
 
     def _user_named(self, name: str) -> User:
-        """Return the user, who is given an account when they are seen for the first time."""
+        """Return the user, whose account is created when they are seen for the first time."""
         with self._database.read() as connection:
             user = find_user(connection, name)
         if user is not None:
@@ -111,7 +111,7 @@ def _open_keys(settings: AuthSettings) -> Keys:
 
 
 def _name_in(claims: Mapping[str, Any], claim: str) -> str | None:
-    """Return what the user of a token is called here; None where the issuer's name for them cannot be."""
+    """Return the local name of a token's user; None if the issuer's name cannot be stored."""
     value = claims.get(claim)
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_CLAIM or not value.isprintable():
         LOG.info("a bearer token was refused: its claim '%s' does not name a user", claim)
@@ -127,7 +127,7 @@ def _moment(seconds: Any) -> datetime | None:
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[Action] | None:
-    """Return the permissions of ours that a token names; None where it names none, and so narrows nothing."""
+    """Return the permissions among a token's scopes; None if there are none, so that it is not narrowed."""
     named = claims.get("scope", claims.get("scp", ""))
     words = named.split() if isinstance(named, str) else named if isinstance(named, list) else []
     ours = {str(action): action for action in Action}

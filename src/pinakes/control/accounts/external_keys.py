@@ -1,4 +1,4 @@
-"""The keys of an external issuer: from a file, or from where it publishes them (JWKS)."""
+"""The public keys of an external issuer: from a PEM file, or from its JWKS address."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ FRESH_S = 600.0
 STALE_S = 3600.0
 """How long keys are used while their address does not answer."""
 RETRY_S = 30.0
-"""How often the keys are fetched at the most, whatever tokens say."""
+"""The shortest time between two fetches, whatever key ids tokens name."""
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 CURVE_ALGORITHMS = {"secp256r1": ("ES256",), "secp384r1": ("ES384",), "secp521r1": ("ES512",)}
 EDWARDS_ALGORITHMS = ("EdDSA",)
@@ -38,21 +38,21 @@ PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 @dataclass(frozen=True, slots=True)
 class VerifyingKey:
-    """A public key, and the signatures that it can check."""
+    """A public key with the signature algorithms it can verify."""
 
     key: PublicKey
     algorithms: tuple[str, ...]
 
 
 class Keys(Protocol):
-    """Where the keys come from."""
+    """A source of public keys."""
 
     def find(self, kid: str | None) -> VerifyingKey | None:
-        """Return the key of this id, or the only one where a token names none."""
+        """Return the key of this id, or the only key if a token names none; None if there is no such key."""
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
@@ -72,7 +72,7 @@ class FileKeys:
         self._key = found
 
     def find(self, kid: str | None) -> VerifyingKey | None:  # noqa: ARG002
-        """Return the key, whatever a token calls it."""
+        """Return the key, whatever id a token names."""
         return self._key
 
     def close(self) -> None:
@@ -96,8 +96,8 @@ class PublishedKeys:
         self._tried_at = float("-inf")
 
     def find(self, kid: str | None) -> VerifyingKey | None:
-        """Return the key of this id, or the only one where a token names none; fetched anew where it is not known."""
-        # While the keys are being fetched, whoever needs one that is not there waits, and nobody else does.
+        """Return the key of this id, or the only key if a token names none; an unknown id fetches the keys again."""
+        # While the keys are being fetched, only callers that need a missing one wait.
         if self._is_wanted(kid) and self._fetching.acquire(blocking=self._pick(kid) is None):
             try:
                 if self._is_wanted(kid) and self._monotonic() - self._tried_at >= RETRY_S:
@@ -119,11 +119,11 @@ class PublishedKeys:
         return keys.get(kid)
 
     def _is_wanted(self, kid: str | None) -> bool:
-        """Tell whether the keys are old, or the one of this id is not among them."""
+        """Tell whether the keys are stale, or lack this id."""
         return self._monotonic() - self._fetched_at > FRESH_S or self._pick(kid) is None
 
     def _fetch(self) -> None:
-        """Get the keys; where that fails, those that were there stay."""
+        """Fetch the keys; if that fails, the earlier ones stay."""
         self._tried_at = self._monotonic()
         try:
             published = json.loads(self._client.request("GET", self._url, timeout_s=FETCH_TIMEOUT_S))["keys"]
@@ -142,7 +142,7 @@ class PublishedKeys:
         return {kid: key for kid, key in found if key is not None}
 
     def _read(self, entry: dict[str, Any]) -> VerifyingKey | None:
-        """Return a published key; None where it is of a kind that is not taken."""
+        """Return a published key; None if its type is not supported."""
         named = entry.get("alg")
         allowed = self._algorithms if named is None else [one for one in self._algorithms if one == named]
         try:
@@ -152,7 +152,7 @@ class PublishedKeys:
 
 
 def _verifying(key: Any, algorithms: Collection[str]) -> VerifyingKey | None:
-    """Return the key with those of the allowed signatures that it can check; None where there are none."""
+    """Return the key with those allowed algorithms that it can verify; None if there are none."""
     if isinstance(key, RSAPublicKey):
         fitting: tuple[str, ...] = RSA_ALGORITHMS
     elif isinstance(key, EllipticCurvePublicKey):

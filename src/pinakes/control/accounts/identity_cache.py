@@ -233,7 +233,7 @@ class IdentityCache:
         return held
 
     def _note_uses(self) -> None:
-        """Once a minute, note in the database which sessions and tokens were recalled since."""
+        """Once a minute, record in the database which credentials were used since."""
         at = self._monotonic()
         if at - self._noted_at < NOTED_EVERY_S:
             return

@@ -1,7 +1,7 @@
-"""How often somebody may call: so many in any minute, over all connections and transports of this process.
+"""Rate limits: calls per minute of a user, over all connections and transports of this process.
 
-A moving window: a call is taken when fewer than the limit were taken in the minute before it. The times are kept, not
-counts, so exactly the limit is taken however calls are spread, and when the next is free is known to the moment.
+A sliding window: a call is accepted if fewer than the limit were accepted in the minute before it. The times are kept,
+not counts, so exactly the limit is accepted however calls are spread, and the time of the next one is known.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ IPV6_HOST_BITS = 64
 
 
 class MovingWindow:
-    """The times of what was taken in the last minute, for each key. Safe to use from several threads."""
+    """The times of the calls accepted in the last minute, for each key. Safe to use from several threads."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._monotonic = monotonic
@@ -31,7 +31,7 @@ class MovingWindow:
         self._taken: OrderedDict[str, deque[float]] = OrderedDict()
 
     def take(self, key: str, limit: int) -> float | None:
-        """Take one, and return None; where the limit is reached, return after how many seconds one is free."""
+        """Count a call and return None; if the limit is reached, return in how many seconds the next is accepted."""
         with self._guard:
             now = self._monotonic()
             self._make_room(key, now)
@@ -42,11 +42,11 @@ class MovingWindow:
             if len(times) < limit:
                 times.append(now)
                 return None
-            # More than the limit may be there, where it was lowered: the one whose end makes room is not the first.
+            # The limit may have been lowered since: then the first to expire does not make room yet.
             return times[len(times) - limit] + WINDOW_S - now if limit else WINDOW_S
 
     def _make_room(self, key: str, now: float) -> None:
-        """Forget keys that took nothing for a minute; for a new one, where there are too many, the longest idle."""
+        """Evict keys that were idle for a minute, and the longest idle one if there are too many."""
         is_full = key not in self._taken and len(self._taken) >= self._most_keys
         while self._taken:
             longest_idle, times = next(iter(self._taken.items()))
@@ -58,13 +58,13 @@ class MovingWindow:
 
 
 class RateLimiter:
-    """The limits of everybody's calls."""
+    """The rate limits of calls."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._window = MovingWindow(monotonic=monotonic)
 
     def require(self, principal: Principal, cost: Cost) -> None:
-        """Count a call, or refuse it where its caller has had as many as they may."""
+        """Count a call; raise RateLimitedError if its caller is over the limit."""
         if principal.quotas is None:
             return
         limit = principal.quotas.of(cost)
@@ -74,13 +74,13 @@ class RateLimiter:
 
 
 class LoginLimiter:
-    """The limits of attempts to log in."""
+    """The rate limits of login attempts."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._window = MovingWindow(monotonic=monotonic)
 
     def require(self, name: str, address: str) -> None:
-        """Count an attempt to log in as somebody from somewhere, or refuse it where there were too many."""
+        """Count a login attempt by its user name and address; raise RateLimitedError if there were too many."""
         wait_s = self._window.take(f"from {_network(address)}", LOGINS_BY_ADDRESS)
         if wait_s is None:
             wait_s = self._window.take(f"as {name.lower()[:100]}", LOGINS_BY_NAME)
@@ -94,13 +94,13 @@ def _refusal(what: str, wait_s: float) -> RateLimitedError:
 
 
 def _network(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network, whose hosts are all one household's."""
+    """Return the key of an address: of IPv6 its /64 network, which belongs to one subscriber."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:100]
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
-    if parsed.ipv4_mapped is not None:  # IPv4, as a socket for both shows it
+    if parsed.ipv4_mapped is not None:  # an IPv4 address on a dual-stack socket
         return str(parsed.ipv4_mapped)
     return str(int(parsed) >> IPV6_HOST_BITS)

@@ -1,4 +1,4 @@
-"""What accounts may be called."""
+"""Names of users and roles: their form, and how they are stored."""
 
 import re
 
@@ -6,24 +6,24 @@ from pinakes.errors import InputError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 RESERVED = frozenset({"local", "anonymous"})
-"""Callers without an account are called so."""
+"""Names of callers without an account."""
 EXTERNAL_PREFIX = "ext:"
-"""What the names of users of an external issuer begin with; the rest is the issuer's."""
+"""Prefix of the names of an external issuer's users; the rest is the issuer's."""
 FORM = "1 to 64 of a-z 0-9 . _ @ -, beginning with a letter or digit"
 
 
 def fold_name(name: str) -> str:
-    """Return a name as it is stored: in lower case, but for what an issuer calls its users."""
+    """Return a name as it is stored: in lower case, except those of an external issuer."""
     return name if name.startswith(EXTERNAL_PREFIX) else name.lower()
 
 
 def is_storable(name: str) -> bool:
-    """Tell whether somebody can have this name at all; what no database takes is not asked for."""
+    """Tell whether a user can have this name; others need not be looked up, and may break a database."""
     return bool(NAME.fullmatch(name)) or (name.startswith(EXTERNAL_PREFIX) and name.isprintable())
 
 
 def require_user_name(name: str) -> str:
-    """Return the name as it is stored; refuse one that nobody can be given."""
+    """Return a user's name as it is stored; raise InputError if it is not allowed."""
     folded = _require_form(name, of="user")
     if folded in RESERVED:
         raise InputError(f"'name': '{folded}' is kept for callers without an account; choose another")
@@ -31,7 +31,7 @@ def require_user_name(name: str) -> str:
 
 
 def require_role_name(name: str) -> str:
-    """Return the role's name as it is stored; refuse one that no role can have."""
+    """Return a role's name as it is stored; raise InputError if it is not allowed."""
     return _require_form(name, of="role")
 
 

@@ -1,4 +1,4 @@
-"""Passwords: argon2id, a few at a time, and the same time for a user who does not exist."""
+"""Password hashing by argon2id, a few at a time, in the same time for a user who does not exist."""
 
 import threading
 import unicodedata
@@ -14,7 +14,7 @@ HASHER = PasswordHasher(memory_cost=19_456, time_cost=2, parallelism=1)
 AT_ONCE = threading.BoundedSemaphore(4)
 """Each hash takes 19 MiB and a core; more at once would make all of them slow."""
 NOBODYS_HASH = "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
-"""What the password of a user who does not exist, or has none, is compared with; nothing is known that matches it."""
+"""A hash that no known password matches, compared with where a user does not exist or has no password."""
 
 
 def require_good_password(text: str) -> None:
@@ -24,13 +24,13 @@ def require_good_password(text: str) -> None:
 
 
 def hash_password(text: str) -> str:
-    """Return what is stored in place of a password."""
+    """Return the hash that is stored in place of a password."""
     with AT_ONCE:
         return HASHER.hash(_bytes(text))
 
 
 def verify_password(stored: str | None, text: str) -> bool:
-    """Tell whether a password is the one that was stored; it lasts as long where none was."""
+    """Tell whether a password matches a stored hash, in the same time where there is none."""
     with AT_ONCE:
         try:
             HASHER.verify(stored or NOBODYS_HASH, _bytes(text[:LONGEST]))
@@ -40,5 +40,5 @@ def verify_password(stored: str | None, text: str) -> bool:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the same bytes for a text however its accents were typed."""
+    """Return the normalised bytes of a password, the same however its accents were typed."""
     return unicodedata.normalize("NFKC", text).encode("utf-8", "surrogatepass")

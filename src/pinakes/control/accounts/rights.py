@@ -1,4 +1,4 @@
-"""What follows for a user from their roles and from the restrictions of catalogues: the caller that they are."""
+"""The rights of a user as a caller, derived from their roles and from restricted catalogues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from pinakes.model.scope import Visibility
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What roles and restrictions say at one moment."""
+    """A snapshot of role quotas and catalogue restrictions."""
 
     quotas: Mapping[str, Quotas]
-    """How often those who have a role may call; a role without quotas of its own has the usual ones."""
+    """Role → its quotas; a role without its own has the usual ones."""
     usual_quotas: Quotas
     restrictions: Mapping[str, Restriction]
 
@@ -25,7 +25,7 @@ class Rights:
     ) -> Principal:
         """Return the user as a caller, narrowed to these permissions and catalogues.
 
-        Whoever is narrowed to less than ServerAdmin sees what somebody sees who does not have it.
+        A caller who is narrowed to less than ServerAdmin sees what a user without it sees.
         """
         actions = user.actions if scopes is None else user.actions & scopes
         audiences = None if Action.SERVER_ADMIN in actions else frozenset({*user.roles, f"user:{user.name}"})
@@ -48,7 +48,7 @@ class Rights:
 
 
 def load_rights(connection: Connection, usual_quotas: Quotas) -> Rights:
-    """Read what roles and restrictions say now."""
+    """Read the present role quotas and catalogue restrictions."""
     return Rights(
         quotas={role.name: role.quotas or usual_quotas for role in load_roles(connection)},
         usual_quotas=usual_quotas,

@@ -1,4 +1,4 @@
-"""Users and roles as values, and how they are read."""
+"""Users and roles as values, and the queries that read them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,39 +14,39 @@ from pinakes.errors import NotFoundError, did_you_mean
 from pinakes.model.principal import Action, Quotas
 
 MOST_SUGGESTED_FROM = 1000
-"""Among how many names a misspelt one is looked for."""
+"""How many names are searched for one near a misspelt one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Somebody with an account."""
+    """A user."""
 
     id: int
     name: str
     roles: tuple[str, ...]
     granted: frozenset[Action]
-    """What they may do beside what their roles allow."""
+    """Permissions besides those of their roles."""
     actions: frozenset[Action]
-    """What they may do."""
+    """All permissions: those of their roles, and those granted."""
     disabled: bool
     external: bool
-    """Whether they log in at an external issuer rather than here."""
+    """Whether they log in at an external issuer."""
     has_password: bool
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What those who have it may do, and how often."""
+    """A named set of permissions, with rate limits."""
 
     name: str
     actions: frozenset[Action]
     quotas: Quotas | None
-    """None: as configured for everybody."""
+    """None: those of the settings."""
 
 
 def find_user(connection: Connection, name: str) -> User | None:
-    """Return the user of this name."""
+    """Return the user of this name, or None."""
     folded = fold_name(name)
     if not is_storable(folded):
         return None
@@ -55,7 +55,7 @@ def find_user(connection: Connection, name: str) -> User | None:
 
 
 def get_user(connection: Connection, name: str) -> User:
-    """Return the user of this name, or refuse with the name that is nearest."""
+    """Return the user of this name; raise NotFoundError with the nearest name otherwise."""
     user = find_user(connection, name)
     if user is None:
         known = list(connection.execute(select(users.c.name).limit(MOST_SUGGESTED_FROM)).scalars())
@@ -64,7 +64,7 @@ def get_user(connection: Connection, name: str) -> User:
 
 
 def load_users(connection: Connection, rows: Sequence[Row[Any]]) -> list[User]:
-    """Return the users of these rows, in the same order, with what they may do."""
+    """Return the users of these rows, in the same order, with their permissions."""
     ids = [row.id for row in rows]
     of_roles = {role.name: role.actions for role in load_roles(connection)}
     has = user_roles.c
@@ -93,7 +93,7 @@ def _user(row: Row[Any], names: tuple[str, ...], granted: frozenset[Action], of_
 
 
 def load_roles(connection: Connection) -> list[Role]:
-    """Return every role, by name."""
+    """Return every role, ordered by name."""
     actions = _grouped(connection.execute(select(role_actions.c.role, role_actions.c.action)).all())
     return [
         Role(name=row.name, actions=frozenset(Action(one) for one in actions[row.name]), quotas=_quotas(row))
@@ -102,7 +102,7 @@ def load_roles(connection: Connection) -> list[Role]:
 
 
 def get_roles(connection: Connection, names: Iterable[str]) -> list[Role]:
-    """Return the roles of these names, by name, or refuse with the names there are."""
+    """Return the roles of these names, ordered by name; raise NotFoundError for an unknown one."""
     known = {role.name: role for role in load_roles(connection)}
     wanted = sorted({name.lower() for name in names})
     for name in wanted:

@@ -1,10 +1,10 @@
-"""The chain of the audit: each row's hash covers the row and the hash before it, so a change anywhere shows.
+"""The hash chain of the audit: each row's hash covers the row and the hash before it, so any change is detected.
 
-Nothing here writes. Whoever can write the database could make a whole new chain; that shows when the head, noted
-somewhere else before, is looked for (`expect`).
+Nothing here writes. A person who can write the database could build a whole new chain; that is detected by a head that
+was kept elsewhere (`expect`).
 
 Rows may be pruned from the beginning. The chain then begins at its anchor, the last row that was pruned, and a later
-row of the chain says so: rows that were taken away without such a row show.
+row of the chain records it: rows that were removed without such a row are detected.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ OPERATION, TARGET = HASHED_COLUMNS.index("operation"), HASHED_COLUMNS.index("tar
 MOST_DIGITS = 18
 _CANONICAL = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=repr)
 PRUNING = "audit/prune"
-"""The operation of the row that says up to which row the audit was pruned; its target is that row's head."""
+"""The operation of a row that records a pruning; its target is the head of the last row that was pruned."""
 
 __all__ = ["FIRST_HASH", "HASHED_COLUMNS", "PRUNING", "AuditReport", "ChainCheck", "Head", "hash_of", "parse_head"]
 
@@ -54,15 +54,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
-    """What a check of the audit found."""
+    """The result of checking the audit."""
 
     rows: int
     first_problem: str | None
-    """Which row is the first that is not as it was written, and why; None: all are."""
+    """The first row that is not as it was written, and why; None if all are."""
     head: str
-    """`NUMBER:HASH` of the last row; noted elsewhere, it shows later that nothing before it was rewritten."""
+    """`NUMBER:HASH` of the last row; kept elsewhere, it later proves that nothing before it was rewritten."""
     pruned: int = 0
-    """How many older rows were pruned, which are not among `rows`."""
+    """How many older rows were pruned; they are not counted in `rows`."""
 
 
 def hash_of(previous: str, values: Sequence[Any]) -> str:
@@ -72,7 +72,7 @@ def hash_of(previous: str, values: Sequence[Any]) -> str:
 
 
 def parse_head(text: str) -> Head:
-    """Return the head that was noted as `NUMBER:HASH`."""
+    """Parse a head of the form `NUMBER:HASH`."""
     number, _, digest = text.strip().partition(":")
     is_number = number.isdecimal() and len(number) <= MOST_DIGITS
     if not is_number or len(digest) != len(FIRST_HASH):
@@ -99,7 +99,7 @@ class ChainCheck:
         return self.last.number - self._anchor.number
 
     def follow(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Look at further rows, each the values of `HASHED_COLUMNS` and then the hash; stop at the first problem."""
+        """Check further rows, each the values of `HASHED_COLUMNS` and then the hash; stop at the first problem."""
         for *values, digest in rows:
             self.problem = self._problem_with(values, digest)
             if self.problem is not None:
@@ -109,7 +109,7 @@ class ChainCheck:
                 self._is_anchor_noted = True
 
     def end(self, head: Head | None) -> str | None:
-        """Return the first problem, having compared the last row with the head, and with what was expected."""
+        """Compare the last row with the head and with the expected one, and return the first problem, or None."""
         return self.problem or self._problem_with_end(head) or self._problem_with_beginning()
 
     def _problem_with_end(self, head: Head | None) -> str | None:

@@ -1,9 +1,8 @@
-"""The audit: every call, in rows that show whether they were changed (`audit_chain`).
+"""The audit log: every call, in rows of a hash chain (`chain`).
 
-Rows are queued and written by one thread, in groups. A durable row is there when `write` returns; the others are there
-within 200 ms. Whoever is asked to note something while nothing can be written is refused in the end, rather than let
-through unnoted. Old rows can be pruned, in a way that the chain shows. Commit point: the end of a transaction in which
-`_extend` is called.
+Rows are written by a `BatchWriter`: a durable row is committed when `write` returns, others within 200 ms. While
+nothing can be written, calls are refused in the end rather than go unaudited. Old rows can be pruned, which the chain
+records. Commit point: the end of a transaction in which `_extend` is called.
 """
 
 import json
@@ -51,14 +50,14 @@ COLUMNS = tuple(audit.c[name] for name in (*HASHED_COLUMNS, "hash"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow(AuditEntry):
-    """An entry as it was written."""
+    """An entry as it is stored."""
 
     number: int
     hash: str
 
 
 class AuditLog:
-    """The audit of one control database. Safe to use from several threads; several processes share one chain."""
+    """The audit log of a control database. Safe to use from several threads; several processes share one chain."""
 
     def __init__(self, database: ControlDatabase, *, limits: BatchLimits = LIMITS) -> None:
         self._database = database
@@ -103,7 +102,7 @@ class AuditLog:
         return sorted(rows, key=lambda row: row.number)
 
     def verify(self, *, expect: str | None = None) -> AuditReport:
-        """Check every row; with `expect` also that the row that was noted then (`NUMBER:HASH`) is still there."""
+        """Check every row; with `expect` (`NUMBER:HASH`), also that that row is still in the chain."""
         noted = None if expect is None else parse_head(expect)
         self.flush()
         with self._database.read() as connection:
@@ -114,10 +113,10 @@ class AuditLog:
         return AuditReport(rows=check.rows, first_problem=problem, head=str(head or check.last), pruned=anchor.number)
 
     def prune(self, before: datetime) -> int:
-        """Remove the oldest rows, up to the first that is not older than this, and return how many they were.
+        """Remove the oldest rows, up to the first that is not older than this, and return how many.
 
-        The chain then begins after the last row that was removed, and a row of it says so. Rows that are not as they
-        were written are not removed, and neither is what follows them.
+        The chain then begins after the last removed row, and a new row records it. Rows that are not as they were
+        written are not removed, nor those after them.
         """
         self.flush()
         with self._database.read() as connection:
@@ -141,7 +140,7 @@ class AuditLog:
         return removed
 
     def _prune_some(self, last: int, entry: AuditEntry) -> int:
-        """Remove rows up to this one, but no more at once than keeps others waiting for a moment; note it so."""
+        """Remove rows up to this one, a bounded number at a time so that writers do not wait, and record it."""
         with self._database.begin() as connection:
             head = _lock_head(connection)
             anchor = _find_anchor(connection)
@@ -164,7 +163,7 @@ class AuditLog:
 
 
 def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -> None:
-    """Write rows after the last one, which is locked."""
+    """Append rows to the chain, whose head is locked."""
     rows = []
     for entry in entries:
         values = _values(last.number + 1, entry)
@@ -178,7 +177,7 @@ def _extend(connection: Connection, last: Head, entries: Sequence[AuditEntry]) -
 
 
 def _lock_head(connection: Connection) -> Head:
-    """Return the end of the chain, which no other process can move until the transaction ends."""
+    """Return the head of the chain, locked until the transaction ends."""
     head = _find_head(connection, lock=True)
     if head is None:
         raise StorageError("the head of the audit is missing, which Pinakes never takes away: check it")
@@ -192,13 +191,13 @@ def _find_head(connection: Connection, *, lock: bool = False) -> Head | None:
 
 
 def _find_anchor(connection: Connection) -> Head:
-    """Return the last row that was pruned; where nobody knows of it any more, the beginning."""
+    """Return the last row that was pruned; the beginning if its row is missing."""
     row = connection.execute(select(audit_anchor.c.number, audit_anchor.c.hash)).one_or_none()
     return BEGINNING if row is None else Head(row.number, row.hash)
 
 
 def _follow(connection: Connection, check: ChainCheck, *, last: int | None = None) -> None:
-    """Give the check all rows, or those up to the last, a page at a time, in the order of their numbers."""
+    """Feed the check all rows, or those up to `last`, a page at a time, by number."""
     wanted = select(*COLUMNS).order_by(audit.c.number).limit(CHECKED_AT_ONCE)
     if last is not None:
         wanted = wanted.where(audit.c.number <= last)
@@ -228,7 +227,7 @@ def _values(number: int, entry: AuditEntry) -> tuple[Any, ...]:
 
 
 def _json(parameters: Any) -> str:
-    """Return parameters as JSON; what is not JSON as text, what is too long as its beginning."""
+    """Return parameters as JSON; values that are not JSON become text, and long ones are cut."""
     try:
         text = _ENCODER.encode(dict(parameters))
     except (TypeError, ValueError, RecursionError) as error:

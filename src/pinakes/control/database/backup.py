@@ -1,4 +1,4 @@
-"""Keeping the control database well: whether its file is whole, and a copy of it as it is at one moment."""
+"""Integrity check and online backup of the control database."""
 
 import sqlite3
 from collections.abc import Callable
@@ -12,7 +12,7 @@ PAGES_AT_ONCE = 2_000
 
 
 def check_database(database: ControlDatabase) -> list[str]:
-    """Return what is wrong with the file; PostgreSQL looks after its own, and is only asked whether it answers."""
+    """Return the problems of a SQLite file; PostgreSQL checks its own, and need only answer."""
     statement = "PRAGMA integrity_check" if database.dialect == "sqlite" else "SELECT 'ok'"
     with database.read() as connection:
         found = [str(row[0]) for row in connection.exec_driver_sql(statement)]
@@ -20,15 +20,14 @@ def check_database(database: ControlDatabase) -> list[str]:
 
 
 def find_file(database: ControlDatabase) -> Path | None:
-    """Return the file of the database, None where it is PostgreSQL's."""
+    """Return the file of a SQLite database; None for PostgreSQL."""
     return Path(database.name) if database.dialect == "sqlite" else None
 
 
 def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) -> None:
-    """Copy the file as it is at one moment, whatever is written to it meanwhile; `checkpoint` may raise to end it.
+    """Copy a snapshot of the file while it may be written; `checkpoint` may raise to cancel.
 
-    By Python's SQLite, by which the database is open: another copy of SQLite in this process would let go of its
-    locks.
+    Uses Python's SQLite, by which the database is open: another SQLite library in this process would drop its locks.
     """
     try:
         with (
@@ -36,7 +35,7 @@ def copy_database(source: Path, target: Path, checkpoint: Callable[[], None]) ->
             closing(sqlite3.connect(target)) as copied,
         ):
             origin.execute("BEGIN")
-            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()  # from here on it sees this moment
+            origin.execute("SELECT count(*) FROM sqlite_master").fetchall()  # the snapshot begins here
             origin.backup(copied, pages=PAGES_AT_ONCE, progress=lambda *_pages: checkpoint())
             (problem,) = copied.execute("PRAGMA quick_check").fetchone()
     except sqlite3.Error as error:

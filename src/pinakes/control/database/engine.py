@@ -1,4 +1,4 @@
-"""The control database: one place for connections, transactions, and what can go wrong with them.
+"""The control database: connections, transactions, and translation of failures.
 
 SQLite: a file of its own (mode 0600, WAL, synchronous=FULL), written under BEGIN IMMEDIATE. PostgreSQL: any database
 whose address is given. Commit point of every change: the end of `begin` or `change`.
@@ -37,9 +37,9 @@ SCHEMA_LOCK = 0x50494E414B4553
 """The key of PostgreSQL's advisory lock: 'PINAKES'."""
 FORMS = "postgresql+psycopg://USER:PASSWORD@HOST/NAME or sqlite:///PATH"
 MISUSES = (IntegrityError, DataError, NotSupportedError)
-"""What the database refuses because the code is wrong."""
+"""Errors of the database that mean a bug in this program."""
 FOREIGN_SQLSTATES = ("42501", "42P01")
-"""PostgreSQL: no permission; no such table. Somebody else changed the database."""
+"""PostgreSQL: no permission; no such table. The database was changed from outside."""
 VERSION_SQL = "SELECT number FROM control_version"
 SNAPSHOT: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
@@ -49,7 +49,7 @@ class ControlDatabase:
 
     def __init__(self, engine: Engine, *, name: str) -> None:
         self.name = name
-        """What messages call it: the path, or host and name; never a password."""
+        """Its name in messages: the path, or host and database; never a password."""
         self.dialect = engine.dialect.name
         self._engine = engine
         self._writer = engine.execution_options(pinakes_writes=True)
@@ -79,7 +79,7 @@ class ControlDatabase:
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """Open a write transaction; it is committed where the block ends well."""
+        """Open a write transaction, committed if the block does not raise."""
         with self._failures(), self._writer.begin() as connection:
             yield connection
 
@@ -88,7 +88,7 @@ class ControlDatabase:
         """Open a transaction that changes rights; they run one at a time over all processes, and raise the version."""
         try:
             with self.begin() as connection:
-                # First, so that its row lock makes PostgreSQL do one after the other what SQLite does anyway.
+                # First, so that its row lock serialises changes on PostgreSQL, as SQLite does anyway.
                 connection.execute(update(control_version).values(number=control_version.c.number + 1))
                 yield connection
         finally:
@@ -98,7 +98,7 @@ class ControlDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a transaction whose reads all see one moment."""
+        """Open a read transaction over one snapshot."""
         with self._failures(), self._reader.begin() as connection:
             yield connection
 
@@ -129,7 +129,7 @@ class ControlDatabase:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turn what is wrong with the database, rather than with its use, into a StorageError."""
+        """Turn failures of the database, but not misuse of it, into StorageError."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -180,7 +180,7 @@ class ControlDatabase:
 
 
 class _FileVersion:
-    """The version in a file of SQLite, read by a connection of its own, which no transaction keeps busy."""
+    """The version in a SQLite file, read by a connection of its own that no transaction blocks."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -189,7 +189,7 @@ class _FileVersion:
         self._is_closed = False
 
     def find(self) -> int | None:
-        """Return the version that was committed last; None where it cannot be read at once."""
+        """Return the last committed version; None if it cannot be read without waiting."""
         with self._guard:
             try:
                 return self._read()
@@ -208,13 +208,13 @@ class _FileVersion:
             return None
         if self._connection is None:
             self._connection = sqlite3.connect(self._path, timeout=0, isolation_level=None, check_same_thread=False)
-        # All rows, so that nothing stays open by which it would see this moment again.
+        # All rows, so that no open cursor keeps this snapshot.
         rows = self._connection.execute(VERSION_SQL).fetchall()
         return int(rows[0][0]) if rows else None
 
 
 def _parse(url: str) -> URL:
-    """Return the parts of an address; what is wrong with it is told without repeating it."""
+    """Parse a URL; messages do not repeat it, since it may have a password."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
@@ -246,7 +246,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _make_file(path: Path) -> None:
-    """Make the file, for its owner only, where it is not there yet, and switch it to WAL, in which it stays."""
+    """Create the file if it is missing, readable by its owner only, and switch it to WAL mode for good."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -258,7 +258,7 @@ def _make_file(path: Path) -> None:
 
 
 def _use_write_ahead_log(path: Path) -> None:
-    """Switch the file to WAL; SQLite does not always wait for another process that does the same."""
+    """Switch the file to WAL mode; retried, since SQLite does not always wait for another process doing the same."""
     ends_at = time.monotonic() + BUSY_TIMEOUT_S
     with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
         while True:
@@ -272,7 +272,7 @@ def _use_write_ahead_log(path: Path) -> None:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    # Python's own BEGIN comes too late for reads to see one moment and for writers to wait their turn.
+    # Python's own BEGIN comes too late for snapshot reads, and for writers to queue.
     connection.isolation_level = None
     for pragma in (f"busy_timeout={BUSY_TIMEOUT_S * 1000}", "foreign_keys=ON", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")

@@ -29,17 +29,17 @@ from pinakes.model.principal import Action
 
 
 class Words(TypeDecorator[frozenset[str]]):
-    """A column of sets of words without spaces, sorted; NULL is not the same as none."""
+    """A column of sets of words without spaces, stored sorted; NULL differs from the empty set."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: frozenset[str] | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        """Return what is stored."""
+        """Return the stored form of a value."""
         return None if value is None else " ".join(sorted(value))
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> frozenset[str] | None:  # noqa: ARG002
-        """Return what was stored."""
+        """Return the value of a stored form."""
         return None if value is None else frozenset(str(value).split())
 
 

@@ -1,4 +1,4 @@
-"""Time in the control database: whole microseconds since 1970, so that it is exact on every database."""
+"""Times in the control database: whole microseconds since 1970, which are exact on every database."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,30 +11,30 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def utc_now() -> datetime:
-    """Return the time of day, aware, in UTC."""
+    """Return the current time, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def to_microseconds(moment: datetime) -> int:
-    """Return the whole microseconds from 1970 to an aware moment."""
+    """Return an aware time as microseconds since 1970."""
     return (moment - EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:
-    """Return the moment so many microseconds after 1970."""
+    """Return the aware time of microseconds since 1970."""
     return EPOCH + count * MICROSECOND
 
 
 class Moment(TypeDecorator[datetime]):
-    """A column of aware moments."""
+    """A column of aware times."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002
-        """Return what is stored."""
+        """Return the stored form of a value."""
         return None if value is None else to_microseconds(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Return what was stored."""
+        """Return the value of a stored form."""
         return None if value is None else from_microseconds(int(value))

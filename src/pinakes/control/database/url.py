@@ -1,4 +1,4 @@
-"""Where the control database is; answers without loading what opens it."""
+"""The URL of the control database; importing this does not import SQLAlchemy."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ CONTROL_FILE = "control.sqlite"
 
 
 def default_url(home: Path) -> str:
-    """Return the address of the control database of a library."""
+    """Return the URL of a library's own control database."""
     return f"sqlite:///{home / CONTROL_FILE}"
 
 
 def database_url(settings: Settings) -> str:
-    """Return the address of the control database that is configured, else of the library's own."""
+    """Return the configured URL, or that of the library's own control database."""
     return settings.control.url or default_url(settings.home)
 
 
 def exists(settings: Settings) -> bool:
-    """Tell whether a control database has been made here, or one is configured."""
+    """Tell whether a control database is configured, or the library has one."""
     return bool(settings.control.url) or (settings.home / CONTROL_FILE).is_file()
