@@ -1,8 +1,8 @@
-"""What happened, for analytics: searches, plays, downloads, and what was served.
+"""Analytics events: searches, plays, downloads, and other answers.
 
-Events are queued and written by one thread, in groups. Nobody waits for them: where the queue is full, or the database
-cannot be written for long, they are dropped and counted. They are no audit: they can be pruned, and the oldest go by
-themselves when there are too many. Commit point: the end of `_append`'s transaction.
+Events are written by a `BatchWriter`. No call waits for them: when the queue is full, or the database cannot be written
+for long, they are dropped and counted. They are not an audit: they can be pruned, and the oldest are removed when
+there are too many. Commit point: the end of `_append`'s transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,45 +21,45 @@ from pinakes.model.audit import AuditEntry, Outcome
 
 LIMITS = BatchLimits(group_rows=500, group_s=0.5)
 MOST_KEPT = 1_000_000
-"""How many events are kept; when there are more, the oldest go."""
+"""How many events are kept; beyond that the oldest are removed."""
 COUNTED_EVERY = 10_000
-"""After how many written events it is looked whether there are too many."""
+"""How many events are written between two checks whether there are too many."""
 LONGEST_SUBJECT = 200
 LONGEST_NAME = 100
 COLUMNS = tuple(column for column in events.c if column is not events.c.number)
 QUERY = "query"
 CATALOGUE = "catalogue"
 NOT_SEARCHES = ("debug.", "analytics.", "users.")
-"""What tools begin with whose `query` is no search."""
+"""Prefixes of tools whose `query` argument is not a search."""
 
 
 class EventKind(StrEnum):
-    """What happened."""
+    """The kind of an event."""
 
     SEARCH = "search"
     PLAY = "play"
     DOWNLOAD = "download"
     SERVE = "serve"
-    """Something was sent that is neither a search's answer nor a play: a record, a resource, a file."""
+    """An answer that is neither a search nor a play: a record, a resource, a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened."""
+    """An analytics event."""
 
     at: datetime
     kind: EventKind
     user: str
     subject: str = ""
-    """What it was about: the query, the id of the track, the download or the address."""
+    """Its subject: the query, the id of the track, the download or the URI."""
     catalogue: str = ""
     tool: str = ""
     results: int | None = None
-    """How many records a search found; None where that is not known."""
+    """How many records a search found; None if unknown."""
     seconds: float = 0
-    """How long was listened."""
+    """How long a track was played."""
     bytes: int = 0
-    """How much was sent; for a download, how much was fetched."""
+    """The size of the answer, or of the downloaded files."""
     duration_ms: float = 0.0
 
 
@@ -70,12 +70,12 @@ class EventLog:
         self._database = database
         self._most_kept = most_kept
         self._untrimmed = 0
-        """How many events were written since the last look whether there are too many."""
+        """How many events were written since the last check whether there are too many."""
         self._writer = BatchWriter(self._append, name="events", limits=limits, is_lossy=True)
 
     @property
     def dropped(self) -> int:
-        """How many events could not be kept."""
+        """How many events were dropped."""
         return self._writer.dropped
 
     def note(self, event: Event) -> None:
@@ -91,12 +91,12 @@ class EventLog:
         self._writer.close()
 
     def prune(self, before: datetime) -> int:
-        """Remove the events of before a moment, and return how many there were."""
+        """Remove the events before a time, and return how many there were."""
         with self._database.begin() as connection:
             return connection.execute(events.delete().where(events.c.at < to_microseconds(before))).rowcount
 
     def _append(self, group: Sequence[Event]) -> None:
-        """Write events, in one transaction; now and then, see that there are not too many."""
+        """Write events in one transaction; now and then, remove the oldest."""
         written = self._untrimmed + len(group)
         is_time_to_trim = written >= COUNTED_EVERY
         with self._database.begin() as connection:
@@ -107,24 +107,24 @@ class EventLog:
 
 
 class EventRecorder:
-    """Notes what happens. Implements the gate's `Observer`, for searches and how much was sent."""
+    """Records events. Implements the gate's `Observer` for searches and other answers."""
 
     def __init__(self, log: EventLog, *, now: Callable[[], datetime] = utc_now) -> None:
         self._log = log
         self._now = now
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:  # noqa: ARG002 - the port's
-        """Note a call that gave something; nobody waits for it, and nothing of it can fail a call."""
+        """Queue the event of a call; it never waits, and never fails the call."""
         event = event_of(entry)
         if event is not None:
             self._log.note(event)
 
     def record_play(self, user: str, track_id: str, seconds: float, *, catalogue: str = "") -> None:
-        """Note that somebody heard a track, and for how long."""
+        """Record that a user played a track, and for how long."""
         self._note(EventKind.PLAY, user, track_id, catalogue=catalogue, seconds=seconds)
 
     def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
-        """Note that something was fetched for somebody."""
+        """Record that something was downloaded for a user."""
         self._note(EventKind.DOWNLOAD, user, subject, catalogue=catalogue, size_bytes=size_bytes)
 
     def _note(
@@ -144,7 +144,7 @@ class EventRecorder:
 
 
 def event_of(entry: AuditEntry) -> Event | None:
-    """Return the event that a call was: a search, or something served; None for what is neither."""
+    """Return the event of a call: a search or another answer; None if it failed or sent nothing."""
     if entry.outcome is not Outcome.OK:
         return None
     query = _query_of(entry)
@@ -165,7 +165,7 @@ def event_of(entry: AuditEntry) -> Event | None:
 
 
 def _query_of(entry: AuditEntry) -> str | None:
-    """Return what was searched for, in the form in which two queries count as the same; None where nothing was."""
+    """Return the normalised query of a search; None if the call is not a search."""
     query = entry.parameters.get(QUERY)
     if entry.operation != "tools/call" or entry.target.startswith(NOT_SEARCHES) or not isinstance(query, str):
         return None
@@ -173,12 +173,12 @@ def _query_of(entry: AuditEntry) -> str | None:
 
 
 def normalise_query(query: str) -> str:
-    """Return a query in lower case, with single spaces, cut where it is long."""
+    """Return a query in lower case, with single spaces, cut if it is long."""
     return " ".join(query.casefold().split())[:LONGEST_SUBJECT]
 
 
 def _trim(connection: Connection, *, most_kept: int) -> None:
-    """Remove the oldest events where there are more than are kept."""
+    """Remove the oldest events beyond the number that is kept."""
     oldest_kept = select(events.c.number).order_by(events.c.number.desc()).offset(most_kept - 1).limit(1)
     number = connection.execute(oldest_kept).scalar_one_or_none()
     if number is not None:
@@ -202,5 +202,5 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 
 def _text(text: str, longest: int) -> str:
-    """Return the beginning of a text, as every database takes it."""
+    """Return the beginning of a text, without characters that some database refuses."""
     return text[:longest].encode("utf-8", "replace").decode().replace("\0", "\N{SYMBOL FOR NULL}")

@@ -1,6 +1,6 @@
-"""What the events say: listening, bandwidth, what is popular, what is searched for, and what is not found.
+"""Reports over analytics events: listening, bandwidth, popular content, queries, and queries without results.
 
-Every report is a page of rows in an order that is the same for the same events, and how many rows there are.
+Every report is a page of rows, in the same order for the same events, with the number of all rows.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from pinakes.model.scope import SEES_EVERYTHING, Visibility
 
 MICROSECONDS = 1_000_000
 UNKNOWN = ""
-"""The catalogue of an event of which it is not known."""
+"""The catalogue of an event whose catalogue is not known."""
 RowT = TypeVar("RowT")
 
 
 class Period(StrEnum):
-    """How long a time is counted together; weeks begin on Mondays, everything in UTC."""
+    """The period that rows are grouped by; weeks begin on Mondays, in UTC."""
 
     DAY = "day"
     WEEK = "week"
@@ -33,16 +33,16 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Which events a report is about."""
+    """The events that a report covers."""
 
     user: str | None = None
     since: datetime | None = None
     until: datetime | None = None
-    """The first moment that is not part of it."""
+    """The end, exclusive."""
     visibility: Visibility = field(default=SEES_EVERYTHING)
-    """What happened in catalogues that are hidden from whoever asks is not counted.
+    """Catalogues that are hidden from the caller; their events are not counted.
 
-    Where it is not known in which catalogue something happened, what it was about is kept from them too.
+    The subjects of events whose catalogue is not known are hidden from such a caller, too.
     """
     offset: int = 0
     limit: int = 20
@@ -50,7 +50,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """How much was listened to, by a user or in a period."""
+    """Listening of a user, or in a period."""
 
     label: str
     plays: int
@@ -61,18 +61,18 @@ class Listening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bandwidth:
-    """How much was sent to a user, or in a period, and how much was fetched for downloads."""
+    """Bytes sent to a user or in a period, and bytes downloaded."""
 
     label: str
     requests: int
-    """How many requests something was sent for."""
+    """How many requests had an answer."""
     served_bytes: int
     downloaded_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Popular:
-    """How often something was played."""
+    """A track, and how often it was played."""
 
     catalogue: str
     id: str
@@ -83,13 +83,13 @@ class Popular:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """How often something was searched for."""
+    """A query, and how often it was searched for."""
 
     query: str
     searches: int
     users: int
     results: int | None
-    """How many records were found, at most."""
+    """The largest number of records found."""
     last_at: datetime
 
 
@@ -101,7 +101,7 @@ class EventReports:
         self._log = log
 
     def listening(self, span: Span, *, by: Period | None = None) -> tuple[list[Listening], int]:
-        """Return how much each user listened to, most first; or how much was in each period, the latest first."""
+        """Return the listening of each user, most first, or of each period, latest first."""
         chosen = self._labelled(span, by, [EventKind.PLAY])
         seconds = func.sum(chosen.c.seconds)
         wanted = select(
@@ -115,7 +115,7 @@ class EventReports:
         return self._page(wanted, order, span, lambda row: Listening(**row))
 
     def bandwidth(self, span: Span, *, by: Period | None = None) -> tuple[list[Bandwidth], int]:
-        """Return how much went to each user, most first; or how much in each period, the latest first."""
+        """Return the bytes sent to each user, most first, or in each period, latest first."""
         chosen = self._labelled(span, by, list(EventKind))
         is_download = chosen.c.kind == EventKind.DOWNLOAD
         served = func.sum(case((is_download, 0), else_=chosen.c.bytes))
@@ -133,7 +133,7 @@ class EventReports:
         return self._page(wanted, order, span, lambda row: Bandwidth(**row))
 
     def popular(self, span: Span) -> tuple[list[Popular], int]:
-        """Return what was played, most often first."""
+        """Return the played tracks, most often played first."""
         seconds = func.sum(events.c.seconds)
         wanted = (
             select(
@@ -150,7 +150,7 @@ class EventReports:
         return self._page(wanted, order, span, lambda row: Popular(**row))
 
     def searched(self, span: Span, *, without_results: bool = False) -> tuple[list[Searched], int]:
-        """Return what was searched for, most often first; or only what was not found."""
+        """Return the queries, most frequent first, or only those without results."""
         wanted = (
             select(
                 events.c.subject.label("query"),
@@ -170,7 +170,7 @@ class EventReports:
         )
 
     def _labelled(self, span: Span, by: Period | None, kinds: list[EventKind]) -> Subquery:
-        """Return the events with what each is counted under: its user, or the first day of its period."""
+        """Return the events with the key of their group: the user, or the first day of the period."""
         label = events.c.user_name if by is None else self._first_day(by)
         return select(label.label("label"), events).where(*_conditions(span, kinds)).subquery()
 
@@ -201,12 +201,12 @@ def _count(connection: Connection, wanted: Select[Any]) -> int:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with whole numbers as such: PostgreSQL sums to decimals."""
+    """Return a row with decimals, to which PostgreSQL sums, as whole numbers."""
     return {name: value if isinstance(value, str) or value is None else int(value) for name, value in row.items()}
 
 
 def _conditions(span: Span, kinds: list[EventKind], *, names_subjects: bool = False) -> list[ColumnElement[bool]]:
-    """Return which events a report is of; `names_subjects` where it tells what each was about."""
+    """Return the conditions of a report's events; `names_subjects`: the report shows their subjects."""
     found: list[ColumnElement[bool]] = [events.c.kind.in_([str(kind) for kind in kinds])]
     if span.user is not None:
         found.append(events.c.user_name == span.user)

@@ -70,7 +70,7 @@ def open_command(catalogue: str, as_json: bool) -> None:
     Example: pinakes access open personal
     """
     with open_control() as control:
-        if catalogue not in control.access.list_restrictions():  # one that is gone can still be restricted
+        if catalogue not in control.access.list_restrictions():  # a catalogue that was removed can still be restricted
             App(load_settings()).library.get_installed(catalogue)
         work = partial(control.access.open_to_all, LOCAL_USER, catalogue)
         perform(control, "open_catalogue", catalogue, {}, work)

@@ -89,7 +89,7 @@ def verify_command(ctx: click.Context, expect: str | None, as_json: bool) -> Non
 
 
 def follow_rows(read: ReadRows, *, after: int, wait: Callable[[], None], show: Callable[[AuditRow], None]) -> None:
-    """Show what is noted after a row, as it comes, until interrupted."""
+    """Show rows after a number as they are written, until interrupted."""
     while True:
         wait()
         for row in read(limit=MOST_LISTED, after=after):
@@ -98,7 +98,7 @@ def follow_rows(read: ReadRows, *, after: int, wait: Callable[[], None], show: C
 
 
 def wait_a_second() -> None:
-    """Wait until it is time to look again."""
+    """Wait until the next poll."""
     time.sleep(LOOK_EVERY_S)
 
 
@@ -112,11 +112,11 @@ def _follow(count: int, user_name: str | None, operation: str | None, outcome: s
                 show(row)
             follow_rows(read, after=rows[-1].number if rows else 0, wait=wait_a_second, show=show)
     except KeyboardInterrupt:
-        return  # the way to end it
+        return  # Ctrl-C is how to end it
 
 
 def _reader(audit: AuditLog, user_name: str | None, operation: str | None, outcome: str | None) -> ReadRows:
-    """Return what reads the rows that are wanted."""
+    """Return a function that reads the rows with these filters."""
     principal = None if user_name is None else fold_name(user_name)
     return partial(_read, audit, principal=principal, operation=operation, outcome=outcome)
 
@@ -128,7 +128,7 @@ def _read(audit: AuditLog, **wanted: Any) -> list[AuditRow]:
 
 @contextmanager
 def _strange_values(advice: str) -> Iterator[None]:
-    """Say so where the audit has a value that Pinakes never writes, such as a text in place of a number."""
+    """Turn a value that Pinakes never writes, such as text in place of a number, into a StorageError."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
@@ -140,7 +140,7 @@ def _fields(row: AuditRow) -> dict[str, Any]:
 
 
 def _cells(row: AuditRow) -> Sequence[object]:
-    """Return a row for people; JSON has all of it."""
+    """Return the cells of a row's table; JSON has all of it."""
     target = shortened(row.target, SHOWN_LENGTH)
     return row.number, moment(row.at), row.principal, row.via, row.operation, target, row.outcome
 

@@ -1,7 +1,7 @@
-"""The control side as commands use it: opened from the settings, changed by the user of this machine, noted, closed.
+"""The control database in commands: opening it, audited changes, and printing results.
 
-Whoever can run a command owns the library, so all is done as `LOCAL_USER`. Every change goes through `perform`, which
-notes it in the audit before the command can say that it is done.
+A person who can run a command owns the library, so everything is done as `LOCAL_USER`. Every change goes through
+`perform`, which writes it to the audit before the command reports success.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ ResultT = TypeVar("ResultT")
 
 
 def permission(text: str) -> Action:
-    """Return the permission of this name, however its letters are cased, or refuse with all there are."""
+    """Return the permission of this name, in any case; raise InputError with all names otherwise."""
     known = {action.lower(): action for action in Action}
     folded = text.lower()
     if folded not in known:
@@ -44,15 +44,15 @@ def permission(text: str) -> Action:
 
 @contextmanager
 def make_control() -> Iterator[Control]:
-    """Open the control side of this library, made where it is not there yet."""
-    # An external issuer is not asked here, so one that is not well must not keep the owner out.
+    """Open the control database of this library; create it if it is missing."""
+    # The external issuer is not used here, so a wrong setting of it must not lock the owner out.
     with closing(Control.open(load_settings().model_copy(update={"auth": AuthSettings()}))) as control:
         yield control
 
 
 @contextmanager
 def find_control() -> Iterator[Control | None]:
-    """Open the control side of this library; None where there is none: looking must not make it."""
+    """Open the control database of this library; None if there is none: reading must not create it."""
     if not exists(load_settings()):
         yield None
         return
@@ -62,7 +62,7 @@ def find_control() -> Iterator[Control | None]:
 
 @contextmanager
 def open_control() -> Iterator[Control]:
-    """Open the control side of this library; refuse where there is none."""
+    """Open the control database of this library; raise NotFoundError if there is none."""
     with find_control() as control:
         if control is None:
             raise NotFoundError(NO_ACCOUNTS)
@@ -91,9 +91,9 @@ def perform(
     *,
     area: str = "account",
 ) -> ResultT:
-    """Change something, and note in the audit that it was done, or why it was not.
+    """Do a change, and write to the audit that it was done, or why it failed.
 
-    `parameters` are read when it is over, so `work` may add what was not known before, such as an id.
+    `parameters` are read afterwards, so `work` may add values that were not known before, such as an id.
     """
     ask = CallContext(
         principal=LOCAL_USER,
@@ -107,13 +107,13 @@ def perform(
 
 
 class _Note:
-    """The audit, which says of a note that cannot be written whether what it is about was done."""
+    """An observer that writes to the audit, and reports a change that was done but could not be audited."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Note a change; of one that failed anyway, the failure is what is told."""
+        """Write an entry; where the change itself failed, that failure is reported instead."""
         try:
             self._audit.write(entry, durable=durable)
         except StorageError as error:
@@ -138,7 +138,7 @@ def print_list(
     empty: str,
     as_json: bool,
 ) -> None:
-    """Print a list: the fields of its items as JSON, their cells as a table, or what to say where there are none."""
+    """Print a list: as JSON, as a table, or the text for an empty one."""
     if as_json:
         print_json([fields(one) for one in items])
     elif items:
@@ -148,20 +148,20 @@ def print_list(
 
 
 def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table of texts as they are, whoever wrote them."""
+    """Print a table, with control characters in its cells escaped."""
     print_table(headings, [[printable(cell) for cell in row] for row in rows])
 
 
 def printable(value: object) -> str:
-    """Return a text in which nothing moves the cursor of a terminal, or is hidden on it."""
+    """Return a text with control and invisible characters escaped."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(value))
 
 
 def listed(values: Iterable[str], *, none: str = "–") -> str:
-    """Return words for people, in the order of the alphabet."""
+    """Return words in alphabetical order, separated by commas."""
     return ", ".join(sorted(values)) or none
 
 
 def moment(at: datetime | None, *, none: str = "never") -> str:
-    """Return a moment for people, in UTC."""
+    """Return a time for people, in UTC."""
     return none if at is None else f"{at:%Y-%m-%d %H:%M:%S}Z"

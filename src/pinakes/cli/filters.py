@@ -25,7 +25,7 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
 
 
 def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions of a search: those of its options, and not the kinds that must be asked for."""
+    """Return the conditions of a search: those of its options, without kinds that are hidden by default."""
     conditions = list(parse_conditions(arguments, spec))
     if spec.kinds_hidden_from_search and not any(condition.field == KIND_FIELD for condition in conditions):
         conditions.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))

@@ -1,4 +1,4 @@
-"""`serve --http`: the library for many, with accounts, limits and an audit."""
+"""`serve --http`: a shared server with accounts, limits and an audit."""
 
 import sys
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Load = Callable[[Limiter | None, list[Observer], ServerTools], Gate]
 
 
 def host(app: App, settings: Settings, load: Load) -> None:
-    """Serve over the network; `load` makes the gate while the server listens already."""
+    """Serve over the network; `load` builds the gate while the server already listens."""
     require_may_listen(settings.server)
     set_up_logging(level=settings.log_level, form=settings.server.log_format)
     workers = Workers(threads=settings.server.threads, queue=settings.server.queue)
@@ -71,7 +71,7 @@ def _surroundings(workers: Workers, streams: Streams) -> RuntimeStatus:
 
 
 def _tell_first_admin(control: Control) -> None:
-    """Where nobody has an account yet, make the first and say its secret, this once."""
+    """If there are no users, create an administrator and print their one-time secret."""
     secret = control.accounts.create_first_admin()
     if secret is None:
         return
@@ -91,7 +91,7 @@ def _tell_address(address: str, settings: Settings) -> None:
 
 
 def _problems(app: App, gate: "Future[Gate]") -> dict[str, str]:
-    """Return what is degraded and why, by part."""
+    """Return the degraded parts, each with the reason."""
     if not gate.done() or gate.exception() is not None:
         return {}
     return app.problems()

@@ -207,20 +207,20 @@ def output_command(name: str, as_json: bool) -> None:
 
 
 def printable_lines(text: str) -> str:
-    """Return lines in which nothing moves the cursor of a terminal."""
+    """Return lines without control characters."""
     return "".join(f"{printable(line)}\n" for line in text.splitlines())
 
 
 @contextmanager
 def _make_board() -> Iterator[tuple[Control, JobBoard]]:
-    """Open the jobs of this library; what notes them is made where it is not there yet."""
+    """Open the jobs of this library; the control database is created if it is missing."""
     with make_control() as control:
         yield control, _board(control)
 
 
 @contextmanager
 def _find_board() -> Iterator[tuple[Control, JobBoard]]:
-    """Open the jobs of this library; refuse where none was ever run or changed."""
+    """Open the jobs of this library; raise ConflictError if no job was ever run or changed."""
     with find_control() as control:
         if control is None:
             raise ConflictError("no job is queued or running: none ever was")
@@ -232,7 +232,7 @@ def _board(control: Control) -> JobBoard:
 
 
 def _require_job(name: str) -> None:
-    """Refuse a name that no job has."""
+    """Raise NotFoundError for an unknown job."""
     get_named({spec.name: spec for spec in list_builtin_jobs(_no_duties)}, name)
 
 
@@ -263,7 +263,7 @@ def _set_enabled(name: str, *, enabled: bool, as_json: bool) -> None:
 
 @contextmanager
 def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunReport], None]]:
-    """Show how a run goes, on standard error, where that is a terminal."""
+    """Show the progress of a run on standard error, if that is a terminal."""
     console = Console(stderr=True)
     if hidden or not console.is_terminal:
         yield lambda _run, _report: None

@@ -1,4 +1,4 @@
-"""What commands print for programs."""
+"""JSON output of commands."""
 
 from typing import Any
 

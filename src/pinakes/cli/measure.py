@@ -1,4 +1,4 @@
-"""`eval` and `bench`: how good, and how fast."""
+"""`eval` and `bench`: retrieval quality and speed."""
 
 from dataclasses import asdict
 from pathlib import Path

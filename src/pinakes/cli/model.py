@@ -14,7 +14,7 @@ from pinakes.settings import load_settings
 
 @click.group("model")
 def model_command() -> None:
-    """Get, list and check embedding models."""
+    """Download, list and check embedding models."""
 
 
 @model_command.command("pull")
@@ -26,7 +26,7 @@ def model_command() -> None:
 )
 @click.option("--force", is_flag=True, help="Get it again even if it is there.")
 def pull_command(source: Path | None, force: bool) -> None:
-    """Get the local model (80 MB, once)."""
+    """Download the local model (80 MB, once)."""
     settings = load_settings()
     folder = pull_model(
         settings.models_folder, source=source, force=force, show_progress=True, offline=settings.offline
@@ -37,7 +37,7 @@ def pull_command(source: Path | None, force: bool) -> None:
 @model_command.command("list")
 @json_option
 def list_models_command(as_json: bool) -> None:
-    """List the models: the local one, and the endpoint that is configured."""
+    """List the local model and the configured endpoint."""
     settings = load_settings()
     problems = check_model(model_folder(settings.models_folder))
     rows = [{"model": MODEL_NAME, "where": "local", "dimension": 384, "ready": not problems}]

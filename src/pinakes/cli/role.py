@@ -83,7 +83,7 @@ def delete_role_command(name: str, as_json: bool) -> None:
 
 
 def _quotas(read: int | None, write: int | None, sql: int | None, usual: RateLimitSettings) -> Quotas | None:
-    """Return the limits that were given, with the usual ones for the rest; None where none was."""
+    """Return the given limits, completed from the settings; None if none was given."""
     if read is None and write is None and sql is None:
         return None
     return Quotas(

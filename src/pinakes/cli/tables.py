@@ -1,4 +1,4 @@
-"""What commands print for people."""
+"""Tables that commands print."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, ti
     for name in headings:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))  # as it is: brackets in it are no markup
+        table.add_row(*(Text(str(cell)) for cell in row))  # Text, so that brackets are not read as markup
     Console(soft_wrap=False).print(table)
 
 

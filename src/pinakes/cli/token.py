@@ -39,7 +39,7 @@ VALID = "valid"
 
 
 def lifetime(text: str) -> timedelta | None:
-    """Return how long something lasts, None for ever; refuse what is no time."""
+    """Parse a lifetime such as 90d or 12h; None for 'never'."""
     folded = text.strip().lower()
     if folded == FOREVER:
         return None
@@ -150,7 +150,7 @@ def revoke_token_command(token_id: str, as_json: bool) -> None:
 
 
 def _id_of(control: Control, given: str) -> str:
-    """Return the id of a token; of a secret, that of whose it is, so that no secret is repeated or noted."""
+    """Return the id of a token, also for a secret, so that no secret is printed or audited."""
     if not is_of_ours(given):
         return given
     found = control.credentials.find(given)
@@ -166,7 +166,7 @@ def _require_installed(catalogues: Sequence[str]) -> None:
 
 
 def _credentials(control: Control, user_name: str | None) -> list[Credential]:
-    """Return the sessions and tokens of one user, or of all by their names."""
+    """Return the sessions and tokens of one user, or of all users by name."""
     names = [user.name for user in iter_users(control.accounts)] if user_name is None else [user_name]
     return [one for name in names for one in control.credentials.list_of(name)]
 
@@ -193,7 +193,7 @@ def _fields(credential: Credential) -> dict[str, Any]:
 
 
 def _end(credential: Credential) -> str:
-    """Return the day on which a token ends, or why it is over."""
+    """Return the day on which a token expires, or why it is no longer valid."""
     state = _state(credential)
     if state != VALID:
         return state
@@ -213,7 +213,7 @@ def _row(credential: Credential) -> tuple[str, ...]:
 
 
 def _described(credential: Credential) -> str:
-    """Return in a line what a token is for."""
+    """Return one line that describes a token."""
     may = f"what '{credential.user}' may" if credential.scopes is None else listed(credential.scopes)
     sees = "the catalogues they see" if credential.catalogues is None else listed(credential.catalogues)
     name = printable(credential.name)

@@ -35,7 +35,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def secret_options(command: CommandT) -> CommandT:
-    """Give a command the ways to take a password."""
+    """Add the password options to a command."""
     stdin_help = "Read the password from standard input, as one line."
     once_help = "Print a secret that logs them in once. The default where there is no terminal to ask at."
     command = click.option("--one-time", is_flag=True, help=once_help)(command)
@@ -135,7 +135,7 @@ def passwd_command(name: str, from_stdin: bool, one_time: bool, as_json: bool) -
     Example: pinakes user passwd ada --one-time
     """
     with open_control() as control:
-        user = control.accounts.get_user(name)  # before anybody types a password
+        user = control.accounts.get_user(name)  # before a password is typed
         password = _find_password(user.name, from_stdin=from_stdin, one_time=one_time)
 
         def work() -> str | None:
@@ -233,7 +233,7 @@ def delete_user_command(name: str, yes: bool, as_json: bool) -> None:
 
 
 def iter_users(accounts: Accounts) -> Iterator[User]:
-    """Yield every user, by name."""
+    """Yield every user, ordered by name."""
     seen = 0
     while True:
         page, total = accounts.list_users(offset=seen, limit=PAGE)
@@ -244,7 +244,7 @@ def iter_users(accounts: Accounts) -> Iterator[User]:
 
 
 def _find_password(name: str, *, from_stdin: bool, one_time: bool) -> str | None:
-    """Return the password that was given or typed; None where a one-time secret is wanted."""
+    """Return the password from standard input or the terminal; None for a one-time secret."""
     if from_stdin and one_time:
         raise InputError("a password (--password-stdin) or a one-time secret (--one-time), not both")
     if _is_at_terminal() and not one_time:
@@ -253,10 +253,10 @@ def _find_password(name: str, *, from_stdin: bool, one_time: bool) -> str | None
 
 
 def _read_password() -> str:
-    """Return the one line on standard input."""
+    """Return the only line of standard input."""
     try:
         text = "" if sys.stdin is None else sys.stdin.read()
-        text.encode()  # what is no text may come as half characters
+        text.encode()  # invalid UTF-8 may arrive as lone surrogates
     except UnicodeError:
         raise InputError("the password on standard input is not text (UTF-8)") from None
     line = text.removesuffix("\n").removesuffix("\r")
@@ -266,12 +266,12 @@ def _read_password() -> str:
 
 
 def _is_at_terminal() -> bool:
-    """Tell whether there is somebody to ask; standard input may also be closed."""
+    """Tell whether standard input is a terminal; it may also be closed."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _way(password: str | None) -> str:
-    """Return how somebody is to log in, as it is noted."""
+    """Return the kind of login, as it is audited."""
     return LOGIN_ONCE if password is None else LOGIN_BY_PASSWORD
 
 
@@ -312,7 +312,7 @@ def _report(user: User, done: str, *, as_json: bool) -> None:
 
 
 def _report_login(user: User, secret: str | None, done: str, *, as_json: bool) -> None:
-    """Say what was done; a one-time secret stands alone on standard output."""
+    """Print what was done; a one-time secret is alone on standard output."""
     if as_json:
         print_json({**_fields(user), "one_time_secret": secret})
         return

@@ -37,7 +37,7 @@ template = "{title}. {text}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Queries with the documents that answer them; `corpus` is read when it is needed."""
+    """Queries with their relevant documents; `corpus` is read lazily."""
 
     folder: Path
     queries: dict[str, str]

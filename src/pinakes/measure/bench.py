@@ -1,7 +1,7 @@
-"""Speed of a catalogue: each kind of question, warm, without a transport; start and memory of a server.
+"""Speed of a catalogue: each kind of query, warm, without a transport; start-up time and memory of a server.
 
-Questions are made from the catalogue's own records, the same ones for the same seed: half of them titles, half words
-from the bodies. Times are wall and CPU, since wall times on a busy machine say little alone.
+Queries are made from the catalogue's own records, the same for the same seed: half of them titles, half words from the
+bodies. Times are wall and CPU, since wall times on a busy machine say little alone.
 """
 
 import random
@@ -41,7 +41,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchQuery:
-    """A query with everything that can be worked out beforehand; the title it was made from, misspelt; its place."""
+    """A query with everything that is computed beforehand, the misspelt title it was made from, and its record."""
 
     text: str
     meaning: QueryVector
@@ -50,7 +50,7 @@ class BenchQuery:
 
 
 def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[str, Timing]:
-    """Time every kind of question."""
+    """Time every kind of query."""
     asked = _questions(catalogue, questions, seed)
     searcher, spec = catalogue.searcher, catalogue.spec
     by_words = QueryVector(vector=None)
@@ -80,7 +80,7 @@ def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[st
 
 
 def time_calls(call: Callable[[BenchQuery], object], questions: Sequence[BenchQuery]) -> Timing:
-    """Time a call on every question, after a few to warm up."""
+    """Time a call on every query, after a few to warm up."""
     for question in questions[:WARM_UP]:
         call(question)
     walls = []

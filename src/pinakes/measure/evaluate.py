@@ -1,4 +1,4 @@
-"""Retrieval quality on a judged collection: each arm alone, and both ways of fusing them."""
+"""Retrieval quality on a judged collection: each ranker alone, and both ways of fusing them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """The three metrics of one way to search."""
+    """The three metrics of one search method."""
 
     ndcg_10: Estimate
     recall_100: Estimate
@@ -31,7 +31,7 @@ class Quality:
 
 
 def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress: Progress) -> dict[str, Quality]:
-    """Index the collection under `work` (once) and measure every way to search it."""
+    """Index the collection under `work` (once) and measure every search method."""
     spec = compile_text(DECLARATION, origin="beir")
     shelf = EmbeddedShelf.create(work, spec, model=embedder.model)
     try:
@@ -56,7 +56,7 @@ def _ways(
     collection: Collection,
     vectors: Mapping[str, QueryVector],
 ) -> dict[str, Callable[[str], list[str]]]:
-    """Return the ways to search: each ranks documents for a query's id."""
+    """Return the search methods: each ranks documents for a query's id."""
 
     def vector(query: str) -> list[str]:
         meaning = vectors[query].vector

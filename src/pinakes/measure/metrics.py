@@ -1,4 +1,4 @@
-"""Ranking metrics with binary judgements, and the certainty of their means."""
+"""Ranking metrics with binary judgements, and confidence intervals of their means."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -26,17 +26,17 @@ def ndcg(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> flo
 
 
 def recall(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
-    """Return the share of the relevant that is among the first."""
+    """Return the share of relevant documents among the first `k`."""
     return len(set(ranked[:depth]) & set(relevant)) / len(relevant) if relevant else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
-    """Return one over the place of the first relevant, 0 where none is among the first."""
+    """Return the reciprocal rank of the first relevant document, 0 if none is among the first `k`."""
     return next((1 / place for place, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
 
 
 def estimate(values: Sequence[float], *, seed: int = 0) -> Estimate:
-    """Return the mean of per-query values, with its interval by resampling queries."""
+    """Return the mean of per-query values with its bootstrap interval."""
     sample = np.asarray(values)
     generator = np.random.default_rng(seed)
     means = sample[generator.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1)

@@ -60,10 +60,10 @@ class AnalyticsResult(GenericResult):
 
 
 class Analytics:
-    """Answers from the events."""
+    """Answers `analytics.query` from the events."""
 
     def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
-        """`catalogues` gives those that are served now, for the titles of what was played."""
+        """`catalogues` returns those that are served now, for the titles of played tracks."""
         self._reports = reports
         self._catalogues = catalogues
 
@@ -100,7 +100,7 @@ class Analytics:
         scope = Scope(visibility=principal.visibility)
         rows = []
         for one in played:
-            # Who notes a play need not know the catalogue: then it is the first that has the track.
+            # The catalogue of a play may be unknown: then it is the first that has the track.
             among = [catalogue for catalogue in visible if one.catalogue in ("", catalogue.name)]
             found = _find_titled(among, RecordId(one.id), scope)
             catalogue, title = found or (one.catalogue, None)
@@ -143,7 +143,7 @@ def _span(principal: Principal, params: AnalyticsParams) -> Span:
 
 
 def _moment(name: str, text: str, *, is_end: bool) -> datetime:
-    """Return the moment that a text names; a day as an end is the end of that day."""
+    """Parse a time; a day as the end of a range means the end of that day."""
     day = _find_day(text)
     if day is not None:
         first_after = day + timedelta(days=1) if is_end and day < date.max else day
@@ -163,7 +163,7 @@ def _find_day(text: str) -> date | None:
 
 
 def _labelled(row: Listening | Bandwidth, period: Period | None) -> dict[str, Any]:
-    """Return a row under its user, or under the first day of its period."""
+    """Return a row with its key: the user, or the first day of the period."""
     values = asdict(row)
     return {"user" if period is None else "period": values.pop("label"), **values}
 
@@ -174,7 +174,7 @@ def _searched(row: Searched) -> dict[str, Any]:
 
 
 def _find_titled(catalogues: Sequence[OpenCatalogue], record_id: RecordId, scope: Scope) -> tuple[str, str] | None:
-    """Return the first catalogue that has a record of this id, and the record's title."""
+    """Return the first catalogue that has a record of this id, with the record's title."""
     for catalogue in catalogues:
         record = catalogue.view().find_record(record_id, scope=scope)
         if record is not None:

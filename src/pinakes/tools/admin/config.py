@@ -1,4 +1,4 @@
-"""The settings as they may be shown: everything but what is secret."""
+"""The settings without secrets, as the resource `config://server`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ CONFIG_ADDRESS = "config://server"
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
-    """Return all settings as JSON values, without what is secret by its name; addresses without what lets one in."""
+    """Return all settings as JSON values, with secrets redacted, also those inside URLs."""
     plain: dict[str, Any] = _plain("", settings.model_dump())
     return plain
 

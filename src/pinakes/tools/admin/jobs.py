@@ -1,4 +1,4 @@
-"""Jobs by conversation: `jobs.query`, `jobs.action`, and what a job wrote as `jobs://{job_id}/output`."""
+"""The tools `jobs.query` and `jobs.action`, and the output of jobs as `jobs://{job_id}/output`."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ NO_RUNNER = "; no server runs jobs at present: it waits for one"
 
 
 class JobsQuery(StrEnum):
-    """What is asked about jobs."""
+    """The queries of `jobs.query`."""
 
     LIST = "list"
     GET = "get"
@@ -33,7 +33,7 @@ class JobsQuery(StrEnum):
 
 
 class JobsAction(StrEnum):
-    """What is done with a job."""
+    """The actions of `jobs.action`."""
 
     TRIGGER = "trigger"
     ENABLE = "enable"
@@ -88,7 +88,7 @@ class JobShape(GenericResult):
 
 
 class JobsQueryResult(GenericResult):
-    """The answer of `jobs.query`: jobs, or runs, of which there are `total`."""
+    """The answer of `jobs.query`: a page of jobs or runs, of `total`."""
 
     jobs: Annotated[list[JobShape], BARE_LIST]
     runs: Annotated[list[RunShape], BARE_LIST]
@@ -97,7 +97,7 @@ class JobsQueryResult(GenericResult):
 
 
 class JobsActionResult(GenericResult):
-    """The answer of `jobs.action`: the job as it is then."""
+    """The answer of `jobs.action`: the job after it."""
 
     done: str
     job: Annotated[JobShape, BARE_OBJECT]
@@ -122,11 +122,11 @@ class JobTools:
         }
 
     def query(self, _principal: Principal, params: JobsQueryParams) -> JobsQueryResult:
-        """Answer what is asked about jobs."""
+        """Answer `jobs.query`."""
         return self._queries[params.query_type](params)
 
     def act(self, principal: Principal, params: JobsActionParams) -> JobsActionResult:
-        """Do something with a job."""
+        """Do an action of `jobs.action`."""
         if params.schedule is not None and params.action is not JobsAction.SCHEDULE:
             raise InputError("'schedule' is for the action 'schedule' only")
         done = self._actions[params.action](principal, params)
@@ -141,7 +141,7 @@ class JobTools:
         ]
 
     def read(self, _principal: Principal, rest: str) -> ResourceContent | None:
-        """Return what a job wrote in its last run, or in the one with this number."""
+        """Return the output of a job's last run, or of the run with this number."""
         if not rest.endswith(OUTPUT):
             return None
         job_id = unquote(rest.removesuffix(OUTPUT))
@@ -227,7 +227,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
 
 
 def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
-    """Declare what jobs wrote as resources."""
+    """Declare the output of jobs as resources."""
     tools = JobTools(board)
     return [
         ResourceSpec(
@@ -245,7 +245,7 @@ def jobs_resources(board: JobBoard) -> list[ResourceSpec]:
 
 
 def output_text(output: JobOutput) -> str:
-    """Return what a run wrote, with a line before it that says which run it is and how it went."""
+    """Return the output of a run, after a line with the run and its outcome."""
     run = output.run
     lines = [f"{run.job}, run {run.id}: {run.state}{_times(run)}"]
     if run.error:
@@ -256,12 +256,12 @@ def output_text(output: JobOutput) -> str:
 
 
 def cancelled_text(run: JobRun) -> str:
-    """Return what becomes of a run that was cancelled."""
+    """Return what happens to a cancelled run."""
     return f"run {run.id} {'ends at its next checkpoint' if run.is_live else 'is taken from the queue'}"
 
 
 def progress_of(run: JobRun) -> str:
-    """Return how far a run has come, for people."""
+    """Return the progress of a run as text."""
     count = "" if run.done is None else str(run.done) if run.total is None else f"{run.done} of {run.total}"
     return ", ".join(part for part in (count, run.message) if part)
 

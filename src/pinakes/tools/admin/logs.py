@@ -1,6 +1,6 @@
-"""The last lines of the log, kept in memory, as `logs://recent` and `logs://errors`.
+"""The last lines of the server's log, kept in memory, as `logs://recent` and `logs://errors`.
 
-A line has what the log has: never what was found. What the ring is given for it takes secrets out.
+Lines never contain search results; secrets are redacted before a line is kept.
 """
 
 import logging
@@ -24,7 +24,7 @@ KEPT_LINES = 1_000
 KEPT_ERRORS = 200
 SHOWN_LINES = 200
 FIELDS = "pinakes"
-"""Where a log record has its fields."""
+"""The attribute of a log record that has its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class LogLine:
     message: str
     fields: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
-    """The kind of an exception, and where it was raised; not what it says, which may be anything."""
+    """The type of an exception and where it was raised, without its message, which may contain anything."""
 
     def plain(self) -> dict[str, Any]:
         """Return the line as JSON values."""
@@ -55,7 +55,7 @@ class LogRing(logging.Handler):
     """A log handler that keeps the last lines, and the last errors for longer."""
 
     def __init__(self, *, redact: Callable[[Any], Any]) -> None:
-        """`redact` takes secrets out of JSON values, and cuts what is long."""
+        """`redact` removes secrets from JSON values, and cuts long ones."""
         super().__init__()
         self._redact = redact
         self._lines: deque[LogLine] = deque(maxlen=KEPT_LINES)
@@ -63,7 +63,7 @@ class LogRing(logging.Handler):
         self._ring_guard = threading.Lock()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line; what cannot be made one must not fail whoever logged it."""
+        """Keep a line; a record that cannot be formatted must not raise in the code that logged it."""
         try:
             line = self._line(record)
             with self._ring_guard:
@@ -74,12 +74,12 @@ class LogRing(logging.Handler):
             self.handleError(record)
 
     def recent(self, limit: int = SHOWN_LINES) -> list[LogLine]:
-        """Return the last lines, the latest first."""
+        """Return the last lines, latest first."""
         with self._ring_guard:
             return list(self._lines)[-limit:][::-1]
 
     def errors(self, limit: int = SHOWN_LINES) -> list[LogLine]:
-        """Return the last errors, the latest first."""
+        """Return the last errors, latest first."""
         with self._ring_guard:
             return list(self._errors)[-limit:][::-1]
 

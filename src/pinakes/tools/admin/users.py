@@ -1,4 +1,4 @@
-"""`users.query` and `users.mutate`: accounts by conversation. Who may change whom is decided by `control.accounts`."""
+"""The tools `users.query` and `users.mutate`; `control.accounts` decides which actor may change which user."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -24,7 +24,7 @@ class UsersQuery(StrEnum):
 
 
 class UserAction(StrEnum):
-    """What is done to an account."""
+    """The actions of `users.mutate`."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -56,13 +56,13 @@ class UsersMutateParams(GenericParams):
 
 
 class UserRow(GenericResult):
-    """A user, without any secret."""
+    """A user, without secrets."""
 
     name: str
     roles: list[str]
     permissions: list[str]
     granted: list[str]
-    """The permissions that they have beside those of their roles."""
+    """Permissions besides those of their roles."""
     disabled: bool
     external: bool
     has_password: bool
@@ -85,11 +85,11 @@ class UserChanged(GenericResult):
     user: Annotated[UserRow | None, BARE_OBJECT_OR_NULL]
     """null after 'delete'."""
     one_time_password: str | None
-    """Logs the user in once; it is given here and nowhere else."""
+    """Logs the user in once; it is shown only here."""
 
 
 class UserTools:
-    """Reads and changes accounts for whoever asks, with their rights."""
+    """Reads and changes accounts with the rights of the caller."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
@@ -105,7 +105,7 @@ class UserTools:
         }
 
     def query(self, _principal: Principal, params: UsersQueryParams) -> UsersResult:
-        """Return a page of users, or one."""
+        """Return a page of users, or one user."""
         if params.query_type is UsersQuery.GET:
             user = self._accounts.get_user(require_argument("name", params.name, params.query_type))
             return UsersResult(users=[_row(user)], total=1, has_more=False)
@@ -185,11 +185,11 @@ USED = {
     UserAction.GRANT: {"permission"},
     UserAction.REVOKE: {"permission"},
 }
-"""Which of the optional arguments an action uses."""
+"""Action → the optional arguments it uses."""
 
 
 def _require_no_more_than_used(params: UsersMutateParams) -> None:
-    """Refuse an argument that would be passed over in silence."""
+    """Refuse an argument that the action would ignore."""
     given = {name for name in ("role", "permission", "password") if getattr(params, name) is not None}
     unused = sorted(given - USED.get(params.action, set()))
     if unused:
@@ -223,7 +223,7 @@ def _users_text(result: UsersResult) -> str:
 
 
 def _changed_text(result: UserChanged) -> str:
-    """Say what was done, with the secret that is given here and nowhere else: some clients read the text alone."""
+    """Return what was done, with the one-time secret: some clients read the text only."""
     secret = result.one_time_password
     told = f"; the one-time password, which is not shown again: {secret}" if secret else ""
     return f"{result.action} {result.name}: done{told}"

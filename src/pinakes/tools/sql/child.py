@@ -1,8 +1,8 @@
 """The process in which statements of `debug.sql` run: `python -m pinakes.tools.sql.child`.
 
-A question a line comes in, as JSON, and a reply a line goes out. It has no descriptors but those two, nothing of the
-server's environment, little memory and little time; it cannot write to a file. Whoever asks puts it behind everybody
-else when it starts, and kills it when it does not answer in time.
+It reads queries and writes replies, each one line of JSON. It has no other descriptors, nothing of the server's
+environment, bounded memory and time, and cannot write to a file. The parent gives it the lowest priority when it
+starts, and kills it when it does not answer in time.
 """
 
 import json
@@ -16,18 +16,18 @@ from pinakes.tools.sql.guard import Reply, SqlQuery, Verdict, ask
 
 try:
     import resource
-except ImportError:  # Windows has no such limits; there the killing, and what SQLite counts itself, must do
+except ImportError:  # Windows has no such limits; killing and SQLite's own limits must suffice
     resource = None  # type: ignore[assignment]
 
 SQLITE_BYTES = 64 * 2**20
 PROCESS_BYTES = 512 * 2**20
-"""Of addresses, most of which are never used."""
+"""Of address space, most of which is never used."""
 OPEN_FILES = 16
 CPU_S = 2
 
 
 def main() -> None:
-    """Answer until there are no more questions."""
+    """Answer queries until standard input ends."""
     _give_up_rights()
     for line in sys.stdin.buffer:
         _allow_time()
@@ -44,7 +44,7 @@ def _answer(line: bytes, out: BinaryIO) -> None:
 
 
 def _give_up_rights() -> None:
-    """Bound what this process can use, for as long as it lives."""
+    """Lower the resource limits of this process for good."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     apsw.hard_heap_limit(SQLITE_BYTES)
     if resource is None:
@@ -59,7 +59,7 @@ def _give_up_rights() -> None:
 
 
 def _allow_time() -> None:
-    """Allow some seconds of the processor from now on; who uses more is ended by the system, whoever else is gone."""
+    """Allow some seconds of CPU time from now on; beyond them the kernel ends the process, even without a parent."""
     if resource is None:
         return
     used = resource.getrusage(resource.RUSAGE_SELF)

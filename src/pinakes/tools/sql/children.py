@@ -1,4 +1,4 @@
-"""The processes in which statements run, seen from the server: started when needed, kept warm, killed in time."""
+"""A pool of the processes in which statements run: started when needed, kept warm, killed after a time limit."""
 
 import json
 import os
@@ -17,24 +17,24 @@ from pinakes.errors import OverloadedError, StorageError
 from pinakes.tools.sql.guard import Reply, SqlQuery, Verdict, too_slow
 
 COMMAND = (sys.executable, "-P", "-s", "-m", "pinakes.tools.sql.child")
-"""Without the folder that the server was started in, and without the user's own packages."""
+"""Without the current folder and the user's site packages on its path."""
 PASSED_ON = ("SYSTEMROOT", "LD_LIBRARY_PATH")
-"""What the interpreter itself may need of the environment; everything else stays here."""
+"""Environment variables that the interpreter itself may need; no others are passed on."""
 ANSWER_S = 1.15
-"""How long a statement may take in all, from the question to the killing."""
+"""The time limit of a statement, after which its process is killed."""
 PATIENCE_S = 0.1
-"""How long a statement waits for its turn before it is refused."""
+"""How long a statement waits for a free process before it is refused."""
 MOST_AT_ONCE = 10
 MOST_WARM = 2
 MOST_QUESTIONS = 200
-"""After so many questions a process is replaced."""
+"""How many queries a process answers before it is replaced."""
 LOWEST_PRIORITY = 19
 LONGEST_REPLY = 4 * 2**20
 GONE = Reply(verdict=Verdict.LIMIT, message="too much for one statement: it used more memory or time than it may")
 
 
 class _Child:
-    """One process, and the thread that speaks with it. It is asked one question at a time."""
+    """One process, and the thread that talks to it; one query at a time."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         try:
@@ -58,11 +58,11 @@ class _Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
     def ask(self, question: SqlQuery, *, timeout_s: float) -> Reply | None:
-        """Return the reply, or None where there is none in time."""
+        """Return the reply, or None if it does not come in time."""
         self.questions += 1
         self._lines.put(_encoded(question))
         try:
@@ -71,16 +71,16 @@ class _Child:
             return None
 
     def end(self) -> None:
-        """Kill the process. Its thread clears up, which nobody waits for: on a busy machine even dying takes time."""
+        """Kill the process; its thread cleans up in the background, since even dying takes time on a busy machine."""
         self._process.kill()
         self._lines.put(b"")
 
     def wait(self) -> None:
-        """Return when nothing is left of it."""
+        """Return when the process is gone."""
         self._thread.join()
 
     def _speak(self) -> None:
-        """Carry questions to the process and replies from it, until it is gone or not to be believed."""
+        """Carry queries to the process and replies from it, until it is gone or sends nonsense."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -96,7 +96,7 @@ class _Child:
         self._process.kill()
         self._process.wait()
         for stream in (stdin, stdout):
-            with suppress(OSError):  # what was not written yet has nobody to go to
+            with suppress(OSError):  # unwritten input has no reader any more
                 stream.close()
 
 
@@ -113,12 +113,12 @@ class SqlChildren:
 
     @property
     def idle_pids(self) -> list[int]:
-        """The processes that wait for a question."""
+        """The ids of the idle processes."""
         with self._guard:
             return [child.pid for child in self._idle]
 
     def ask(self, question: SqlQuery) -> Reply:
-        """Run a statement, and return what became of it within a second and a half, whatever it is."""
+        """Run a statement, and return its reply within a second and a half, whatever it is."""
         ends_at = time.monotonic() + ANSWER_S
         if not self._turns.acquire(timeout=PATIENCE_S):
             raise OverloadedError("too many statements are running; try again in a second")
@@ -140,7 +140,7 @@ class SqlChildren:
     def _ask_child(self, question: SqlQuery, ends_at: float) -> Reply:
         child = self._take()
         reply = child.ask(question, timeout_s=ends_at - time.monotonic())
-        if reply is GONE and child.questions > 1:  # it may have been ended while nobody looked
+        if reply is GONE and child.questions > 1:  # it may have died while idle
             child.end()
             child = _Child(self._command, self._environment)
             reply = child.ask(question, timeout_s=ends_at - time.monotonic())
@@ -149,7 +149,7 @@ class SqlChildren:
         return reply or Reply(verdict=Verdict.TIMEOUT, message=too_slow(question))
 
     def _take(self) -> _Child:
-        """Return a process, one that was asked before where one waits."""
+        """Return an idle process, or a new one."""
         with self._guard:
             if self._is_closed:
                 raise StorageError("the server is ending: no more statements are run")
@@ -158,7 +158,7 @@ class SqlChildren:
         return _Child(self._command, self._environment)
 
     def _keep(self, child: _Child) -> bool:
-        """Keep a process for the next statement, unless there are enough; tell whether it is kept."""
+        """Keep a process for the next statement unless there are enough; tell whether it is kept."""
         with self._guard:
             if self._is_closed or len(self._idle) >= MOST_WARM or child.questions >= MOST_QUESTIONS:
                 return False
@@ -167,9 +167,9 @@ class SqlChildren:
 
 
 def _put_last(pid: int) -> None:
-    """Give a process the lowest priority, from its first moment on: whoever searches meanwhile shall not notice it.
+    """Give a process the lowest priority from its start, so that searches are not slowed.
 
-    It stays in the server's session, since Linux shares its time out among sessions before it looks at priorities.
+    It stays in the server's session, since Linux divides time among sessions before it looks at priorities.
     """
     if hasattr(os, "setpriority"):
         with suppress(OSError):
@@ -186,7 +186,7 @@ def _bare_environment() -> dict[str, str]:
 
 
 def _reply(line: bytes) -> Reply:
-    """Return the reply of a line; what is none comes from a process that is not to be believed any more."""
+    """Parse a reply; a line that is not one comes from a process that must be replaced."""
     try:
         known: dict[str, Any] = json.loads(line)
         return Reply(**{**known, "verdict": Verdict(known["verdict"])})

@@ -1,9 +1,9 @@
-"""Read-only SQL over one SQLite file, for certain: what is let through, and how far it may go.
+"""The guard of `debug.sql`: read-only access to one SQLite file, bounded in time, rows and bytes.
 
-It runs in a process that can be killed (`sql_child`), and imports nothing but the standard library and apsw. In order:
+It runs in a process that can be killed (`child`), and imports nothing but the standard library and apsw. In order:
 the text is checked, it must be exactly one statement, the file is opened read-only, SQLite's own limits are lowered,
 an authorizer allows what is listed and denies the rest, a progress handler ends what takes long, and rows and bytes
-are counted as they are read. Any SQLite file can be opened so; what may be read of it is in the question.
+are counted as they are read. Any SQLite file can be opened so; the query names the tables that may be read.
 """
 
 import json
@@ -22,10 +22,10 @@ LONGEST_SQL_BYTES = 100_000
 MOST_ROWS = 1_000
 MOST_BYTES = 256 * 1024
 LONGEST_TEXT = 10_000
-"""How many characters of one value are given."""
+"""How many characters of a value are returned."""
 SHOWN_BLOB_BYTES = 32
 EXACT_NUMBERS = 2**53
-"""Greater whole numbers are not exact in the JSON of most clients."""
+"""Larger integers are not exact in the JSON of most clients."""
 STEPS_BETWEEN_LOOKS = 1_000
 BUSY_TIMEOUT_MS = 200
 
@@ -57,7 +57,7 @@ SAFE_PRAGMAS = (
     "cache_size=-8000",
 )
 LAST_PRAGMA = "query_only=1"
-"""It keeps temporary views from being made, too: it comes after ours."""
+"""Set last, since it also forbids temporary views, and ours come before."""
 
 FUNCTIONS = frozenset(
     str.split("""
@@ -71,15 +71,15 @@ FUNCTIONS = frozenset(
     substr substring sum tan tanh time timediff total trim trunc typeof unhex unicode unixepoch unlikely upper
     """)
 )
-"""What may be called; neither files, nor the connection's state, nor what makes a text of any length from nothing."""
+"""Allowed functions: none reads files or the connection's state, or makes a text of any length from nothing."""
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree", "pragma_table_info"})
 PRAGMAS = frozenset({"table_info", "table_xinfo"})
-"""What may be asked of a table that may be read."""
+"""Pragmas that may be used on a readable table."""
 FTS_PARTS = ("data", "idx", "content", "docsize", "config")
 FTS_MODULE = re.compile(r"\bUSING\s+fts5\b", re.IGNORECASE)
 RESERVED = re.compile(r"sqlite_|pragma_")
 EPONYMOUS = frozenset({"dbstat", "carray", "bytecode", "tables_used", "fts3tokenize", "generate_series"})
-"""Tables that are there without being in the schema."""
+"""Tables that exist without being in the schema."""
 READING_VERBS = frozenset({"SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"})
 CHANGING_VERBS = frozenset(
     str.split("""
@@ -88,7 +88,7 @@ CHANGING_VERBS = frozenset(
     """)
 )
 CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
-"""What a change looks like that begins with WITH; an UPDATE is known by its SET."""
+"""How a change after WITH is recognised; an UPDATE by its SET."""
 
 NO_PARAMETERS = "parameters (?, :name, @name, $name) are not taken; write the value into the statement"
 
@@ -107,7 +107,7 @@ _UNKNOWN_TABLE = re.compile(r"no such table: (?:\w+\.)?(\w+)")
 
 
 class Verdict(StrEnum):
-    """What became of a statement."""
+    """The outcome of a statement."""
 
     OK = "ok"
     DENIED = "denied"
@@ -120,7 +120,7 @@ class Verdict(StrEnum):
 
 
 class SqlQuery(NamedTuple):
-    """A statement, and what it may read of which file.
+    """A statement, the file it reads, and what it may read of it.
 
     These two are named tuples, since importing `dataclasses` is a third of the time in which a process starts.
     """
@@ -130,15 +130,15 @@ class SqlQuery(NamedTuple):
     tables: tuple[str, ...]
     """The tables and views that may be read."""
     views: Mapping[str, str] = MappingProxyType({})
-    """Name → a SELECT: made for this statement alone, before any of it is looked at. They may be read as well."""
+    """Name → SELECT: temporary views created for this statement, which may be read as well."""
     kept_away: tuple[str, ...] = ()
-    """Names of tables that are in another file: who asks for them is denied them rather than told they are unknown."""
+    """Names of tables in other files, which are reported as denied rather than unknown."""
     limit: int = 100
     time_s: float = 1.0
 
 
 class Reply(NamedTuple):
-    """What became of it: rows of JSON values, or why there are none."""
+    """The reply to a query: rows of JSON values, or why there are none."""
 
     verdict: Verdict
     message: str = ""
@@ -149,7 +149,7 @@ class Reply(NamedTuple):
 
 
 class _Refused(Exception):
-    """The statement is not run, or not run to its end."""
+    """The statement is refused before or while it runs."""
 
     def __init__(self, verdict: Verdict, message: str) -> None:
         super().__init__(message)
@@ -157,7 +157,7 @@ class _Refused(Exception):
 
 
 def ask(question: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> Reply:
-    """Run the statement under every guard, and return what it gives or why it gives nothing."""
+    """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
         statement = _require_one_statement(_require_text(question.sql))
         with _Connection(question) as db:
@@ -169,12 +169,12 @@ def ask(question: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) 
 
 
 def too_slow(question: SqlQuery) -> str:
-    """Say that a statement took too long."""
+    """Return the message for a statement that took too long."""
     return f"it took longer than {question.time_s:g} s; ask for less"
 
 
 def _require_text(sql: str) -> str:
-    """Refuse what is too long, or no text that SQLite takes whole."""
+    """Refuse a text that is too long, or that SQLite would read only in part."""
     try:
         length = len(sql.encode())
     except UnicodeEncodeError:
@@ -187,14 +187,14 @@ def _require_text(sql: str) -> str:
 
 
 class _Statement(NamedTuple):
-    """The one statement of a text, without what is around it, and its pieces without space and comments."""
+    """The only statement of a text, and its tokens without space and comments."""
 
     sql: str
     words: Sequence[str]
 
 
 def _require_one_statement(sql: str) -> _Statement:
-    """Refuse none and several."""
+    """Return the only statement; refuse none and several."""
     statements: list[list[re.Match[str]]] = [[]]
     for piece in _PIECE.finditer(sql):
         if piece.lastgroup == "end":
@@ -211,12 +211,12 @@ def _require_one_statement(sql: str) -> _Statement:
 
 
 class _Connection:
-    """A read-only connection of its own for one statement."""
+    """A read-only connection for one statement."""
 
     def __init__(self, question: SqlQuery) -> None:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        # `readonly_shm`: a reader that takes itself for the first would truncate the index of the log, which this
-        # process may not extend again, and which the server has mapped.
+        # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
+        # the -shm file, which this process may not extend again and which the server has mapped.
         self._db = apsw.Connection(f"file:{_escaped(question.path)}?mode=ro&readonly_shm=1", flags=flags)
         self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
         for option, value in SAFE_CONFIGURATION.items():
@@ -235,12 +235,12 @@ class _Connection:
 
 
 def _escaped(path: str) -> str:
-    """Return a path as it stands in an address."""
+    """Return a path escaped for a URI."""
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL has it."""
+    """Return a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -308,13 +308,13 @@ class _Run:
         )
 
     def _readable(self) -> frozenset[str]:
-        """Return the names that may be read, with the tables that a full-text table keeps its index in."""
+        """Return the readable names, with the internal tables of full-text tables."""
         named = {name.lower() for name in (*self._question.tables, *self._question.views)}
         full_text = [name for name in named if FTS_MODULE.search(self._schema.get(name, ""))]
         return frozenset(named.union(f"{name}_{part}" for name in full_text for part in FTS_PARTS))
 
     def _before_running(self, cursor: apsw.Cursor, _sql: str, _bindings: object) -> bool:
-        """Note the columns; refuse a second statement, and whatever SQLite itself says would write."""
+        """Record the columns; refuse a second statement, and one that SQLite says would write."""
         if self._columns is not None:
             raise _Refused(Verdict.MULTI, "there is more than one statement; give one")
         self._columns = [str(column[0]) for column in cursor.get_description()]
@@ -327,7 +327,7 @@ class _Run:
     def _authorise(
         self, action: int, first: str | None, second: str | None, schema: str | None, _in: str | None
     ) -> int:
-        """Implement SQLite's authorizer: what is not known to be harmless is denied."""
+        """Implement SQLite's authorizer: everything that is not known to be harmless is denied."""
         if action in (apsw.SQLITE_SELECT, apsw.SQLITE_RECURSIVE):
             is_allowed, what = True, ""
         elif action == apsw.SQLITE_READ:
@@ -346,12 +346,12 @@ class _Run:
         name = table.lower()
         if name in self._tables or name in TABLE_FUNCTIONS:
             return True
-        # A table of which no column is read is named as it was written: it may be one of the statement's own.
+        # A table of which no column is read has the name as written, possibly of a common table expression.
         return column == "" and schema is None and name in self._own_names and not RESERVED.match(name)
 
     def _may_ask(self, pragma: str, argument: str | None) -> bool:
         name = pragma.lower()
-        if name == "data_version":  # the full-text index asks for it
+        if name == "data_version":  # the full-text index reads it
             return argument is None
         return name in PRAGMAS and argument is not None and argument.lower() in self._tables
 
@@ -361,7 +361,7 @@ class _Run:
         return f"not allowed: {what}; a statement reads, and only {named}"
 
     def _refusal(self, error: Exception) -> _Refused:
-        """Return what an error of SQLite means here."""
+        """Return the reply for an error of SQLite."""
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         if self._denied is not None:
             return _Refused(Verdict.DENIED, self._denial(self._denied))
@@ -385,7 +385,7 @@ class _Run:
 
 
 def _means_to_change(words: Sequence[str]) -> bool:
-    """Tell whether a statement, which failed anyway, was meant to change something: that is said rather than how."""
+    """Tell whether a failed statement was meant to change data, which is then the message."""
     upper = [word.upper() for word in words]
     while upper and upper[0] in {"EXPLAIN", "QUERY", "PLAN"}:
         upper = upper[1:]
@@ -395,7 +395,7 @@ def _means_to_change(words: Sequence[str]) -> bool:
 
 
 def _common_table_names(words: Sequence[str]) -> set[str]:
-    """Return the names that a statement gives to tables of its own: `NAME AS (`, `NAME(…) AS [NOT] MATERIALIZED (`."""
+    """Return the names of a statement's common table expressions: `NAME AS (`, `NAME(…) AS [NOT] MATERIALIZED (`."""
     names: set[str] = set()
     for place, word in enumerate(words):
         if word.upper() == "AS" and _opens_select(words[place + 1 : place + 4]):
@@ -412,7 +412,7 @@ def _opens_select(following: Sequence[str]) -> bool:
 
 
 def _word_before(words: Sequence[str], place: int) -> str | None:
-    """Return the word before a place, past a list in brackets."""
+    """Return the word before an index, skipping a list in brackets."""
     at = place - 1
     if at >= 0 and words[at] == ")":
         while at >= 0 and words[at] != "(":
@@ -422,7 +422,7 @@ def _word_before(words: Sequence[str], place: int) -> str | None:
 
 
 class _Rows:
-    """Rows as they are read, up to a number of them and of bytes."""
+    """Rows as they are read, bounded in number and bytes."""
 
     def __init__(self, *, limit: int) -> None:
         self.rows: list[list[Any]] = []
@@ -433,7 +433,7 @@ class _Rows:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether there are as many rows as were asked for."""
+        """Tell whether the row limit is reached."""
         return len(self.rows) >= self._limit
 
     def take(self, row: tuple[Any, ...]) -> bool:
@@ -453,14 +453,14 @@ class _Rows:
         return True
 
     def notes(self) -> list[str]:
-        """Return what is to be said of the values."""
+        """Return notes on cut values."""
         return list(self._notes)
 
     def _note(self, note: str) -> None:
         self._notes[note] = None
 
     def _plain(self, value: Any) -> Any:
-        """Return a value as JSON has it."""
+        """Return a value as JSON."""
         if isinstance(value, bytes):
             self._note("blobs are given in hexadecimal, long ones by their size")
             return f"x'{value.hex()}'" if len(value) <= SHOWN_BLOB_BYTES else f"blob of {len(value):,} bytes"

@@ -1,8 +1,8 @@
-"""What `debug.sql` reads of a catalogue: its records as the table `items`, and what was changed as `changes`.
+"""The SQLite file that `debug.sql` reads: records as the view `items`, and their history as `changes`.
 
-A catalogue on the embedded shelf is read where it is, in `records.sqlite`. Of any other a copy is made, once for each
-version of it, in a folder that goes when the server ends, or when the next one starts if it was killed. Accounts and
-tokens are in another file altogether.
+A catalogue on the embedded shelf is read in place, from `records.sqlite`. Others are copied, once for each version, to
+a folder that is removed when the server ends, or when the next one starts if it was killed. Accounts and tokens are in
+another file.
 """
 
 import shutil
@@ -31,7 +31,7 @@ ITEMS = "items"
 CHANGES = "changes"
 RECORDS = "records"
 TABLES = (RECORDS, CHANGES)
-"""What the views are made of; `records` has each record as JSON, in `body`."""
+"""The tables under the views; `records` has each record as JSON in `body`."""
 KEPT_AWAY = (
     "audit",
     "credentials",
@@ -45,7 +45,7 @@ KEPT_AWAY = (
     "users",
     "v_users",
 )
-"""Names that somebody may look for here, and that are elsewhere for good."""
+"""Names of tables that a caller may look for, and that are in other databases."""
 CHANGES_COLUMNS = ("change_no", "id", "op", "principal", "call_id", "at")
 CHANGES_VIEW = f"SELECT {', '.join(CHANGES_COLUMNS)} FROM main.{CHANGES}"
 OWN_COLUMNS = ("id", "kind")
@@ -56,7 +56,7 @@ BATCH = 1_000
 FOLDER_PREFIX = "pinakes-sql-"
 LOCK_FILE = "lock"
 ABANDONED_S = 60.0
-"""How old a folder must be that nobody holds before it is taken for one that a killed server left."""
+"""How old an unlocked folder must be before it counts as left by a killed server."""
 COPY_SCHEMA = """
 CREATE TABLE records (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL);
 CREATE TABLE changes (
@@ -66,7 +66,7 @@ CREATE TABLE changes (
 
 
 def views_of(spec: CatalogueSpec) -> dict[str, str]:
-    """Return the views that a statement about a catalogue reads, as SELECTs: a column a field of its spec."""
+    """Return the views of a catalogue as SELECTs, with one column for each field of its spec."""
     columns = ["id", f"coalesce(json_extract(body, '$.kind'), '{DEFAULT_KIND}') AS kind"]
     for column, name in _field_columns(spec).items():
         columns.append(f"json_extract(body, {_text(_path(name))}) AS {quoted(column)}")
@@ -83,7 +83,7 @@ def columns_of(spec: CatalogueSpec) -> dict[str, list[str]]:
 
 
 def _field_columns(spec: CatalogueSpec) -> dict[str, str]:
-    """Return column → field; a field that is called like a column of ours has a line under the end of its name."""
+    """Return column → field; a field named like one of `OWN_COLUMNS` gets a trailing underscore."""
     names = list(spec.fields)[:MOST_FIELDS]
     return {f"{name}_" if name in OWN_COLUMNS else name: name for name in names}
 
@@ -97,7 +97,7 @@ def _text(value: str) -> str:
 
 
 class _Version(NamedTuple):
-    """What a copy was made of: another shelf under the same name may have come as far."""
+    """The state that a copy is of; another shelf of the same name may have the same change number."""
 
     shelf: Shelf
     change_no: int
@@ -119,10 +119,10 @@ class SqlFiles:
         self._numbers = count(1)
 
     def path_of(self, catalogue: OpenCatalogue) -> Path:
-        """Return the file that has a catalogue's records as they are now."""
+        """Return the file that has a catalogue's present records."""
         store = catalogue.folder / STORE_FILE if catalogue.folder else None
         if store is not None and store.is_file():
-            catalogue.shelf.reader()  # so that this process has the file open, and whoever reads it need make nothing
+            catalogue.shelf.reader()  # opens the file here, so that its -shm exists
             return store
         with self._guard:
             return self._copy_of(catalogue)
@@ -138,7 +138,7 @@ class SqlFiles:
             self._copies.clear()
 
     def _own_folder(self) -> Path:
-        """Return the folder of the copies, which is held while this process lives; those that nobody holds go."""
+        """Return the folder of the copies, locked while this process lives; abandoned ones are removed."""
         if self._folder is None or not self._folder.is_dir():
             _remove_abandoned(Path(tempfile.gettempdir()))
             self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
@@ -171,7 +171,7 @@ class SqlFiles:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove the folders of servers that were killed; one that is just being made is left alone."""
+    """Remove the folders of killed servers, but not one that is just being made."""
     for folder in place.glob(f"{FOLDER_PREFIX}*"):
         with suppress(OSError, filelock.Timeout):
             if time.time() - folder.stat().st_mtime > ABANDONED_S:

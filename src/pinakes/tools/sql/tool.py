@@ -20,7 +20,7 @@ from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, SqlFiles, columns
 
 UNKNOWN_COLUMN = "no such column"
 SHOWN_VALUE = 200
-"""How many characters of a value are in the text."""
+"""How many characters of a value the text shows."""
 
 
 class SqlParams(GenericParams):
@@ -38,7 +38,7 @@ class SqlResult(GenericResult):
     columns: list[str]
     rows: Annotated[list[list[Any]], WithJsonSchema({"type": "array", "items": {"type": "array"}})]
     total: int | None
-    """How many rows the statement has; null where it has more than are given, which are not counted."""
+    """How many rows the statement has; null if there are more than are returned."""
     has_more: bool
     notes: list[str]
 
@@ -47,13 +47,13 @@ class SqlTool:
     """Runs statements over catalogues."""
 
     def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
-        """`catalogues` gives those that are served now."""
+        """`catalogues` returns those that are served now."""
         self._catalogues = catalogues
         self._children = SqlChildren()
         self._files = SqlFiles()
 
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
-        """Run a statement over one of the catalogues that the caller sees."""
+        """Run a statement over a catalogue that the caller may see."""
         if principal.visibility.audiences is not None:
             raise ForbiddenError("a statement reads all records of a catalogue, and some are kept from you")
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
@@ -79,7 +79,7 @@ class SqlTool:
         )
 
     def close(self) -> None:
-        """End the processes, and remove what was copied for them."""
+        """End the processes, and remove copies."""
         self._children.close()
         self._files.close()
 
@@ -121,7 +121,7 @@ def _column_hint(query: str, spec: CatalogueSpec) -> str:
 
 
 def _text(result: SqlResult) -> str:
-    """Return the table, a line a row: some clients read the text alone."""
+    """Return the rows, one per line: some clients read the text only."""
     more = ", and there are more" if result.has_more else ""
     head = f"{len(result.rows)} rows of {', '.join(map(_shown, result.columns))}{more}"
     rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
@@ -129,6 +129,6 @@ def _text(result: SqlResult) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value in one line, cut where it is long."""
+    """Return a value on one line, cut if it is long."""
     text = " ".join(str(value).split()) if value is not None else "null"
     return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
