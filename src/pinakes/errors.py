@@ -3,23 +3,23 @@
     ExpectedError
     ├── InputError          the caller's arguments or file are wrong; the message says what would be right
     │   ├── SpecError       a catalogue.toml is wrong
-    │   ├── TooLargeError   a message is larger than is taken
-    │   └── InvalidUrlError an address that must not be fetched from
+    │   ├── TooLargeError   a message is larger than the limit
+    │   └── InvalidUrlError a URL is malformed, or must not be fetched
     ├── NotFoundError       a named catalogue, record, tool or model does not exist here
-    │   ├── UnknownToolError        there is no such tool, or not for this caller
-    │   └── UnknownResourceError    there is no such resource, or not for this caller
-    ├── UnauthenticatedError    the caller is not authenticated
-    ├── ForbiddenError      the caller is known and may not do this
-    ├── ConflictError       it would break a rule of what is there already
-    ├── RateLimitedError    the caller asks too often; says when to come back
-    ├── OverloadedError     everybody asks too often; says when to come back
+    │   ├── UnknownToolError        no such tool, or none that this caller may use
+    │   └── UnknownResourceError    no such resource, or none that this caller may read
+    ├── UnauthenticatedError    no valid credential was given
+    ├── ForbiddenError      the caller lacks a permission
+    ├── ConflictError       the change contradicts the present state
+    ├── RateLimitedError    the caller is over a rate limit; says when to retry
+    ├── OverloadedError     the server has too many calls; says when to retry
     ├── StorageError        a shelf or pack cannot be read or written
     │   └── BusyError       another process holds the library's lock
     ├── ModelError          the embedding model is missing, broken or of another kind
-    ├── UnavailableError    something outside (embedder, network) did not answer
-    └── InterruptedByUser   Ctrl-C, after everything was left whole
+    ├── UnavailableError    an outside service (embedder, network) did not answer
+    └── InterruptedByUser   Ctrl-C; everything was left consistent
 
-Everything that is not an ExpectedError is a bug and travels up to the edge unchanged.
+Every other exception is a bug and propagates to the transport unchanged.
 """
 
 import difflib
@@ -32,7 +32,7 @@ class ExpectedError(Exception):
     http_status = 500
     exit_code = 1
     retry_after_s: float | None = None
-    """When it is worth trying again, where that is known."""
+    """In how many seconds to retry, if known."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -62,26 +62,26 @@ class NotFoundError(ExpectedError):
 
 
 class TooLargeError(InputError):
-    """A message is larger than is taken."""
+    """A message is larger than the limit."""
 
     code = "too_large"
     http_status = 413
 
 
 class InvalidUrlError(InputError):
-    """An address is none, or leads to where nothing must be fetched from."""
+    """A URL is malformed, or leads to an address that must not be fetched."""
 
     code = "invalid_url"
 
 
 class UnknownToolError(NotFoundError):
-    """There is no such tool, or not for this caller: the two are told alike."""
+    """There is no such tool, or this caller may not use it; both give the same message."""
 
     code = "unknown_tool"
 
 
 class UnknownResourceError(NotFoundError):
-    """There is no such resource, or not for this caller: the two are told alike."""
+    """There is no such resource, or this caller may not read it; both give the same message."""
 
     code = "unknown_resource"
 
@@ -91,7 +91,7 @@ class UnknownResourceError(NotFoundError):
 
 
 class UnauthenticatedError(ExpectedError):
-    """The caller is not authenticated."""
+    """No valid credential was given: send a bearer token or log in."""
 
     code = "unauthenticated"
     http_status = 401
@@ -99,7 +99,7 @@ class UnauthenticatedError(ExpectedError):
 
 
 class ForbiddenError(ExpectedError):
-    """The caller is known, and may not do this."""
+    """The caller is authenticated and lacks a permission."""
 
     code = "forbidden"
     http_status = 403
@@ -107,7 +107,7 @@ class ForbiddenError(ExpectedError):
 
 
 class ConflictError(ExpectedError):
-    """It would break a rule of what is there already."""
+    """The change contradicts the present state."""
 
     code = "conflict"
     http_status = 409
@@ -115,7 +115,7 @@ class ConflictError(ExpectedError):
 
 
 class RateLimitedError(ExpectedError):
-    """The caller asks too often."""
+    """The caller is over a rate limit."""
 
     code = "rate_limited"
     http_status = 429
@@ -127,7 +127,7 @@ class RateLimitedError(ExpectedError):
 
 
 class OverloadedError(ExpectedError):
-    """More is asked than the server can answer in time."""
+    """The server has more calls than it can answer in time."""
 
     code = "overloaded"
     http_status = 503
@@ -175,6 +175,6 @@ class InterruptedByUser(ExpectedError):
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return ' (did you mean …?)' for a near miss among the known words, else an empty string."""
-    # A word of millions of characters takes a second to compare, and is like none.
+    # Comparing a word of millions of characters takes a second, and it is near no other.
     near = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.6)
     return f" (did you mean '{near[0]}'?)" if near else ""

@@ -1,4 +1,4 @@
-"""The only reader of the environment and of the configuration file; gives frozen values.
+"""Settings from the configuration file and the environment, which nothing else reads, as frozen values.
 
 Order, later wins: defaults, `PINAKES_HOME/pinakes.toml`, environment variables, flags. Names:
 `docs/reference/settings.md`.
@@ -54,7 +54,7 @@ def _refuse_flag(value: Any) -> Any:
 
 
 def _split(value: Any) -> Any:
-    """Return the parts of a list that is written with commas; variables have no other form."""
+    """Return the parts of a list that is written with commas, as in environment variables."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
         raise ValueError("is not a list of texts")
@@ -82,7 +82,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Address = Annotated[str, AfterValidator(_require_http)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
 Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""Signatures by a key pair; those by a shared secret would let a holder of the public key sign."""
+"""Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
 ShelfKind = Annotated[str, AfterValidator(require_shelf)]
 
 
@@ -96,32 +96,32 @@ SectionT = TypeVar("SectionT", bound=SettingsSection)
 
 
 class EmbeddingSettings(SettingsSection):
-    """Which embedder is used. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
+    """The embedder. `kind` is `local`, or the kind of OpenAI-compatible server at `url`."""
 
     kind: Literal["local", "infinity", "ollama", "tei", "openai"] = setting("local", "PINAKES_EMBED_KIND")
     """`local`, `infinity`, `ollama`, `tei` or `openai`."""
     url: str = setting("", "PINAKES_EMBED_URL")
-    """Where the server is; empty: the usual address of its kind. Not used by `local`."""
+    """The address of the server; empty: the usual one of its kind. Not used by `local`."""
     path: str = setting("", "PINAKES_EMBED_PATH")
     """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
     model: str = setting("all-MiniLM-L6-v2", "PINAKES_EMBED_MODEL")
-    """What the server calls the model. Not used by `local`, which has one model."""
+    """The server's name of the model. Not used by `local`, which has one model."""
     dimension: Whole = setting(384, "PINAKES_EMBED_DIMENSION", ge=1)
-    """How many numbers a vector of the model has. Not used by `local`."""
+    """The dimension of the model's vectors. Not used by `local`."""
     api_key: str = setting("", "PINAKES_EMBED_API_KEY")
-    """Sent to the server as a bearer token, where it is not empty."""
+    """Sent to the server as a bearer token, unless empty."""
     query_prefix: str = setting("", "PINAKES_EMBED_QUERY_PREFIX")
     """Put before every query. Not used by `local`."""
     document_prefix: str = setting("", "PINAKES_EMBED_DOCUMENT_PREFIX")
-    """Put before every text that is stored. Not used by `local`."""
+    """Put before every stored text. Not used by `local`."""
     lower_case: bool = setting(True, "PINAKES_EMBED_LOWER_CASE")
-    """Whether texts are sent in lower case, stored ones and queries alike. Not used by `local`."""
+    """Whether stored texts and queries are sent in lower case. Not used by `local`."""
     timeout_s: Number = setting(2.0, "PINAKES_EMBED_TIMEOUT_S", ge=0)
-    """How many seconds a query's vector may take; a batch of texts may take 30 times as long. Not used by `local`."""
+    """Timeout in seconds for embedding a query; 30 times as long for a batch of texts. Not used by `local`."""
     batch_size: Whole = setting(32, "PINAKES_EMBED_BATCH_SIZE", ge=1)
-    """How many texts are sent at a time. Not used by `local`."""
+    """How many texts one request embeds. Not used by `local`."""
     folder: str = setting("", "PINAKES_EMBED_FOLDER")
-    """Used by `local` only: the model's folder, where it is not in the library."""
+    """Used by `local` only: the model's folder, if it is not in the library."""
 
     @model_validator(mode="before")
     @classmethod
@@ -137,46 +137,46 @@ class RerankSettings(SettingsSection):
     """The optional cross-encoder endpoint; off while `url` is empty."""
 
     url: str = setting("", "PINAKES_RERANK_URL")
-    """The whole address of the call, such as `http://localhost:7997/rerank`; empty: off."""
+    """The URL of the endpoint, such as `http://localhost:7997/rerank`; empty: off."""
     model: str = setting("", "PINAKES_RERANK_MODEL")
-    """What the server calls the model."""
+    """The server's name of the model."""
     api_key: str = setting("", "PINAKES_RERANK_API_KEY")
-    """Sent to the server as a bearer token, where it is not empty."""
+    """Sent to the server as a bearer token, unless empty."""
     timeout_s: Number = setting(0.5, "PINAKES_RERANK_TIMEOUT_S", ge=0)
-    """How many seconds it may take; after that the order stays as it was."""
+    """Timeout in seconds; after that the order stays as it was."""
     depth: Whole = setting(30, "PINAKES_RERANK_DEPTH", ge=0)
-    """How many of the best results it looks at."""
+    """How many of the best results it reranks."""
 
 
 class ServerSettings(SettingsSection):
-    """`pinakes serve --http`: where it listens, and its bounds."""
+    """`pinakes serve --http`: its address and limits."""
 
     host: str = setting("127.0.0.1", "PINAKES_HOST")
     """The address it listens on; anything but loopback needs accounts."""
     port: Whole = setting(8080, "PORT", ge=0, le=65_535)
-    """The port of everything: MCP, REST, health, metrics and the page."""
+    """The port of MCP, REST, health, metrics and the web page."""
     public_url: str = setting("", "PINAKES_PUBLIC_URL")
-    """What clients call it by, such as `https://catalogue.example.org`, where a proxy stands before it."""
+    """The URL that clients use behind a proxy, such as `https://catalogue.example.org`."""
     allowed_hosts: Texts = setting((), "PINAKES_ALLOWED_HOSTS")
-    """Further values of the `Host` header that are taken, beside loopback, `host` and that of `public_url`."""
+    """Further accepted values of the `Host` header, besides loopback, `host` and that of `public_url`."""
     allowed_origins: Texts = setting((), "PINAKES_ALLOWED_ORIGINS")
-    """Further values of the `Origin` header that are taken, beside those of the allowed hosts."""
+    """Further accepted values of the `Origin` header, besides those of the allowed hosts."""
     trusted_proxies: Texts = setting((), "PINAKES_TRUSTED_PROXIES")
-    """Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
+    """Addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted."""
     accounts: bool = setting(True, "PINAKES_ACCOUNTS")
-    """Whether callers must say who they are; without, everybody on this machine is the local user."""
+    """Whether callers must authenticate; if not, every caller on this machine is the local user."""
     cache_size: Whole = setting(100, "CACHE_SIZE", ge=0)
-    """How many answers are kept for the same question asked again; 0: none."""
+    """How many answers the cache holds; 0: no cache."""
     threads: Whole = setting(4, "PINAKES_THREADS", ge=1)
-    """How many calls run at once."""
+    """How many calls run concurrently."""
     queue: Whole = setting(1000, "PINAKES_QUEUE", ge=1)
-    """How many calls may wait for their turn; more are refused at once."""
+    """How many calls may be queued; more are refused at once."""
     streams: Whole = setting(4000, "PINAKES_STREAMS", ge=1)
     """How many streams (SSE, WebSocket, sessions) may be open."""
     shutdown_s: Number = setting(5.0, "PINAKES_SHUTDOWN_S", ge=0)
-    """How long calls that are being answered may go on when the server is asked to end."""
+    """How many seconds running calls may take to finish at shutdown."""
     log_format: Literal["text", "json"] = setting("text", "PINAKES_LOG_FORMAT")
-    """`text` or `json`: a line a call, on standard error."""
+    """`text` or `json`: one line per call, on standard error."""
 
     @field_validator("public_url")
     @classmethod
@@ -185,7 +185,7 @@ class ServerSettings(SettingsSection):
 
 
 class ControlSettings(SettingsSection):
-    """Where accounts, tokens and the audit are kept."""
+    """The database of accounts, tokens and the audit."""
 
     url: str = setting("", "PINAKES_CONTROL_URL")
     """`postgresql+psycopg://USER:PASSWORD@HOST/NAME`, or `sqlite:///PATH`; empty: `control.sqlite` in the library."""
@@ -195,16 +195,16 @@ class McpSettings(SettingsSection):
     """MCP over the network."""
 
     enabled: bool = setting(True, "PINAKES_MCP_ENABLED")
-    """Whether `/mcp`, `/sse` and `/v1/mcp` are there; without, only REST is."""
+    """Whether `/mcp`, `/sse` and `/v1/mcp` are served; if not, only REST is."""
 
 
 class RateLimitSettings(SettingsSection):
-    """How many calls a minute a user has, over all connections; a role may have its own."""
+    """Calls per minute of a user, over all connections; a role may have its own limits."""
 
     read_per_minute: Whole = setting(120, "PINAKES_READ_PER_MINUTE", ge=0)
-    """Searches, look-ups, resources, and noting that something was played."""
+    """Searches, look-ups, resources, and recording plays."""
     write_per_minute: Whole = setting(30, "PINAKES_WRITE_PER_MINUTE", ge=0)
-    """Everything else that changes something."""
+    """Every other call that changes something."""
     sql_per_minute: Whole = setting(10, "PINAKES_SQL_PER_MINUTE", ge=0)
     """`debug.sql`."""
 
@@ -217,17 +217,17 @@ class AuthSettings(SettingsSection):
     audience: str = setting("", "PINAKES_AUTH_AUDIENCE")
     """The `aud` that a token must have."""
     jwks_url: str = setting("", "PINAKES_AUTH_JWKS_URL")
-    """Where its keys are; or `public_key_file`."""
+    """The URL of its keys (JWKS); or use `public_key_file`."""
     public_key_file: str = setting("", "PINAKES_AUTH_PUBLIC_KEY_FILE")
     """A PEM file with its key."""
     algorithms: Annotated[tuple[Signature, ...], BeforeValidator(_split)] = setting(
         ("RS256", "ES256", "EdDSA"), "PINAKES_AUTH_ALGORITHMS"
     )
-    """The signatures that are taken."""
+    """The accepted signature algorithms."""
     user_claim: str = setting("sub", "PINAKES_AUTH_USER_CLAIM")
     """The claim that names the user."""
     default_role: str = setting("", "PINAKES_AUTH_DEFAULT_ROLE")
-    """The role of a user who is seen for the first time; empty: none, until somebody gives them one."""
+    """The role of a user who logs in for the first time; empty: none, until an administrator gives them one."""
 
     @model_validator(mode="after")
     def _require_keys(self) -> "AuthSettings":
@@ -256,7 +256,7 @@ class DownloadsSettings(SettingsSection):
 
 
 class Settings(SettingsSection):
-    """Everything that is configured."""
+    """All settings of a process."""
 
     home: Path
     """The library's folder; by default the platform's folder for a user's data."""
@@ -279,9 +279,9 @@ class Settings(SettingsSection):
     shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on: `embedded`, the only one."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
-    """Whether everything that would need the network is refused."""
+    """Whether every operation that needs the network is refused."""
     log_level: LogLevel = setting("INFO", "LOG_LEVEL")
-    """How much `pinakes serve` writes to standard error: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
+    """The log level of `pinakes serve`: `DEBUG`, `INFO`, `WARNING` or `ERROR`."""
 
     sections: Mapping[str, Any] = {}
     """Sections and keys of catalogue packages, as the file has them; `read_section` validates them."""
@@ -290,12 +290,12 @@ class Settings(SettingsSection):
 
     @property
     def catalogues_folder(self) -> Path:
-        """Where the installed catalogues are."""
+        """The folder of the installed catalogues."""
         return self.home / "catalogues"
 
     @property
     def models_folder(self) -> Path:
-        """Where embedding models are."""
+        """The folder of embedding models."""
         return self.home / "models"
 
 
@@ -412,7 +412,7 @@ def _require_table(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:
-    """Return the section with these values, or refuse the first that is wrong by its name."""
+    """Return the section with these values; raise InputError for the first that is wrong."""
     try:
         return model.model_validate(_require_table(section, values))
     except ValidationError as error:
@@ -420,7 +420,7 @@ def _validate(model: type[SectionT], section: str, values: Any) -> SectionT:
 
 
 def _explain(model: type[SettingsSection], section: str, error: ErrorDetails) -> str:
-    """Return what is wrong with a value and what would be right."""
+    """Return a message that says what is wrong with a value, and what would be right."""
     path = [section, *(part for part in error["loc"] if isinstance(part, str))]
     name = ".".join(filter(None, path))
     kind, value, context = error["type"], error["input"], error.get("ctx", {})

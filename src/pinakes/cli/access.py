@@ -1,4 +1,4 @@
-"""`access list|restrict|open`: which catalogues are kept for whom."""
+"""`access list|restrict|open`: catalogues that only selected users may see."""
 
 from functools import partial
 from typing import Any
@@ -16,9 +16,9 @@ from pinakes.settings import load_settings
 
 @click.group("access")
 def access_command() -> None:
-    """Say which catalogues are kept for whom.
+    """Restrict catalogues to selected users and roles.
 
-    A catalogue is everybody's until it is restricted. Whom it is not for does not see that it is there. Users with
+    Every user sees a catalogue until it is restricted; to all others a restricted catalogue does not exist. Users with
     the permission ServerAdmin see every catalogue.
     """
 
@@ -26,7 +26,7 @@ def access_command() -> None:
 @access_command.command("list")
 @json_option
 def list_access_command(as_json: bool) -> None:
-    """List the catalogues, and whom each is for.
+    """List the catalogues, and the users and roles of each.
 
     Example: pinakes access list
     """
@@ -40,13 +40,13 @@ def list_access_command(as_json: bool) -> None:
 
 @access_command.command("restrict")
 @click.argument("catalogue")
-@click.option("--user", "users", multiple=True, metavar="NAME", help="A user it is for; can be repeated.")
-@click.option("--role", "roles", multiple=True, metavar="NAME", help="A role whose users it is for; can be repeated.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="A user who may see it; can be repeated.")
+@click.option("--role", "roles", multiple=True, metavar="NAME", help="A role whose users may see it; can be repeated.")
 @json_option
 def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, ...], as_json: bool) -> None:
-    """Keep CATALOGUE for some users and roles.
+    """Restrict CATALOGUE to selected users and roles.
 
-    They take the place of those it was for. Without any it is for nobody but users with ServerAdmin.
+    They replace an earlier selection. Without any, only users with ServerAdmin see it.
 
     Example: pinakes access restrict personal --user ada --role editor
     """
@@ -65,7 +65,7 @@ def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, .
 @click.argument("catalogue")
 @json_option
 def open_command(catalogue: str, as_json: bool) -> None:
-    """Make CATALOGUE everybody's again.
+    """Remove the restriction of CATALOGUE.
 
     Example: pinakes access open personal
     """

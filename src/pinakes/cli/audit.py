@@ -1,4 +1,4 @@
-"""`audit tail|verify`: what was done, by whom, and whether the record of it is whole."""
+"""`audit tail|verify`: the last entries of the audit, and a check of its hash chain."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +26,9 @@ ReadRows = Callable[..., list[AuditRow]]
 
 @click.group("audit")
 def audit_command() -> None:
-    """Show and check the audit: every call and every change of an account.
+    """Show and verify the audit of every call and every change of an account.
 
-    It is kept once there are accounts.
+    It is written once there are accounts.
     """
 
 
@@ -36,19 +36,19 @@ def audit_command() -> None:
 @click.option(
     "-n", "count", default=20, show_default=True, type=click.IntRange(1, MOST_LISTED), help="How many rows at most."
 )
-@click.option("--user", "user_name", metavar="NAME", help="Only what this user did; local is who is at the machine.")
+@click.option("--user", "user_name", metavar="NAME", help="Only calls of this user; local is the user of this machine.")
 @click.option("--operation", help="Only this operation, such as tools/call or account/login.")
 @click.option(
     "--outcome",
     type=click.Choice([str(outcome) for outcome in Outcome], case_sensitive=False),
-    help="Only what ended so.",
+    help="Only calls with this outcome.",
 )
-@click.option("--follow", is_flag=True, help="Go on with what is noted from now on, a line each, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Follow new rows, one line each, until Ctrl-C.")
 @json_option
 def tail_command(
     count: int, user_name: str | None, operation: str | None, outcome: str | None, follow: bool, as_json: bool
 ) -> None:
-    """Show the last rows of the audit, the newest at the end.
+    """Show the last rows of the audit, newest last.
 
     With --json and --follow, each row is one line of JSON.
 
@@ -61,20 +61,22 @@ def tail_command(
         read = None if control is None else _reader(control.audit, user_name, operation, outcome)
         rows = [] if read is None else read(limit=count)
     headings = ("row", "at", "who", "via", "operation", "target", "outcome")
-    print_list(rows, _fields, headings, _cells, empty="nothing like that has been noted", as_json=as_json)
+    print_list(rows, _fields, headings, _cells, empty="the audit has no such rows", as_json=as_json)
 
 
 @audit_command.command("verify")
-@click.option("--expect", metavar="NUMBER:HASH", help="A head that was printed before: it must still be there.")
+@click.option(
+    "--expect", metavar="NUMBER:HASH", help="A head that was printed before; its row must still be in the audit."
+)
 @json_option
 @click.pass_context
 def verify_command(ctx: click.Context, expect: str | None, as_json: bool) -> None:
-    """Check that every row is as it was written.
+    """Verify that every row is as it was written.
 
-    When one is not, or is missing, the first such row is named, and the exit code is 1.
+    If one was changed or is missing, the first such row is named, and the exit code is 1.
 
-    The head stands for every row up to the last. Keep it elsewhere: given as --expect later, it shows that not even
-    the whole audit was written anew.
+    The printed head stands for every row up to the last. Keep it elsewhere: given as --expect later, it proves that
+    the audit was not rewritten as a whole.
 
     Example: pinakes audit verify --expect 214:9c1f…
     """

@@ -118,7 +118,7 @@ class _Note:
             self._audit.write(entry, durable=durable)
         except StorageError as error:
             if entry.outcome is Outcome.OK:
-                raise StorageError(f"it was done, but could not be noted in the audit: {error.message}") from error
+                raise StorageError(f"it was done, but could not be written to the audit: {error.message}") from error
 
 
 def print_result(fields: Any, text: str, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`job list|show|run|trigger|cancel|enable|disable|schedule|history|output`: work that is done beside calls."""
+"""`job list|show|run|trigger|cancel|enable|disable|schedule|history|output`: background jobs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,9 +42,9 @@ ResultT = TypeVar("ResultT")
 
 @click.group("job")
 def job_command() -> None:
-    """See, run and schedule the work that is done beside calls.
+    """List, run and schedule background jobs.
 
-    A server runs jobs by their schedules, one at a time; of several servers of one library, one does. A schedule is an
+    A server runs jobs by their schedules, one at a time; of several servers of a library, one does. A schedule is an
     interval (30m, 6h, 1d), five fields of cron in UTC ('0 3 * * *'), or manual.
     """
 
@@ -52,7 +52,7 @@ def job_command() -> None:
 @job_command.command("list")
 @json_option
 def list_jobs_command(as_json: bool) -> None:
-    """List the jobs, when each is due, and how it went last.
+    """List the jobs, when each is due, and the outcome of its last run.
 
     Example: pinakes job list
     """
@@ -64,7 +64,7 @@ def list_jobs_command(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def show_job_command(name: str, as_json: bool) -> None:
-    """Show the job NAME: what it does, when, and how it goes.
+    """Show the job NAME: its description, schedule and last run.
 
     Example: pinakes job show backup
     """
@@ -77,10 +77,10 @@ def show_job_command(name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def run_job_command(ctx: click.Context, name: str, as_json: bool) -> None:
-    """Run the job NAME now, in this process, and show what it does.
+    """Run the job NAME now, in this process, and print its output.
 
-    Where a server of this library runs jobs, it says so and does nothing: use pinakes job trigger. The exit code is 1
-    when the job did not end well.
+    If a server of this library runs jobs, this is refused: use pinakes job trigger. The exit code is 1 if the job
+    failed or was cancelled.
 
     Example: pinakes job run backup
     """
@@ -104,7 +104,7 @@ def run_job_command(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def trigger_command(name: str, as_json: bool) -> None:
-    """Have the server run the job NAME as soon as it can.
+    """Queue the job NAME for the server to run as soon as it can.
 
     Example: pinakes job trigger rescan_folders
     """
@@ -119,7 +119,7 @@ def trigger_command(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def cancel_command(name: str, as_json: bool) -> None:
-    """Take the job NAME from the queue, or have it end at its next checkpoint.
+    """Cancel the job NAME: remove it from the queue, or stop it at its next checkpoint.
 
     Example: pinakes job cancel rescan_folders
     """
@@ -144,7 +144,7 @@ def enable_command(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def disable_command(name: str, as_json: bool) -> None:
-    """Let the job NAME run only when somebody asks for it.
+    """Stop running the job NAME by its schedule; it can still be triggered.
 
     Example: pinakes job disable backup
     """
@@ -156,7 +156,7 @@ def disable_command(name: str, as_json: bool) -> None:
 @click.argument("spec", metavar="SCHEDULE")
 @json_option
 def schedule_command(name: str, spec: str, as_json: bool) -> None:
-    """Run the job NAME at the times of SCHEDULE: 6h, '0 3 * * *' (UTC), or manual.
+    """Set the schedule of the job NAME: 6h, '0 3 * * *' (UTC), or manual.
 
     Example: pinakes job schedule backup '30 2 * * *'
     """
@@ -174,7 +174,7 @@ def schedule_command(name: str, spec: str, as_json: bool) -> None:
 )
 @json_option
 def history_command(name: str | None, count: int, as_json: bool) -> None:
-    """List the last runs, of the job NAME or of all, the newest first.
+    """List the last runs of the job NAME, or of all jobs, newest first.
 
     Example: pinakes job history backup
     """
@@ -190,7 +190,7 @@ def history_command(name: str | None, count: int, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def output_command(name: str, as_json: bool) -> None:
-    """Print what the job NAME wrote in its last run; NAME may be the number of a run.
+    """Print the output of the last run of the job NAME; NAME may be the number of a run.
 
     Example: pinakes job output backup
     """
@@ -223,7 +223,7 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
     """Open the jobs of this library; raise ConflictError if no job was ever run or changed."""
     with find_control() as control:
         if control is None:
-            raise ConflictError("no job is queued or running: none ever was")
+            raise ConflictError("no job is queued or running")
         yield control, _board(control)
 
 

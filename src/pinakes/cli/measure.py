@@ -23,10 +23,10 @@ from pinakes.settings import load_settings
 @click.option("--split", default="test", show_default=True, help="Which qrels/SPLIT.tsv to judge by.")
 @json_option
 def eval_command(folder: Path, split: str, as_json: bool) -> None:
-    """Measure retrieval quality on a judged collection in BEIR's layout (plain, .zst or .gz).
+    """Measure retrieval quality on a judged collection in the BEIR layout (plain, .zst or .gz).
 
-    nDCG@10, Recall@100 and MRR@10 of words alone, vectors alone, reciprocal rank fusion, and the default hybrid, each
-    with a 95 % bootstrap interval. The index is kept in the library, so that a second run does not embed again.
+    nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone, reciprocal rank fusion, and the default hybrid,
+    each with a 95 % bootstrap interval. The index is kept in the library, so that a second run does not embed again.
     """
     app = App(load_settings())
     require_model(app, quiet=as_json)
@@ -55,7 +55,7 @@ def eval_command(folder: Path, split: str, as_json: bool) -> None:
 @click.option("--questions", default=200, show_default=True, type=click.IntRange(20, 10_000))
 @json_option
 def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
-    """Measure CATALOGUE: wall and CPU time of each kind of question, a server's start and memory."""
+    """Measure CATALOGUE: wall and CPU time of each kind of query, start-up time and memory of a server."""
     app = App(load_settings())
     opened = app.open_catalogue(catalogue)
     timings = bench(opened, questions=questions)

@@ -1,4 +1,4 @@
-"""`role list|add|delete`: what those who have a role may do, and how often."""
+"""`role list|add|delete`: named sets of permissions and rate limits."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ CALLS = click.IntRange(0, MOST_A_MINUTE)
 
 @click.group("role")
 def role_command() -> None:
-    """Add, list and delete roles: permissions with a name, which users have.
+    """Add, list and delete roles: named sets of permissions.
 
     The roles user, agent, editor and admin are built in. To give a user a role: pinakes user role NAME ROLE
     """
@@ -27,7 +27,7 @@ def role_command() -> None:
 def list_roles_command(as_json: bool) -> None:
     """List the roles.
 
-    What each allows, and how many calls a minute.
+    With their permissions and calls per minute.
 
     Example: pinakes role list
     """
@@ -40,19 +40,24 @@ def list_roles_command(as_json: bool) -> None:
 @role_command.command("add")
 @click.argument("name")
 @click.option(
-    "--allow", "allowed", multiple=True, required=True, type=permission, help="What it allows; can be repeated."
+    "--allow",
+    "allowed",
+    multiple=True,
+    required=True,
+    type=permission,
+    help="A permission of the role; can be repeated.",
 )
 @click.option("--read-per-minute", "read", type=CALLS, metavar="N", help="Searches, look-ups, resources, plays.")
-@click.option("--write-per-minute", "write", type=CALLS, metavar="N", help="Everything else that changes something.")
+@click.option("--write-per-minute", "write", type=CALLS, metavar="N", help="Every other call that changes something.")
 @click.option("--sql-per-minute", "sql", type=CALLS, metavar="N", help="debug.sql.")
 @json_option
 def add_role_command(
     name: str, allowed: tuple[Action, ...], read: int | None, write: int | None, sql: int | None, as_json: bool
 ) -> None:
-    """Make the role NAME.
+    """Create the role NAME.
 
-    Without limits of its own, those of the settings hold, whatever they are at the time. When some are given, the
-    others are taken from the settings now. 0 refuses every such call.
+    Without limits of its own, those of the settings apply, also when they change. When some are given, the others are
+    copied from the settings now. 0 refuses every such call.
 
     Example: pinakes role add reader --allow AccessCatalog
     """
@@ -71,9 +76,9 @@ def add_role_command(
 @click.argument("name")
 @json_option
 def delete_role_command(name: str, as_json: bool) -> None:
-    """Take the role NAME away.
+    """Delete the role NAME.
 
-    Nobody may have it any more. Those that are built in stay.
+    No user may have it. Built-in roles cannot be deleted.
 
     Example: pinakes role delete reader
     """

@@ -1,4 +1,4 @@
-"""`token add|list|revoke`: secrets by which programs come in as a user."""
+"""`token add|list|revoke`: bearer tokens of programs."""
 
 import re
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ def lifetime(text: str) -> timedelta | None:
         return None
     form = LIFETIME_FORM.fullmatch(folded)
     if form is None:
-        raise InputError(f"--expires {text[:80]!r} is no time to last: write 90d, 12h or {FOREVER}")
+        raise InputError(f"--expires {text[:80]!r} is not a lifetime: write 90d, 12h or {FOREVER}")
     return int(form[1]) * UNITS[form[2]]
 
 
 @click.group("token")
 def token_command() -> None:
-    """Make, list and revoke tokens, by which programs come in as a user.
+    """Create, list and revoke tokens, by which programs authenticate as a user.
 
     A client sends a token as "Authorization: Bearer TOKEN".
     """
@@ -82,10 +82,10 @@ def add_token_command(
     expires_in: timedelta | None,
     as_json: bool,
 ) -> None:
-    """Make a token called NAME, and print its secret.
+    """Create a token called NAME, and print its secret.
 
-    The secret stands alone on standard output, everything else on standard error; it is not shown again. Without
-    --scope it may do whatever its user may, now and later; without --catalogue it sees whichever catalogues they see.
+    The secret is alone on standard output, everything else on standard error; it is not shown again. Without --scope
+    the token has all permissions of its user, now and later; without --catalogue it sees all catalogues of its user.
 
     Example: pinakes token add laptop --user ada --scope AccessCatalog
     """
@@ -116,11 +116,11 @@ def add_token_command(
 
 
 @token_command.command("list")
-@click.option("--user", "user_name", metavar="NAME", help="Only those of this user.")
-@click.option("--sessions", is_flag=True, help="Those that logins gave as well.")
+@click.option("--user", "user_name", metavar="NAME", help="Only tokens of this user.")
+@click.option("--sessions", is_flag=True, help="Include login sessions.")
 @json_option
 def list_tokens_command(user_name: str | None, sessions: bool, as_json: bool) -> None:
-    """List tokens, also those that are over.
+    """List tokens, including expired and revoked ones.
 
     Example: pinakes token list --user ada
     """
@@ -136,9 +136,9 @@ def list_tokens_command(user_name: str | None, sessions: bool, as_json: bool) ->
 @click.argument("token_id", metavar="ID")
 @json_option
 def revoke_token_command(token_id: str, as_json: bool) -> None:
-    """End the token or session ID, for good.
+    """Revoke the token or session ID.
 
-    A secret that has leaked can be given in place of its id.
+    A leaked secret can be given in place of the id.
 
     Example: pinakes token revoke 3f9c2a7be410
     """
@@ -155,7 +155,9 @@ def _id_of(control: Control, given: str) -> str:
         return given
     found = control.credentials.find(given)
     if found is None:
-        raise NotFoundError("no session or token with this secret is valid: it is revoked, over, or not from here")
+        raise NotFoundError(
+            "no session or token with this secret is valid: it was revoked, has expired, or is from another server"
+        )
     return found[0].id
 
 

@@ -1,4 +1,4 @@
-"""`user list|show|add|passwd|role|grant|revoke|disable|enable|delete`: who has an account, and what they may do."""
+"""`user list|show|add|passwd|role|grant|revoke|disable|enable|delete`: accounts and their permissions."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 def secret_options(command: CommandT) -> CommandT:
     """Add the password options to a command."""
     stdin_help = "Read the password from standard input, as one line."
-    once_help = "Print a secret that logs them in once. The default where there is no terminal to ask at."
+    once_help = "Print a secret that works for one login. The default without a terminal."
     command = click.option("--one-time", is_flag=True, help=once_help)(command)
     return click.option("--password-stdin", "from_stdin", is_flag=True, help=stdin_help)(command)
 
@@ -46,10 +46,10 @@ def secret_options(command: CommandT) -> CommandT:
 def user_command() -> None:
     """Add, change and list accounts.
 
-    A user may do what their roles allow, and what they are granted besides. There are six permissions: AccessCatalog,
+    A user has the permissions of their roles, and those granted besides. There are six permissions: AccessCatalog,
     EditCatalog, ManagePermissions, ViewAnalytics, RequestContent and ServerAdmin; and the roles user, agent, editor
-    and admin, beside your own (pinakes role). A server that is running heeds every change at its next call
-    (within a second where the control database is PostgreSQL).
+    and admin, besides your own (pinakes role). A running server applies every change at its next call (within a
+    second if the control database is PostgreSQL).
     """
 
 
@@ -72,7 +72,7 @@ def list_users_command(as_json: bool) -> None:
 def show_user_command(name: str, as_json: bool) -> None:
     """Show the account NAME.
 
-    What they may do and by what, and which catalogues are kept from them.
+    Its roles, permissions and grants, and the catalogues that are hidden from it.
 
     Example: pinakes user show ada
     """
@@ -97,16 +97,16 @@ def show_user_command(name: str, as_json: bool) -> None:
 
 @user_command.command("add")
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, help="A role they have; can be repeated. By default: user.")
-@click.option("--grant", "grants", multiple=True, type=permission, help="A permission besides; can be repeated.")
+@click.option("--role", "roles", multiple=True, help="A role; can be repeated. Default: user.")
+@click.option("--grant", "grants", multiple=True, type=permission, help="A further permission; can be repeated.")
 @secret_options
 @json_option
 def add_user_command(
     name: str, roles: tuple[str, ...], grants: tuple[Action, ...], from_stdin: bool, one_time: bool, as_json: bool
 ) -> None:
-    """Give somebody the account NAME.
+    """Create the account NAME.
 
-    At a terminal their password is asked for. A one-time secret stands alone on standard output, everything else on
+    At a terminal, you are asked for the password. A one-time secret is alone on standard output, everything else on
     standard error.
 
     Example: pinakes user add ada --role editor --grant ViewAnalytics
@@ -130,7 +130,7 @@ def add_user_command(
 def passwd_command(name: str, from_stdin: bool, one_time: bool, as_json: bool) -> None:
     """Set the password of NAME.
 
-    Or print a secret that logs them in once, in place of it. Their sessions end; their tokens stay.
+    With --one-time, print a secret that replaces it and works once. Their sessions end; their tokens stay valid.
 
     Example: pinakes user passwd ada --one-time
     """
@@ -154,7 +154,7 @@ def passwd_command(name: str, from_stdin: bool, one_time: bool, as_json: bool) -
 @click.argument("roles", nargs=-1, required=True)
 @json_option
 def role_of_user_command(name: str, roles: tuple[str, ...], as_json: bool) -> None:
-    """Give NAME these ROLES, in place of those they have.
+    """Replace the roles of NAME with ROLES.
 
     Example: pinakes user role ada user editor
     """
@@ -168,7 +168,7 @@ def role_of_user_command(name: str, roles: tuple[str, ...], as_json: bool) -> No
 @click.argument("permissions", nargs=-1, required=True, type=permission)
 @json_option
 def grant_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> None:
-    """Let NAME do what PERMISSIONS say, beside what their roles allow.
+    """Grant NAME PERMISSIONS besides those of their roles.
 
     Example: pinakes user grant ada ViewAnalytics
     """
@@ -180,9 +180,9 @@ def grant_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> 
 @click.argument("permissions", nargs=-1, required=True, type=permission)
 @json_option
 def revoke_command(name: str, permissions: tuple[Action, ...], as_json: bool) -> None:
-    """Take PERMISSIONS from NAME that they were granted.
+    """Revoke PERMISSIONS that NAME was granted.
 
-    What a role of theirs allows is not taken away so: change their roles.
+    To take away a permission of a role, change their roles.
 
     Example: pinakes user revoke ada ViewAnalytics
     """
@@ -193,9 +193,9 @@ def revoke_command(name: str, permissions: tuple[Action, ...], as_json: bool) ->
 @click.argument("name")
 @json_option
 def disable_command(name: str, as_json: bool) -> None:
-    """Keep NAME out, until they are let in again.
+    """Disable the account NAME.
 
-    Their sessions end, and their tokens do not work meanwhile.
+    Their sessions end, and their tokens do not work until the account is enabled again.
 
     Example: pinakes user disable ada
     """
@@ -206,7 +206,7 @@ def disable_command(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def enable_command(name: str, as_json: bool) -> None:
-    """Let NAME in again.
+    """Enable the account NAME again.
 
     Example: pinakes user enable ada
     """
@@ -218,9 +218,9 @@ def enable_command(name: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @json_option
 def delete_user_command(name: str, yes: bool, as_json: bool) -> None:
-    """Take the account NAME away.
+    """Delete the account NAME.
 
-    Its sessions and tokens end with it. The audit keeps what they did.
+    Its sessions and tokens end with it. Its calls stay in the audit.
 
     Example: pinakes user delete ada --yes
     """
@@ -261,7 +261,7 @@ def _read_password() -> str:
         raise InputError("the password on standard input is not text (UTF-8)") from None
     line = text.removesuffix("\n").removesuffix("\r")
     if not line or "\n" in line:
-        raise InputError("the password must be one line on standard input, and nothing else")
+        raise InputError("the password must be the only line on standard input")
     return line
 
 
@@ -302,9 +302,9 @@ def _set_disabled(operation: str, name: str, *, disabled: bool, as_json: bool) -
 
 def _require_agreement(user: User) -> None:
     if not _is_at_terminal():
-        raise InputError(f"there is nobody to ask whether to delete user '{user.name}'; give --yes to do it")
+        raise InputError(f"not at a terminal, so deleting user '{user.name}' cannot be confirmed; give --yes to delete")
     if not click.confirm(f"delete user '{user.name}', with their sessions and tokens?", default=False, err=True):
-        raise InterruptedByUser(f"nothing was deleted; user '{user.name}' is as before")
+        raise InterruptedByUser(f"user '{user.name}' was not deleted")
 
 
 def _report(user: User, done: str, *, as_json: bool) -> None:

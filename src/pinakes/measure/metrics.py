@@ -26,12 +26,12 @@ def ndcg(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> flo
 
 
 def recall(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
-    """Return the share of relevant documents among the first `k`."""
+    """Return the share of relevant documents among the first `depth`."""
     return len(set(ranked[:depth]) & set(relevant)) / len(relevant) if relevant else 0.0
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
-    """Return the reciprocal rank of the first relevant document, 0 if none is among the first `k`."""
+    """Return the reciprocal rank of the first relevant document, 0 if none is among the first `depth`."""
     return next((1 / place for place, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
 
 

@@ -96,7 +96,7 @@ def test_rows_are_chosen_by_user_operation_and_outcome(busy: Path, run: Run) -> 
 
 
 def test_where_nothing_was_noted_it_says_so(home: Path, run: Run) -> None:
-    assert run(["audit", "tail"]).out == "nothing like that has been noted\n"
+    assert run(["audit", "tail"]).out == "the audit has no such rows\n"
     assert run(["audit", "tail", "--json"]).json == []
     for command in (["tail", "--follow"], ["verify"]):
         ran = run(["audit", *command])

@@ -318,7 +318,7 @@ def _require_admin_left(connection: Connection, before: User) -> None:
     )
     if connection.execute(holding_all).first() is None:
         raise ConflictError(
-            f"user '{before.name}' is the last who may do everything: give somebody else all of it first"
+            f"user '{before.name}' is the last administrator: give another user the role admin first"
         )
 
 
