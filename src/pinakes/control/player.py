@@ -49,6 +49,7 @@ class Player:
     """The likes and playlists of everybody, each only for themselves."""
 
     def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
+        database.create_missing(_likes.metadata)
         self._database = database
         self._now = now
 

@@ -76,6 +76,7 @@ class DownloadQueue:
         now: Callable[[], datetime] = utc_now,
         new_token: Callable[[], str] = lambda: secrets.token_hex(16),
     ) -> None:
+        database.create_missing(downloads.metadata)
         self.rules = rules
         self._database = database
         self._now = now
