@@ -62,7 +62,7 @@ NO_SUMMARY = ResultSummary(0, "")
 
 
 class Limiter(Protocol):
-    """Counts calls."""
+    """Refuses calls beyond a caller's rate limit."""
 
     def require(self, principal: Principal, cost: Cost) -> None:
         """Count a call; raise RateLimitedError where it is one too many."""

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from pinakes.control.database.storable_text import storable
+from pinakes.control.database.tables import storable
 
 MOST_OUTPUT_BYTES = 64 * 1024
 MOST_MESSAGE = 500

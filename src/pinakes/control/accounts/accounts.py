@@ -317,9 +317,7 @@ def _require_admin_left(connection: Connection, before: User) -> None:
         .limit(1)
     )
     if connection.execute(holding_all).first() is None:
-        raise ConflictError(
-            f"user '{before.name}' is the last administrator: give another user the role admin first"
-        )
+        raise ConflictError(f"user '{before.name}' is the last administrator: give another user the role admin first")
 
 
 def _count_users(connection: Connection) -> int:

@@ -28,8 +28,7 @@ from pinakes.control.audit.chain import (
 )
 from pinakes.control.database.batch_writer import BatchLimits, BatchWriter, insert_rows
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.storable_text import storable
-from pinakes.control.database.tables import audit, audit_anchor, audit_head
+from pinakes.control.database.tables import audit, audit_anchor, audit_head, storable
 from pinakes.control.database.time_columns import from_microseconds, to_microseconds, utc_now
 from pinakes.errors import InputError, StorageError
 from pinakes.model.audit import AuditEntry, Outcome

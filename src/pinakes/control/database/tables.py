@@ -43,6 +43,13 @@ class Words(TypeDecorator[frozenset[str]]):
         return None if value is None else frozenset(str(value).split())
 
 
+def storable(text: str) -> str:
+    """Return a text with lone surrogates and NUL, which some database refuses, escaped."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
 METADATA = MetaData()
 
 IS_LIVE = "state IN ('queued', 'running')"

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pinakes.analytics.reports import Bandwidth, EventReports, Listening, Period, Popular, Searched, Span
 from pinakes.control.accounts.names import fold_name
-from pinakes.control.database.storable_text import storable
+from pinakes.control.database.tables import storable
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
