@@ -103,10 +103,10 @@ def perform(
         parameters=parameters,
         cost=Cost.WRITE,
     )
-    return Gate(Toolbox([]), observers=[_Note(control.audit)]).perform(ask, work)
+    return Gate(Toolbox([]), observers=[_AuditObserver(control.audit)]).perform(ask, work)
 
 
-class _Note:
+class _AuditObserver:
     """An observer that writes to the audit, and reports a change that was done but could not be audited."""
 
     def __init__(self, audit: AuditLog) -> None:

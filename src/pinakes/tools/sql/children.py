@@ -26,7 +26,7 @@ PATIENCE_S = 0.1
 """How long a statement waits for a free process before it is refused."""
 MOST_AT_ONCE = 10
 MOST_WARM = 2
-MOST_QUESTIONS = 200
+MOST_QUERIES = 200
 """How many queries a process answers before it is replaced."""
 LOWEST_PRIORITY = 19
 LONGEST_REPLY = 4 * 2**20
@@ -49,11 +49,11 @@ class _Child:
             )
         except OSError as error:
             raise StorageError(f"no process can be started for the statement: {error.strerror}") from error
-        _put_last(self._process.pid)
-        self.questions = 0
+        _lower_priority(self._process.pid)
+        self.queries = 0
         self._lines: SimpleQueue[bytes] = SimpleQueue()
         self._replies: SimpleQueue[Reply] = SimpleQueue()
-        self._thread = threading.Thread(target=self._speak, name="sql-child", daemon=True)
+        self._thread = threading.Thread(target=self._exchange, name="sql-child", daemon=True)
         self._thread.start()
 
     @property
@@ -61,10 +61,10 @@ class _Child:
         """The process id."""
         return self._process.pid
 
-    def ask(self, question: SqlQuery, *, timeout_s: float) -> Reply | None:
+    def ask(self, query: SqlQuery, *, timeout_s: float) -> Reply | None:
         """Return the reply, or None if it does not come in time."""
-        self.questions += 1
-        self._lines.put(_encoded(question))
+        self.queries += 1
+        self._lines.put(_encoded(query))
         try:
             return self._replies.get(timeout=max(timeout_s, 0.0))
         except Empty:
@@ -79,7 +79,7 @@ class _Child:
         """Return when the process is gone."""
         self._thread.join()
 
-    def _speak(self) -> None:
+    def _exchange(self) -> None:
         """Carry queries to the process and replies from it, until it is gone or sends nonsense."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
@@ -117,13 +117,13 @@ class SqlChildren:
         with self._guard:
             return [child.pid for child in self._idle]
 
-    def ask(self, question: SqlQuery) -> Reply:
+    def ask(self, query: SqlQuery) -> Reply:
         """Run a statement, and return its reply within a second and a half, whatever it is."""
         ends_at = time.monotonic() + ANSWER_S
         if not self._turns.acquire(timeout=PATIENCE_S):
             raise OverloadedError("too many statements are running; try again in a second")
         try:
-            return self._ask_child(question, ends_at)
+            return self._ask_child(query, ends_at)
         finally:
             self._turns.release()
 
@@ -137,16 +137,16 @@ class SqlChildren:
         for child in ended:
             child.wait()
 
-    def _ask_child(self, question: SqlQuery, ends_at: float) -> Reply:
+    def _ask_child(self, query: SqlQuery, ends_at: float) -> Reply:
         child = self._take()
-        reply = child.ask(question, timeout_s=ends_at - time.monotonic())
-        if reply is GONE and child.questions > 1:  # it may have died while idle
+        reply = child.ask(query, timeout_s=ends_at - time.monotonic())
+        if reply is GONE and child.queries > 1:  # it may have died while idle
             child.end()
             child = _Child(self._command, self._environment)
-            reply = child.ask(question, timeout_s=ends_at - time.monotonic())
+            reply = child.ask(query, timeout_s=ends_at - time.monotonic())
         if reply is None or reply is GONE or not self._keep(child):
             child.end()
-        return reply or Reply(verdict=Verdict.TIMEOUT, message=too_slow(question))
+        return reply or Reply(verdict=Verdict.TIMEOUT, message=too_slow(query))
 
     def _take(self) -> _Child:
         """Return an idle process, or a new one."""
@@ -160,13 +160,13 @@ class SqlChildren:
     def _keep(self, child: _Child) -> bool:
         """Keep a process for the next statement unless there are enough; tell whether it is kept."""
         with self._guard:
-            if self._is_closed or len(self._idle) >= MOST_WARM or child.questions >= MOST_QUESTIONS:
+            if self._is_closed or len(self._idle) >= MOST_WARM or child.queries >= MOST_QUERIES:
                 return False
             self._idle.append(child)
             return True
 
 
-def _put_last(pid: int) -> None:
+def _lower_priority(pid: int) -> None:
     """Give a process the lowest priority from its start, so that searches are not slowed.
 
     It stays in the server's session, since Linux divides time among sessions before it looks at priorities.
@@ -176,8 +176,8 @@ def _put_last(pid: int) -> None:
             os.setpriority(os.PRIO_PROCESS, pid, LOWEST_PRIORITY)
 
 
-def _encoded(question: SqlQuery) -> bytes:
-    return json.dumps({**question._asdict(), "views": dict(question.views)}).encode() + b"\n"
+def _encoded(query: SqlQuery) -> bytes:
+    return json.dumps({**query._asdict(), "views": dict(query.views)}).encode() + b"\n"
 
 
 def _bare_environment() -> dict[str, str]:

@@ -156,21 +156,21 @@ class _Refused(Exception):
         self.reply = Reply(verdict=verdict, message=message)
 
 
-def ask(question: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> Reply:
+def ask(query: SqlQuery, *, monotonic: Callable[[], float] = time.monotonic) -> Reply:
     """Run the statement under every guard, and return its rows, or why it was refused."""
     try:
-        statement = _require_one_statement(_require_text(question.sql))
-        with _Connection(question) as db:
-            return _Run(db, question, statement, ends_at=monotonic() + question.time_s, monotonic=monotonic).reply()
+        statement = _require_one_statement(_require_text(query.sql))
+        with _Connection(query) as db:
+            return _Run(db, query, statement, ends_at=monotonic() + query.time_s, monotonic=monotonic).reply()
     except _Refused as refusal:
         return refusal.reply
     except (apsw.Error, OSError) as error:
         return Reply(verdict=Verdict.STORAGE, message=f"the data cannot be read: {type(error).__name__}")
 
 
-def too_slow(question: SqlQuery) -> str:
+def too_slow(query: SqlQuery) -> str:
     """Return the message for a statement that took too long."""
-    return f"it took longer than {question.time_s:g} s; ask for less"
+    return f"it took longer than {query.time_s:g} s; ask for less"
 
 
 def _require_text(sql: str) -> str:
@@ -213,17 +213,17 @@ def _require_one_statement(sql: str) -> _Statement:
 class _Connection:
     """A read-only connection for one statement."""
 
-    def __init__(self, question: SqlQuery) -> None:
+    def __init__(self, query: SqlQuery) -> None:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         # `readonly_shm`: otherwise a reader that finds no locks takes itself for the first connection, and truncates
         # the -shm file, which this process may not extend again and which the server has mapped.
-        self._db = apsw.Connection(f"file:{_escaped(question.path)}?mode=ro&readonly_shm=1", flags=flags)
+        self._db = apsw.Connection(f"file:{_escaped(query.path)}?mode=ro&readonly_shm=1", flags=flags)
         self._db.set_busy_timeout(BUSY_TIMEOUT_MS)
         for option, value in SAFE_CONFIGURATION.items():
             self._db.config(option, value)
         for pragma in SAFE_PRAGMAS:
             self._db.execute(f"PRAGMA {pragma}").fetchall()
-        for name, select in question.views.items():
+        for name, select in query.views.items():
             self._db.execute(f"CREATE TEMP VIEW {quoted(name)} AS {select}")
         self._db.execute(f"PRAGMA {LAST_PRAGMA}")
 
@@ -250,14 +250,14 @@ class _Run:
     def __init__(
         self,
         db: apsw.Connection,
-        question: SqlQuery,
+        query: SqlQuery,
         statement: _Statement,
         *,
         ends_at: float,
         monotonic: Callable[[], float],
     ) -> None:
         self._db = db
-        self._question = question
+        self._query = query
         self._sql, self._words = statement
         self._ends_at = ends_at
         self._monotonic = monotonic
@@ -272,14 +272,14 @@ class _Run:
         self._put_guards_up()
         cursor = self._db.cursor()
         cursor.exec_trace = self._before_running
-        collected = _Rows(limit=self._question.limit)
+        collected = _Rows(limit=self._query.limit)
         try:
             for row in cursor.execute(self._sql, can_cache=False):
                 if not collected.take(row):
                     break
         except apsw.InterruptError:
             if not collected.is_full:
-                raise _Refused(Verdict.TIMEOUT, too_slow(self._question)) from None
+                raise _Refused(Verdict.TIMEOUT, too_slow(self._query)) from None
             collected.has_more = True
         except UnicodeDecodeError:
             raise _Refused(Verdict.SYNTAX, "a value is not valid UTF-8; ask for hex() of it") from None
@@ -309,7 +309,7 @@ class _Run:
 
     def _readable(self) -> frozenset[str]:
         """Return the readable names, with the internal tables of full-text tables."""
-        named = {name.lower() for name in (*self._question.tables, *self._question.views)}
+        named = {name.lower() for name in (*self._query.tables, *self._query.views)}
         full_text = [name for name in named if FTS_MODULE.search(self._schema.get(name, ""))]
         return frozenset(named.union(f"{name}_{part}" for name in full_text for part in FTS_PARTS))
 
@@ -356,7 +356,7 @@ class _Run:
         return name in PRAGMAS and argument is not None and argument.lower() in self._tables
 
     def _denial(self, what: str) -> str:
-        readable = [*self._question.views, *self._question.tables]
+        readable = [*self._query.views, *self._query.tables]
         named = ", ".join(name for name in dict.fromkeys(readable))
         return f"not allowed: {what}; a statement reads, and only {named}"
 
@@ -371,7 +371,7 @@ class _Run:
         if isinstance(error, MemoryError | apsw.NoMemError | apsw.TooBigError) or _LIMIT_MESSAGE.search(message):
             return _Refused(Verdict.LIMIT, f"too much for one statement: {message}")
         unknown = _UNKNOWN_TABLE.match(message)
-        if unknown and unknown[1].lower() in self._question.kept_away:
+        if unknown and unknown[1].lower() in self._query.kept_away:
             return _Refused(Verdict.DENIED, self._denial(f"the table '{unknown[1]}', which is kept elsewhere"))
         if isinstance(error, apsw.SQLError | apsw.BindingsError | apsw.MismatchError | apsw.RangeError):
             hint = (
