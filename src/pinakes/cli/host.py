@@ -85,8 +85,8 @@ def _tell_first_admin(control: Control) -> None:
 
 
 def _tell_address(address: str, settings: Settings) -> None:
-    whom = "accounts are on" if settings.server.accounts else "no accounts: whoever reaches it is the local user"
-    click.echo(f"pinakes: serving at {address} ({whom}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
+    access = "accounts are on" if settings.server.accounts else "no accounts: every caller is the local user"
+    click.echo(f"pinakes: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
     sys.stderr.flush()
 
 

@@ -286,7 +286,7 @@ def _issue(
 def _owner(connection: Connection, actor: Principal, user_name: str) -> User:
     """Return the user a token is for; raise ForbiddenError if the actor may not issue tokens for them."""
     if fold_name(user_name) != actor.name and Action.MANAGE_PERMISSIONS not in actor.actions:
-        raise ForbiddenError(f"a token for somebody else needs the permission {Action.MANAGE_PERMISSIONS}")
+        raise ForbiddenError(f"a token for another user needs the permission {Action.MANAGE_PERMISSIONS}")
     user = get_user(connection, user_name)
     if user.name != actor.name:
         require_may_change(actor, user)

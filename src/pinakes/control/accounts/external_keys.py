@@ -132,7 +132,7 @@ class PublishedKeys:
             problem = shown_address(str(error)) or type(error).__name__
             LOG.warning("the issuer's keys at %s could not be fetched: %s", shown_address(self._url), problem)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            LOG.warning("what is at %s is not a set of keys: %s", shown_address(self._url), type(error).__name__)
+            LOG.warning("%s has no valid set of keys (JWKS): %s", shown_address(self._url), type(error).__name__)
         else:
             self._keys = keys
             self._fetched_at = self._monotonic()

@@ -13,7 +13,7 @@ LONGEST = 1024
 HASHER = PasswordHasher(memory_cost=19_456, time_cost=2, parallelism=1)
 AT_ONCE = threading.BoundedSemaphore(4)
 """Each hash takes 19 MiB and a core; more at once would make all of them slow."""
-NOBODYS_HASH = "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
+UNMATCHED_HASH = "$argon2id$v=19$m=19456,t=2,p=1$aVp8dp2BvvSkhIRfM6FQNQ$nzDJPYQBzUxt0eDJ4MU3vb0FWK/UhKwbFqoFYbvd/cs"
 """A hash that no known password matches, compared with where a user does not exist or has no password."""
 
 
@@ -33,7 +33,7 @@ def verify_password(stored: str | None, text: str) -> bool:
     """Tell whether a password matches a stored hash, in the same time where there is none."""
     with AT_ONCE:
         try:
-            HASHER.verify(stored or NOBODYS_HASH, _bytes(text[:LONGEST]))
+            HASHER.verify(stored or UNMATCHED_HASH, _bytes(text[:LONGEST]))
         except (VerificationError, InvalidHashError):
             return False
     return stored is not None and len(text) <= LONGEST

@@ -26,7 +26,7 @@ DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 
 
 class Report(StrEnum):
-    """What is asked for."""
+    """The kinds of query."""
 
     LISTENING = "listening"
     BANDWIDTH = "bandwidth"

@@ -17,7 +17,7 @@ from pinakes.tools.spec import ToolSpec
 
 
 class UsersQuery(StrEnum):
-    """What is asked for."""
+    """The kinds of query."""
 
     LIST = "list"
     GET = "get"
