@@ -53,7 +53,8 @@ def states(queue: DownloadQueue) -> dict[int, str]:
     return {download.id: str(download.state) for page in pages for download in page}
 
 
-def test_the_migration_makes_what_the_tables_say(database):
+def test_the_queue_makes_what_the_tables_say(database):
+    database.create_missing(METADATA)
     with database.read() as connection:
         found = inspect(connection)
         for table in METADATA.sorted_tables:
