@@ -7,7 +7,18 @@ from typing import Any
 
 import orjson
 
-from pinakes.errors import ExpectedError
+from pinakes.errors import (
+    ExpectedError,
+    ForbiddenError,
+    OverloadedError,
+    RateLimitedError,
+    UnauthenticatedError,
+    UnknownResourceError,
+    UnknownToolError,
+)
+from pinakes.model.audit import Outcome
+
+REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,3 +57,16 @@ class Answer:
     def digest(self) -> str:
         """SHA-256 of the structured content."""
         return hashlib.sha256(self.encoded).hexdigest()
+
+
+def outcome_of(error: Exception | None) -> Outcome:
+    """Return how a call ended, by its error."""
+    if error is None:
+        return Outcome.OK
+    if isinstance(error, RateLimitedError):
+        return Outcome.LIMITED
+    if isinstance(error, OverloadedError):
+        return Outcome.OVERLOADED
+    if isinstance(error, REFUSALS):
+        return Outcome.REFUSED
+    return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED

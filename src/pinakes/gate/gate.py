@@ -12,25 +12,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from pinakes.errors import (
     ExpectedError,
-    ForbiddenError,
     InputError,
-    OverloadedError,
-    RateLimitedError,
     StorageError,
-    UnauthenticatedError,
     UnknownResourceError,
     UnknownToolError,
     did_you_mean,
 )
-from pinakes.gate.answer import Answer
+from pinakes.gate.answer import Answer, outcome_of
 from pinakes.gate.cache import AnswerCache
-from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
+from pinakes.gate.problems import validate_arguments
 from pinakes.gate.redact import redacted
-from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
@@ -42,7 +38,6 @@ COMPLETIONS = 20
 RESOURCES_A_PAGE = 200
 PAUSES_S = (0.05, 0.2)
 """How long to wait before a read that storage failed is tried again, each time."""
-REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
 _call_ids = random.Random()
 """Names calls apart; seeded by the system, and asked without letting another thread in, as the system is not."""
@@ -176,7 +171,7 @@ class Gate:
         try:
             self._require_within_limit(ask)
             tool = _get_tool(toolbox, principal, name)
-            params = _validated(tool, arguments)
+            params = validate_arguments(tool, arguments)
         except ExpectedError as error:
             self._note(ask, started, error)
             if isinstance(error, UnknownToolError):
@@ -402,7 +397,7 @@ class Gate:
             operation=ask.operation,
             target=redacted(ask.target),
             parameters=redacted(ask.parameters),
-            outcome=_outcome(error),
+            outcome=outcome_of(error),
             error_code=error.code if isinstance(error, ExpectedError) else None,
             duration_ms=(time.perf_counter() - started) * 1000,
             result_bytes=left.size_bytes,
@@ -480,18 +475,6 @@ def _again_when_storage_fails(work: Callable[[], ResultT]) -> ResultT:
     return work()
 
 
-def _outcome(error: Exception | None) -> Outcome:
-    if error is None:
-        return Outcome.OK
-    if isinstance(error, RateLimitedError):
-        return Outcome.LIMITED
-    if isinstance(error, OverloadedError):
-        return Outcome.OVERLOADED
-    if isinstance(error, REFUSALS):
-        return Outcome.REFUSED
-    return Outcome.ERROR if isinstance(error, ExpectedError) else Outcome.FAILED
-
-
 def _answer_summary(answer: Answer) -> ResultSummary:
     return ResultSummary(len(answer.encoded), answer.digest, answer.count)
 
@@ -510,32 +493,3 @@ def _position(cursor: str | None) -> int:
     if not cursor.isdecimal() or len(cursor) > 9:
         raise InputError("'cursor' is not one that a list of resources gave")
     return int(cursor)
-
-
-def _validated(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:
-    require_few(arguments, "arguments", known=list(tool.input_schema["properties"]))
-    try:
-        return tool.params.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise refusal_of(error, lambda details: _problem(tool, details)) from error
-
-
-def _problem(tool: ToolSpec, details: Any) -> str:
-    """Say what is wrong with an argument, and what would be right."""
-    path = [str(step) for step in details["loc"]]
-    place = place_of(details) or "arguments"
-    if details["type"] == "extra_forbidden":
-        known = list(_properties_at(tool.input_schema, path[:-1]))
-        return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
-    if details["type"] == "missing":
-        return f"'{place}' is missing"
-    value = details["input"]
-    given = "" if isinstance(value, dict | list | bool) else f" (given: {str(value)[:60]!r})"
-    return f"'{place}': {message_of(details)}{given}"
-
-
-def _properties_at(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
-    for step in path:
-        schema = schema.get("properties", {}).get(step, {})
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    return properties

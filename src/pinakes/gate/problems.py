@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from pinakes.errors import InputError
+from pinakes.errors import InputError, did_you_mean
+from pinakes.tools.spec import ToolSpec
 
 MOST_FIELDS = 200
 MOST_VALUES = 10_000
@@ -21,6 +22,15 @@ def require_few(given: Mapping[str, Any], what: str, *, known: Sequence[str]) ->
         raise InputError(f"{len(given)} {what} are too many; known: {', '.join(known)}")
     if _has_more_values(given, MOST_VALUES):
         raise InputError(f"the {what} have more than {MOST_VALUES:,} values in all; give fewer at once")
+
+
+def validate_arguments(tool: ToolSpec, arguments: Mapping[str, Any]) -> BaseModel:
+    """Return a call's arguments as the tool declares them, or raise InputError."""
+    require_few(arguments, "arguments", known=list(tool.input_schema["properties"]))
+    try:
+        return tool.params.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise refusal_of(error, lambda details: _problem(tool, details)) from error
 
 
 def refusal_of(error: ValidationError, say: Callable[[Any], str]) -> InputError:
@@ -52,3 +62,24 @@ def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
         values = inner.values() if isinstance(inner, Mapping) else inner
         waiting += [value for value in values if isinstance(value, dict | list)]
     return False
+
+
+def _problem(tool: ToolSpec, details: Any) -> str:
+    """Say what is wrong with an argument, and what would be right."""
+    path = [str(step) for step in details["loc"]]
+    place = place_of(details) or "arguments"
+    if details["type"] == "extra_forbidden":
+        known = list(_properties_at(tool.input_schema, path[:-1]))
+        return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
+    if details["type"] == "missing":
+        return f"'{place}' is missing"
+    value = details["input"]
+    given = "" if isinstance(value, dict | list | bool) else f" (given: {str(value)[:60]!r})"
+    return f"'{place}': {message_of(details)}{given}"
+
+
+def _properties_at(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+    for step in path:
+        schema = schema.get("properties", {}).get(step, {})
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    return properties

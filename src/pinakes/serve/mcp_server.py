@@ -78,7 +78,7 @@ class Handlers:
         """List the tools that the caller may use."""
         _require_no_cursor(params)
         tools = await self._list(context, lambda gate, principal: gate.list_tools(principal))
-        return types.ListToolsResult(tools=[_tool(tool) for tool in tools], cache_scope="private")
+        return types.ListToolsResult(tools=[tool_entry(tool) for tool in tools], cache_scope="private")
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Call a tool; the answer is passed to the SDK as plain JSON values."""
@@ -92,7 +92,9 @@ class Handlers:
         cursor = params.cursor if params else None
         page = await self._list(context, lambda gate, principal: gate.list_resources(principal, cursor))
         return types.ListResourcesResult(
-            resources=[_resource(entry) for entry in page.entries], next_cursor=page.next_cursor, cache_scope="private"
+            resources=[resource_entry(entry) for entry in page.entries],
+            next_cursor=page.next_cursor,
+            cache_scope="private",
         )
 
     async def list_templates(
@@ -102,7 +104,7 @@ class Handlers:
         _require_no_cursor(params)
         templates = await self._list(context, lambda gate, principal: gate.list_templates(principal))
         return types.ListResourceTemplatesResult(
-            resource_templates=[_template(resource) for resource in templates], cache_scope="private"
+            resource_templates=[template_entry(resource) for resource in templates], cache_scope="private"
         )
 
     async def read_resource(
@@ -182,7 +184,8 @@ def _result(answer: Answer) -> dict[str, Any]:
     return result
 
 
-def _tool(tool: ToolSpec) -> types.Tool:
+def tool_entry(tool: ToolSpec) -> types.Tool:
+    """Return a tool as MCP lists it."""
     return types.Tool(
         name=tool.name,
         title=tool.title or None,
@@ -193,11 +196,13 @@ def _tool(tool: ToolSpec) -> types.Tool:
     )
 
 
-def _resource(entry: ResourceEntry) -> types.Resource:
+def resource_entry(entry: ResourceEntry) -> types.Resource:
+    """Return a resource as MCP lists it."""
     return types.Resource(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
 
 
-def _template(resource: ResourceSpec) -> types.ResourceTemplate:
+def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
+    """Return a resource template as MCP lists it."""
     return types.ResourceTemplate(
         uri_template=resource.template,
         name=resource.name,

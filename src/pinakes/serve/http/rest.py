@@ -2,18 +2,17 @@
 
 import re
 from functools import partial
-from typing import Any
 
-from pydantic import ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from mcp import types
+from pydantic import Field
 from starlette.responses import Response
 
 from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
-from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, error_reply, is_none, model_reply
+from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from pinakes.serve.http.service import Service
+from pinakes.serve.mcp_server import resource_entry, template_entry, tool_entry
 from pinakes.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.resource import ResourceContent
 
 SHOWN_TYPES = frozenset(
     {
@@ -45,64 +44,23 @@ class ReadParams(QueryParams):
     uri: str = Field(min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
 
 
-class McpResult(EndpointResult):
-    """An entry of a list, with the same names as in MCP."""
+class ToolsResult(EndpointResult):
+    """The tools that the caller may use, as MCP lists them."""
 
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
-
-
-class ToolAnnotations(McpResult):
-    """What a tool does to data."""
-
-    read_only_hint: bool
+    tools: list[types.Tool]
 
 
-class ToolEntry(McpResult):
-    """A tool that the caller may use."""
+class ResourcesResult(EndpointResult):
+    """A page of resources, as MCP lists them."""
 
-    name: str
-    title: str | None = Field(exclude_if=is_none, default=None)
-    description: str
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any]
-    annotations: ToolAnnotations
+    resources: list[types.Resource]
+    nextCursor: str | None = None
 
 
-class ToolsResult(McpResult):
-    """The tools that the caller may use."""
+class TemplatesResult(EndpointResult):
+    """The templates of addresses that the caller may read, as MCP lists them."""
 
-    tools: list[ToolEntry]
-
-
-class ResourceResult(McpResult):
-    """A resource that the caller may read."""
-
-    uri: str
-    name: str
-    title: str | None = Field(exclude_if=is_none, default=None)
-    mime_type: str
-
-
-class ResourcesResult(McpResult):
-    """A page of resources."""
-
-    resources: list[ResourceResult]
-    next_cursor: str | None = Field(exclude_if=is_none, default=None)
-
-
-class TemplateResult(McpResult):
-    """A template of addresses that the caller may read."""
-
-    uri_template: str
-    name: str
-    description: str
-    mime_type: str
-
-
-class TemplatesResult(McpResult):
-    """The templates of addresses that the caller may read."""
-
-    resource_templates: list[TemplateResult]
+    resourceTemplates: list[types.ResourceTemplate]
 
 
 def rest_endpoints(service: Service) -> list[EndpointSpec]:
@@ -128,7 +86,7 @@ class RestEndpoints:
         """List the tools that the caller may use, in the same order as over MCP."""
         principal = request.caller.principal
         tools = await self._service.gate.run(principal, lambda gate: gate.list_tools(principal))
-        return model_reply(ToolsResult(tools=[tool_entry(tool) for tool in tools]))
+        return _list_reply(ToolsResult(tools=[tool_entry(tool) for tool in tools]))
 
     async def call_tool(self, request: ServerRequest) -> Response:
         """Run a tool; its structured content is the whole answer."""
@@ -142,30 +100,18 @@ class RestEndpoints:
         """List a page of the resources that the caller may read."""
         principal, cursor = request.caller.principal, request.query.cursor
         page = await self._service.gate.run(principal, lambda gate: gate.list_resources(principal, cursor))
-        entries = [_resource_result(entry) for entry in page.entries]
-        return model_reply(ResourcesResult(resources=entries, next_cursor=page.next_cursor))
+        entries = [resource_entry(entry) for entry in page.entries]
+        return _list_reply(ResourcesResult(resources=entries, nextCursor=page.next_cursor))
 
     async def list_resource_templates(self, request: ServerRequest) -> Response:
         """List the templates of addresses that the caller may read."""
         principal = request.caller.principal
         templates = await self._service.gate.run(principal, lambda gate: gate.list_templates(principal))
-        return model_reply(TemplatesResult(resource_templates=[_template_result(one) for one in templates]))
+        return _list_reply(TemplatesResult(resourceTemplates=[template_entry(one) for one in templates]))
 
     async def read_resource(self, request: ServerRequest) -> Response:
         """Return the content of a resource, under its own type."""
         return content_reply(await self._service.gate.read(request.caller, request.query.uri))
-
-
-def tool_entry(tool: ToolSpec) -> ToolEntry:
-    """Return a tool as it is listed."""
-    return ToolEntry(
-        name=tool.name,
-        title=tool.title or None,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
-        annotations=ToolAnnotations(read_only_hint=tool.read_only),
-    )
 
 
 def content_reply(content: ResourceContent) -> Response:
@@ -178,14 +124,6 @@ def content_reply(content: ResourceContent) -> Response:
     return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown})
 
 
-def _resource_result(entry: ResourceEntry) -> ResourceResult:
-    return ResourceResult(uri=entry.uri, name=entry.name, title=entry.title or None, mime_type=entry.mime_type)
-
-
-def _template_result(resource: ResourceSpec) -> TemplateResult:
-    return TemplateResult(
-        uri_template=resource.template,
-        name=resource.name,
-        description=resource.description,
-        mime_type=resource.template_mime_type,
-    )
+def _list_reply(result: EndpointResult) -> Response:
+    """Return a list as MCP has it: without the fields that its entries do not use."""
+    return JSONReply(result.model_dump(by_alias=True, exclude_none=True), headers=PRIVATE)
