@@ -8,7 +8,7 @@ from pinakes.net.shown import REDACTED, SECRET_NAME, SECRET_PARAMETERS, SECRET_W
 
 LONGEST_TEXT = 500
 LOOKED_AT = 10_000
-"""How much of a text is searched for secrets: more than is kept, so that none is cut in half first."""
+"""The length of text that is searched for secrets: more than is kept, so that none is cut in half first."""
 MOST_ITEMS = 50
 DEEPEST = 6
 

@@ -10,7 +10,7 @@ PAUSE_S = 0.004
 LONGEST_S = 2.0
 """The longest delay of one request, with its turn."""
 MOST_KNOWN = 10_000
-"""How many refused callers are remembered; beyond that all are forgotten."""
+"""The most refused callers that are remembered; beyond that all are forgotten."""
 
 
 class PerCallerLimit:

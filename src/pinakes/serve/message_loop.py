@@ -20,7 +20,7 @@ from pinakes.serve.caller import Caller
 from pinakes.serve.frames import BadFrameError, read_frame
 
 MOST_UNANSWERED = 16
-"""How many unanswered requests a connection may have; while there are as many, no more are read.
+"""The most unanswered requests of a connection; while there are as many, no more are read.
 
 The limit is per connection: a caller who stops reading one connection is still served on another.
 """

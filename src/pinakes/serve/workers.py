@@ -34,7 +34,7 @@ class Workers:
         self._waiting = _Pool(WAITING_THREADS, "waiting")
         self._most = threads + queue
         self.in_flight = 0
-        """How many calls run or wait."""
+        """The number of calls that run or wait."""
 
     async def run(self, work: Callable[[], ResultT], *, of: str, waits: bool = False) -> ResultT:
         """Run a caller's work in a thread, in turn with that of others; refuse it where the queue is full.

@@ -82,7 +82,7 @@ class EndpointRequest(Generic[QueryT, BodyT]):
 
 @dataclass(frozen=True)
 class EndpointSpec:
-    """What clients see of an endpoint, and the function that answers."""
+    """An endpoint's interface to clients, and the function that answers."""
 
     method: str
     path: str

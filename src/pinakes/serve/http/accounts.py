@@ -46,7 +46,7 @@ class LoginParams(BodyParams):
     """A name and a password."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="the user's name")
-    password: Password = Field(description="their password, or the secret that works once")
+    password: Password = Field(description="the password, or the one-time secret")
 
 
 class PasswordParams(BodyParams):
@@ -54,25 +54,31 @@ class PasswordParams(BodyParams):
 
     password: Password = Field(description="the new password, 8 characters or more")
     current_password: Password | None = Field(
-        default=None, description="the password until now; only who has none yet need not give it"
+        default=None, description="the current password; needed unless there is none yet"
     )
 
 
 class TokenParams(BodyParams):
     """A token to be made."""
 
-    name: str = Field(description="what you will know the token by, 1 to 64 characters")
+    name: str = Field(description="a name to recognise the token by, 1 to 64 characters")
     scopes: list[Permission] | None = Field(
-        default=None, min_length=1, max_length=len(Permission), description="all that it may do; else whatever you may"
+        default=None,
+        min_length=1,
+        max_length=len(Permission),
+        description="the permissions it is limited to; default: all of yours",
     )
     catalogues: list[CatalogueName] | None = Field(
-        default=None, min_length=1, max_length=100, description="all that it sees; else whatever you see"
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="the catalogues it is limited to; default: all that you see",
     )
     expires_in_days: StrictInt | None = Field(
         default=None,
         ge=1,
         le=3650,
-        description="when it ends; else it lasts until it is revoked, which a token that ends cannot ask for",
+        description="its lifetime; default: until it is revoked, for which the caller's own credential must not expire",
     )
 
 
@@ -314,7 +320,7 @@ class AccountEndpoints:
 
     def _require_known(self, request: ServerRequest, name: str, password: str | None) -> None:
         if password is None:
-            raise InputError("'current_password' is missing: the password until now")
+            raise InputError("'current_password' is missing: give the current password")
         refusal = self._find_refusal(name, request)
         if refusal:
             raise refusal

@@ -24,7 +24,7 @@ from pinakes.serve.http.websocket import WebSocketEndpoint
 logger = logging.getLogger(__name__)
 
 SESSION_IDLE_S = 300.0
-"""How long an idle session of Streamable HTTP (up to 2025-11-25) without an open stream is kept."""
+"""The lifetime of an idle session of Streamable HTTP (up to 2025-11-25) without an open stream."""
 
 Task = Callable[[], Coroutine[Any, Any, None]]
 

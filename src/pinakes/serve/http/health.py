@@ -38,7 +38,7 @@ class DegradedPart(EndpointResult):
 
 
 class CacheResult(EndpointResult):
-    """How often answers came from the cache."""
+    """Statistics of the answer cache."""
 
     entries: int
     size: int
@@ -68,7 +68,7 @@ class LiveResult(EndpointResult):
 
 
 class ReadyResult(EndpointResult):
-    """Whether calls are answered."""
+    """The readiness of the server."""
 
     ready: bool
     status: Status

@@ -129,7 +129,7 @@ class _Untitled(GenerateJsonSchema):
 
 
 References = Mapping[Any, Mapping[str, Any]]
-"""By the type of a body or result, and by its mode: a reference to its schema."""
+"""References to schemas, by the type of a body or result and its mode."""
 
 
 def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, Any]]:

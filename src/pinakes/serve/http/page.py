@@ -29,7 +29,7 @@ VARY = {"Vary": "Accept, Authorization, Cookie"}
 
 
 class McpAddresses(EndpointResult):
-    """Where MCP is served."""
+    """The addresses of MCP."""
 
     streamable_http: str
     sse: str
@@ -37,7 +37,7 @@ class McpAddresses(EndpointResult):
 
 
 class ServerDescription(EndpointResult):
-    """What this server is, where its parts are, and whom it takes the caller for."""
+    """The server's name, version and addresses, and the caller's name."""
 
     name: str
     version: str
@@ -106,7 +106,7 @@ class PageEndpoints:
 def describe_server(
     settings: Settings, base: str, *, identity: Identity | None, has_accounts: bool
 ) -> ServerDescription:
-    """Return what this server is, where its parts are, and whom it takes the caller for."""
+    """Return the server's name, version and addresses, and the caller's name."""
     socket_base = base.replace("http", "ws", 1)
     mcp = McpAddresses(streamable_http=f"{base}/mcp", sse=f"{base}/sse", websocket=f"{socket_base}/v1/mcp")
     return ServerDescription(

@@ -136,7 +136,7 @@ def _build_app(service: Service, endpoint: EndpointSpec) -> ASGIApp:
 
 
 async def _refuse_without_accounts(_request: Request) -> Response:
-    raise NotFoundError("this server has no accounts: whoever reaches it is the local user, and needs no token")
+    raise NotFoundError("this server has no accounts: every request is the local user's, and needs no token")
 
 
 def _path_of(request: ServerRequest) -> dict[str, str]:

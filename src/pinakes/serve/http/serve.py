@@ -33,7 +33,7 @@ from pinakes.tools.endpoint import Endpoint
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 0.25
-"""How often open streams are checked for changed rights."""
+"""The interval at which open streams are checked for changed rights."""
 
 
 def require_may_listen(settings: ServerSettings) -> None:

@@ -22,7 +22,7 @@ class Phase:
     is_loaded: bool = False
     is_ending: bool = False
     load_problem: str | None = None
-    """Why loading failed; it is not tried again."""
+    """The reason why loading failed; it is not tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
