@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, RootModel
@@ -13,7 +14,7 @@ from pinakes import __version__
 from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, base_url
 from pinakes.serve.http.replies import ErrorResult, model_reply
 from pinakes.serve.http.service import Service
-from pinakes.tools.endpoint import Endpoint, EndpointSpec
+from pinakes.tools.endpoint import Endpoint, EndpointSpec, QueryParams
 from pinakes.tools.media import MediaFile
 from pinakes.tools.spec import ToolSpec
 
@@ -140,10 +141,22 @@ def _list_schemas(specs: Iterable[EndpointSpec]) -> tuple[References, dict[str, 
             models[spec.body, "validation"] = None
         if (result := _find_model(spec)) is not None:
             models[result, "serialization"] = None
+    references, schemas = _build_schemas(tuple(models))
+    return references, dict(schemas)
+
+
+@lru_cache(maxsize=16)
+def _build_schemas(models: tuple[tuple[type[BaseModel], Mode], ...]) -> tuple[References, dict[str, Any]]:
+    """Build the schemas of these models, which takes too long to do for each request."""
     references, definitions = models_json_schema(
         list(models), ref_template=f"{COMPONENT}{{model}}", schema_generator=_Untitled
     )
     return references, definitions["$defs"]
+
+
+@lru_cache(maxsize=256)
+def _build_query_schema(query: type[QueryParams]) -> dict[str, Any]:
+    return query.model_json_schema(schema_generator=_Untitled)
 
 
 def _find_model(spec: EndpointSpec) -> type[BaseModel] | None:
@@ -216,7 +229,7 @@ def _parameter(name: str, description: str, place: str, *, required: bool = Fals
 def _query_parameters(spec: EndpointSpec) -> list[dict[str, Any]]:
     if spec.query is None:
         return []
-    schema = spec.query.model_json_schema(schema_generator=_Untitled)
+    schema = _build_query_schema(spec.query)
     required = schema.get("required", ())
     return [
         {
