@@ -11,7 +11,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
-from pinakes.serve.mcp_server import _tool
+from pinakes.serve.mcp_server import tool_entry
 from pinakes.settings import Settings
 from pinakes.shelf.port import Delete
 from pinakes_catalogues.judoka.codes import build_code
@@ -25,7 +25,7 @@ LARGEST_DECLARATIONS = 5_000
 
 def test_the_declarations_are_small(judokon: Any) -> None:
     tools = [
-        _tool(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
+        tool_entry(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
         for tool in judokon.gate.list_tools(LOCAL_USER)
     ]
     assert len(tools) == 9
