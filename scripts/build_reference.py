@@ -24,7 +24,7 @@ from pydantic_core import PydanticUndefined
 
 from pinakes import errors, settings
 from pinakes.api.registry import PACKAGES, get_package
-from pinakes.catalogue import declaration
+from pinakes.catalogue import declaration, spec
 from pinakes.cli.main import cli
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ExpectedError
@@ -177,7 +177,7 @@ def catalogue_page() -> str:
         "refused. [How to write one](../add-a-catalogue.md) has an example, and says which keys have no effect yet."
     ]
     for path, model_name in iter_tables(schema):
-        model = getattr(declaration, model_name)
+        model = getattr(declaration, model_name, None) or getattr(spec, model_name)
         heading = f"## `[{path}]`" if path else "## At the top"
         body = schema if model_name == schema["title"] else schema["$defs"][model_name]
         rows = _key_rows(body, schema["$defs"], attribute_docs(model))

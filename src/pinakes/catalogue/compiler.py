@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from pinakes.catalogue.declaration import (
     Declaration,
     DeclaredField,
-    DeclaredPreferences,
-    DeclaredRecommend,
     DeclaredSearch,
 )
 from pinakes.catalogue.spec import (
@@ -20,9 +18,7 @@ from pinakes.catalogue.spec import (
     FieldSpec,
     FieldType,
     FilterKind,
-    PreferencesSpec,
     RecommendSpec,
-    RelationSpec,
     Role,
     SearchSpec,
     TemplatePart,
@@ -79,16 +75,14 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         kinds_hidden_from_search=tuple(name for name, kind in declaration.kinds.items() if not kind.found),
         kind_path=declaration.kind,
         kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
-        relations=tuple(
-            RelationSpec(name=name, **declared.model_dump()) for name, declared in declaration.relations.items()
-        ),
+        relations=tuple(declaration.relations.values()),
         id_path=declaration.id,
         editable=declaration.editable,
         embed=EmbedSpec(parts=parse_template(declaration.embed.template)) if declaration.embed else None,
         search=SearchSpec(**declaration.search.model_dump()),
-        recommend=_recommend(declaration.recommend) if declaration.recommend else None,
+        recommend=declaration.recommend,
         synonyms=_symmetric(declaration.synonyms),
-        preferences=_preferences(declaration.preferences),
+        preferences=declaration.preferences,
         digest=_digest(declaration),
     )
 
@@ -249,37 +243,16 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         yield from _recommend_references(declaration.recommend)
 
 
-def _recommend_references(recommend: DeclaredRecommend) -> Iterable[tuple[str, str]]:
-    for key in ("taxonomy", "format"):
-        overlap = getattr(recommend, key)
-        yield from ((f"recommend.{key}.fields", name) for name in (overlap.fields if overlap else ()))
-    if recommend.temporal:
-        yield "recommend.temporal.field", recommend.temporal.field
-    if recommend.popularity:
-        yield "recommend.popularity.field", recommend.popularity.field
-    if recommend.related:
-        yield "recommend.related.field", recommend.related.field
-        yield "recommend.related.pages", recommend.related.pages
-
-
-def _recommend(declared: DeclaredRecommend) -> RecommendSpec:
-    return RecommendSpec(
-        semantic=declared.semantic,
-        taxonomy=declared.taxonomy.weight if declared.taxonomy else 0.0,
-        taxonomy_fields=declared.taxonomy.fields if declared.taxonomy else (),
-        temporal=declared.temporal.weight if declared.temporal else 0.0,
-        temporal_field=declared.temporal.field if declared.temporal else "",
-        temporal_sigma=declared.temporal.sigma if declared.temporal else 5.0,
-        format=declared.format.weight if declared.format else 0.0,
-        format_fields=declared.format.fields if declared.format else (),
-        popularity=declared.popularity.weight if declared.popularity else 0.0,
-        popularity_field=declared.popularity.field if declared.popularity else "",
-        related_field=declared.related.field if declared.related else "",
-        pages_field=declared.related.pages if declared.related else "",
-        neighbours=declared.neighbours,
-        per_franchise=declared.per_franchise,
-        series_markers=tuple(marker.lower() for marker in declared.series_markers),
-    )
+def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]:
+    yield from (("recommend.taxonomy.fields", name) for name in recommend.taxonomy.fields)
+    yield from (("recommend.format.fields", name) for name in recommend.format.fields)
+    named = {
+        "recommend.temporal.field": recommend.temporal.field,
+        "recommend.popularity.field": recommend.popularity.field,
+        "recommend.related.field": recommend.related.field,
+        "recommend.related.pages": recommend.related.pages,
+    }
+    yield from ((place, name) for place, name in named.items() if name)
 
 
 def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -291,23 +264,3 @@ def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]
             known = table.setdefault(member, [])
             known += [other for other in group if other != member and other not in known]
     return {word: tuple(others) for word, others in table.items()}
-
-
-def _preferences(declared: DeclaredPreferences) -> PreferencesSpec:
-    length = declared.length
-    return PreferencesSpec(
-        units={word: field for field, words in declared.units.items() for word in words},
-        multiples={
-            word.lower(): (field, size) for field, words in declared.multiples.items() for word, size in words.items()
-        },
-        choices={
-            word: (field, value)
-            for field, values in declared.choices.items()
-            for value, words in values.items()
-            for word in words
-        },
-        tags={word: tag for tag, words in declared.tags.items() for word in words},
-        length_field=length.field if length else "",
-        short_at_most=length.short_at_most if length else 0,
-        long_at_least=length.long_at_least if length else 0,
-    )

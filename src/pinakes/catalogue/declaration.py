@@ -7,20 +7,23 @@ import tomllib
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from pinakes.catalogue.spec import FieldType, FilterKind, Fusion, Role
+from pinakes.catalogue.spec import (
+    Declared,
+    FieldType,
+    FilterKind,
+    Fusion,
+    PreferencesSpec,
+    RecommendSpec,
+    RelationSpec,
+    Role,
+)
 from pinakes.errors import SpecError, did_you_mean
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """What pydantic adds to the place of a problem in `search` and `filter`, which have two forms each."""
 FORMER_PREFERENCES = "wishes"
-
-
-class Declared(BaseModel):
-    """A part of a declaration."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class DeclaredSearch(Declared):
@@ -77,21 +80,6 @@ class DeclaredKind(Declared):
     """The sources whose rows are all of this kind, by file name, as in `designers.csv` or `designers-*.jsonl`."""
 
 
-class DeclaredRelation(Declared):
-    """`[relations.NAME]`."""
-
-    kind: str
-    """The kind of record that names others."""
-    field: str
-    """The field that has their ids."""
-    to: str
-    """The kind of record that is named."""
-    inverse: str = ""
-    """What the relation is called from the other side."""
-    copies: str = ""
-    """The field that repeats their titles, in the order of the ids; an edit keeps it up with them."""
-
-
 class DeclaredEmbed(Declared):
     """`[embed]`."""
 
@@ -112,93 +100,6 @@ class DeclaredFusion(Declared):
     """The share of meaning in a blend; words have the rest."""
 
 
-class DeclaredOverlap(Declared):
-    """`taxonomy`, `format` of `[recommend]`."""
-
-    weight: float = Field(ge=0, le=1)
-    """Its share of the score."""
-    fields: tuple[str, ...] = Field(min_length=1)
-    """The fields that are compared."""
-
-
-class DeclaredTemporal(Declared):
-    """`temporal` of `[recommend]`."""
-
-    weight: float = Field(ge=0, le=1)
-    """Its share of the score."""
-    field: str
-    """The field that has the time, as a number."""
-    sigma: float = Field(default=5.0, gt=0)
-    """How far apart is far: at this distance the signal is 0.61, at twice it 0.14."""
-
-
-class DeclaredPopularity(Declared):
-    """`popularity` of `[recommend]`."""
-
-    weight: float = Field(ge=0, le=1)
-    """Its share of the score; the other signals have the rest."""
-    field: str
-    """The field that has the number."""
-
-
-class DeclaredRelated(Declared):
-    """`related` of `[recommend]`: `field` names other records by what stands in their `pages` field."""
-
-    field: str
-    """The field that names other records."""
-    pages: str
-    """The field by which they are named."""
-
-
-class DeclaredRecommend(Declared):
-    """`[recommend]`."""
-
-    semantic: float = Field(default=0.5, ge=0, le=1)
-    """The weight of nearness in meaning."""
-    taxonomy: DeclaredOverlap | None = None
-    """Tags in common."""
-    temporal: DeclaredTemporal | None = None
-    """Nearness in time."""
-    format: DeclaredOverlap | None = None
-    """Likeness of form: the same value, or numbers of the same size."""
-    popularity: DeclaredPopularity | None = None
-    """How well known it is."""
-    related: DeclaredRelated | None = None
-    """Which records are of one franchise."""
-    neighbours: int = Field(default=50, ge=10, le=500)
-    """How many of the nearest records of each title are considered."""
-    per_franchise: int = Field(default=1, ge=1)
-    """How many of one franchise may be recommended; one in five of those asked for, where that is more."""
-    series_markers: tuple[str, ...] = ("season", "part", "series")
-    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
-
-
-class DeclaredLength(Declared):
-    """`length` of `[preferences]`: what "short" and "long" mean here."""
-
-    field: str
-    """The field that has the length."""
-    short_at_most: float
-    """What is short has at most this."""
-    long_at_least: float
-    """What is long has at least this."""
-
-
-class DeclaredPreferences(Declared):
-    """`[preferences]`: the domain's words for numbers, choices and tags."""
-
-    units: dict[str, tuple[str, ...]] = {}
-    """Field → the words that follow its numbers: "under 300 pages"."""
-    multiples: dict[str, dict[str, int]] = {}
-    """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
-    choices: dict[str, dict[str, tuple[str, ...]]] = {}
-    """Field → its values → the words for each: "only films"."""
-    tags: dict[str, tuple[str, ...]] = {}
-    """Tag → other words for it: "no giant robots"."""
-    length: DeclaredLength | None = None
-    """What "short" and "long" mean."""
-
-
 class Declaration(Declared):
     """A whole `catalogue.toml`."""
 
@@ -216,19 +117,19 @@ class Declaration(Declared):
     """Whether records may be changed by hand."""
     fields: dict[str, DeclaredField]
     """What a record has; one of them has the role `title`."""
-    kinds: dict[str, DeclaredKind] = {}
+    kinds: dict[str, DeclaredKind] = Field(default={})
     """The kinds of record, where there is more than one."""
-    relations: dict[str, DeclaredRelation] = {}
+    relations: dict[str, RelationSpec] = Field(default={})
     """Which field names records of which kind."""
     embed: DeclaredEmbed | None = None
     """What is embedded; without it, search goes by words alone."""
     search: DeclaredFusion = DeclaredFusion()
     """How search merges words and meaning."""
-    recommend: DeclaredRecommend | None = None
+    recommend: RecommendSpec | None = None
     """How it recommends; without it, it does not."""
-    preferences: DeclaredPreferences = DeclaredPreferences()
+    preferences: PreferencesSpec = PreferencesSpec()
     """The domain's words in preferences."""
-    synonyms: dict[str, tuple[str, ...]] = {}
+    synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → others that are searched with it, both ways."""
 
 

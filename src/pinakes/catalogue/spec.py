@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from pinakes.model.record import DEFAULT_KIND, Record, Tag, Value
 
 
@@ -108,19 +110,6 @@ class FieldSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RelationSpec:
-    """A field of one kind of record that names records of another kind by id."""
-
-    name: str
-    kind: str
-    field: str
-    to: str
-    inverse: str = ""
-    copies: str = ""
-    """The field that repeats the titles of the records that are named; empty: none does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplatePart:
     """A field in an embedding template, and the text that joins it to the part before."""
 
@@ -150,38 +139,118 @@ class SearchSpec:
     smoothing_depth: int = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecommendSpec:
-    """The signals of a recommendation and their weights. A signal of weight 0 is off."""
+class Declared(BaseModel):
+    """A part of a declaration that is checked for form as it is read."""
 
-    semantic: float = 0.5
-    taxonomy: float = 0.0
-    taxonomy_fields: tuple[str, ...] = ()
-    temporal: float = 0.0
-    temporal_field: str = ""
-    temporal_sigma: float = 5.0
-    format: float = 0.0
-    format_fields: tuple[str, ...] = ()
-    popularity: float = 0.0
-    popularity_field: str = ""
-    related_field: str = ""
-    pages_field: str = ""
-    neighbours: int = 50
-    per_franchise: int = 1
-    series_markers: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferencesSpec:
-    """Words of this catalogue's domain that a preference sentence may use."""
+class RelationSpec(Declared):
+    """`[relations.NAME]`."""
 
-    units: Mapping[str, str]
-    multiples: Mapping[str, tuple[str, int]]
-    choices: Mapping[str, tuple[str, str]]
-    tags: Mapping[str, str]
-    length_field: str = ""
-    short_at_most: float = 0
-    long_at_least: float = 0
+    kind: str
+    """The kind of record that names others."""
+    field: str
+    """The field that has their ids."""
+    to: str
+    """The kind of record that is named."""
+    inverse: str = ""
+    """What the relation is called from the other side."""
+    copies: str = ""
+    """The field that repeats their titles, in the order of the ids; an edit keeps it up with them."""
+
+
+class OverlapSpec(Declared):
+    """`taxonomy`, `format` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
+    fields: tuple[str, ...] = Field(min_length=1)
+    """The fields that are compared."""
+
+
+class TemporalSpec(Declared):
+    """`temporal` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score."""
+    field: str
+    """The field that has the time, as a number."""
+    sigma: float = Field(default=5.0, gt=0)
+    """How far apart is far: at this distance the signal is 0.61, at twice it 0.14."""
+
+
+class PopularitySpec(Declared):
+    """`popularity` of `[recommend]`."""
+
+    weight: float = Field(ge=0, le=1)
+    """Its share of the score; the other signals have the rest."""
+    field: str
+    """The field that has the number."""
+
+
+class RelatedSpec(Declared):
+    """`related` of `[recommend]`: `field` names other records by what stands in their `pages` field."""
+
+    field: str
+    """The field that names other records."""
+    pages: str
+    """The field by which they are named."""
+
+
+NO_OVERLAP = OverlapSpec.model_construct(weight=0.0, fields=())
+NO_TIME = TemporalSpec.model_construct(weight=0.0, field="", sigma=5.0)
+NO_POPULARITY = PopularitySpec.model_construct(weight=0.0, field="")
+NO_RELATED = RelatedSpec(field="", pages="")
+
+
+class RecommendSpec(Declared):
+    """`[recommend]`."""
+
+    semantic: float = Field(default=0.5, ge=0, le=1)
+    """The weight of nearness in meaning."""
+    taxonomy: OverlapSpec = NO_OVERLAP
+    """Tags in common."""
+    temporal: TemporalSpec = NO_TIME
+    """Nearness in time."""
+    format: OverlapSpec = NO_OVERLAP
+    """Likeness of form: the same value, or numbers of the same size."""
+    popularity: PopularitySpec = NO_POPULARITY
+    """How well known it is."""
+    related: RelatedSpec = NO_RELATED
+    """Which records are of one franchise."""
+    neighbours: int = Field(default=50, ge=10, le=500)
+    """How many of the nearest records of each title are considered."""
+    per_franchise: int = Field(default=1, ge=1)
+    """How many of one franchise may be recommended; one in five of those asked for, where that is more."""
+    series_markers: tuple[str, ...] = ("season", "part", "series")
+    """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
+
+
+class LengthSpec(Declared):
+    """`length` of `[preferences]`: what "short" and "long" mean here."""
+
+    field: str
+    """The field that has the length."""
+    short_at_most: float
+    """What is short has at most this."""
+    long_at_least: float
+    """What is long has at least this."""
+
+
+class PreferencesSpec(Declared):
+    """`[preferences]`: the domain's words for numbers, choices and tags."""
+
+    units: dict[str, tuple[str, ...]] = {}
+    """Field → the words that follow its numbers: "under 300 pages"."""
+    multiples: dict[str, dict[str, int]] = {}
+    """Field → words for a fixed number of it: "two dozen" with `dozen = 12`."""
+    choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Field → its values → the words for each: "only films"."""
+    tags: dict[str, tuple[str, ...]] = {}
+    """Tag → other words for it: "no giant robots"."""
+    length: LengthSpec | None = None
+    """What "short" and "long" mean."""
 
 
 @dataclass(frozen=True, kw_only=True)

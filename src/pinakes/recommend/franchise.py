@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from pinakes.catalogue.spec import CatalogueSpec, texts_of
+from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from pinakes.model.record import Record
 from pinakes.text.normalise import fold, fold_name
 
@@ -26,10 +26,10 @@ class Work:
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
     """Return what tells a record's franchise."""
-    recommend = spec.recommend
-    related = texts_of(record.get(recommend.related_field)) if recommend and recommend.related_field else []
-    pages = texts_of(record.get(recommend.pages_field)) if recommend and recommend.pages_field else []
-    markers = recommend.series_markers if recommend else ()
+    recommend = spec.recommend or RecommendSpec()
+    related = texts_of(record.get(recommend.related.field))
+    pages = texts_of(record.get(recommend.related.pages))
+    markers = recommend.series_markers if spec.recommend else ()
     return Work(
         pages=frozenset((record.id, *pages)),
         related=frozenset(related),
@@ -47,7 +47,7 @@ def title_stem(title: str, *, markers: tuple[str, ...]) -> str:
 @cache
 def _part_pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     """Return the end of a title from the first marker or ordinal on."""
-    named = rf"(?:the\s+)?(?:{'|'.join(re.escape(marker) for marker in markers)})\b|" if markers else ""
+    named = rf"(?:the\s+)?(?:{'|'.join(re.escape(marker.lower()) for marker in markers)})\b|" if markers else ""
     return re.compile(rf"\s+(?:{named}{_ORDINAL}).*$")
 
 

@@ -185,10 +185,10 @@ def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> 
 
 def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
     """Return the tags that most tell this taste: on many of the liked titles, and on few others."""
-    counts = Counter(tag for record in liked for field in spec.taxonomy_fields for tag in texts_of(record.get(field)))
+    counts = Counter(tag for record in liked for field in spec.taxonomy.fields for tag in texts_of(record.get(field)))
     total = max(reader.count(scope), 1)
     common: dict[str, int] = {}
-    for field in spec.taxonomy_fields:
+    for field in spec.taxonomy.fields:
         common.update({facet.value: facet.count for facet in reader.facets(field, scope=scope)})
     weights = {tag: count * math.log(1 + total / (1 + common.get(tag, 0))) for tag, count in counts.items()}
     return tuple(sorted(weights, key=lambda tag: (-weights[tag], tag))[:TASTE_TAGS])

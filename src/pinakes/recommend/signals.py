@@ -42,12 +42,12 @@ class SignalTable:
 
     def blend(self, spec: RecommendSpec) -> Floats:
         """Return for each candidate the weighted mean of its signals."""
-        weights = np.array([spec.semantic, spec.taxonomy, spec.temporal, spec.format])
+        weights = np.array([spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight])
         signals = np.stack([self.semantic, self.taxonomy, self.temporal, self.format])
         content: Floats = weights @ signals / (weights.sum() or 1.0)
         if self.popularity is None:
             return content
-        return (1 - spec.popularity) * content + spec.popularity * self.popularity
+        return (1 - spec.popularity.weight) * content + spec.popularity.weight * self.popularity
 
     def at(self, place: int) -> Signals:
         """Return the signals of one candidate."""
@@ -66,17 +66,16 @@ def score_signals(
     """Return the signals of every candidate, from the shelf's columns."""
     recommend = spec.recommend or RecommendSpec()
     times = np.zeros(len(candidates))
-    if recommend.temporal_field:
-        field = recommend.temporal_field
-        times = temporal(
-            reader.numbers(field, candidates), reader.numbers(field, liked), sigma=recommend.temporal_sigma
-        )
+    if field := recommend.temporal.field:
+        sigma = recommend.temporal.sigma
+        times = temporal(reader.numbers(field, candidates), reader.numbers(field, liked), sigma=sigma)
+    fame = recommend.popularity
     return SignalTable(
         semantic=np.clip(np.array(cosines, dtype=float), 0.0, 1.0),
         taxonomy=taxonomy(_tags(reader, candidates, recommend), _tags(reader, liked, recommend)),
         temporal=times,
         format=_form(reader, candidates, liked, spec),
-        popularity=popularity(reader.numbers(recommend.popularity_field, candidates)) if recommend.popularity else None,
+        popularity=popularity(reader.numbers(fame.field, candidates)) if fame.weight else None,
     )
 
 
@@ -125,7 +124,7 @@ def popularity(candidates: Floats) -> Floats:
 
 
 def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list[frozenset[str]]:
-    columns = [reader.terms(field, keys) for field in spec.taxonomy_fields]
+    columns = [reader.terms(field, keys) for field in spec.taxonomy.fields]
     if len(columns) == 1:
         return columns[0]
     return [frozenset().union(*row) for row in zip(*columns, strict=True)] if columns else [frozenset()] * len(keys)
@@ -133,7 +132,7 @@ def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list
 
 def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec) -> Floats:
     """Return the mean likeness over the fields that make up the form."""
-    fields = spec.recommend.format_fields if spec.recommend else ()
+    fields = spec.recommend.format.fields if spec.recommend else ()
     scores = [
         near_numbers(reader.numbers(field, candidates), reader.numbers(field, liked))
         if spec.fields[field].is_numeric

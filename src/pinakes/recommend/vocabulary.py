@@ -1,6 +1,6 @@
 """The words of a catalogue that a preference sentence may use: its spec's, and the tags that its records have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, Role
 from pinakes.model.hits import FacetCount
@@ -17,14 +17,25 @@ def preference_vocabulary(
     facets: Sequence[FacetCount] = reader.facets(tag_field, scope=scope) if tag_field else ()
     known = {facet.value.lower(): facet.value for facet in facets}
     time_field = spec.field_with_role(Role.TIME)
-    words = spec.preferences
+    words, length = spec.preferences, spec.preferences.length
     return PreferenceVocabulary(
         time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
-        units=words.units,
-        multiples=words.multiples,
-        choices=words.choices,
-        tags={**known, **{word: tag for word, tag in words.tags.items() if tag.lower() in known}},
+        units=_by_word(words.units),
+        multiples={
+            word.lower(): (field, size) for field, sizes in words.multiples.items() for word, size in sizes.items()
+        },
+        choices={
+            word: (field, value)
+            for field, choices in words.choices.items()
+            for word, value in _by_word(choices).items()
+        },
+        tags={**known, **{word: tag for word, tag in _by_word(words.tags).items() if tag.lower() in known}},
         tag_field=tag_field,
-        long_field=(words.length_field, words.short_at_most, words.long_at_least) if words.length_field else None,
+        long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
         this_year=this_year,
     )
+
+
+def _by_word(words: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return a table from meaning to words the other way round."""
+    return {word: meant for meant, some in words.items() for word in some}

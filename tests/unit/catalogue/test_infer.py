@@ -90,8 +90,8 @@ def test_what_is_embedded_and_compared_follows_from_the_fields() -> None:
         "my_review",
     ]
     assert spec.recommend is not None
-    assert (spec.recommend.taxonomy_fields, spec.recommend.temporal_field) == (("bookshelves",), "year_published")
-    assert spec.recommend.semantic + spec.recommend.taxonomy + spec.recommend.temporal == pytest.approx(1)
+    assert (spec.recommend.taxonomy.fields, spec.recommend.temporal.field) == (("bookshelves",), "year_published")
+    assert spec.recommend.semantic + spec.recommend.taxonomy.weight + spec.recommend.temporal.weight == pytest.approx(1)
 
 
 def test_a_film_list_has_its_genres_as_tags_whatever_they_are_written_as() -> None:
@@ -265,14 +265,14 @@ def test_when_a_row_was_worked_on_is_not_the_time_of_the_thing() -> None:
     spec, _ = infer(rows)
     assert (spec.fields["opened"].role, spec.fields["lastUpdated"].role) == (Role.TIME, None)
     assert spec.recommend is not None
-    assert spec.recommend.temporal_sigma == 5 * 365
+    assert spec.recommend.temporal.sigma == 5 * 365
 
 
 def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
     spec, _ = infer([{"title": f"T{n}", "category": "A", "genre": "xyz"[n % 3]} for n in range(9)])
     assert not spec.fields["category"].facet
     assert spec.recommend is not None
-    assert spec.recommend.taxonomy_fields == ("genre",)
+    assert spec.recommend.taxonomy.fields == ("genre",)
 
 
 def test_the_declaration_says_what_it_is_and_why_each_field_is_as_it_is() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec
 from pinakes.errors import InputError
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, Scope, Visibility
@@ -169,7 +169,8 @@ def test_popularity_changes_the_order_only_when_the_spec_has_the_signal(
     anime_spec: CatalogueSpec, new_shelved: Callable[[CatalogueSpec], Any], anime: Callable[..., Record]
 ) -> None:
     assert anime_spec.recommend is not None
-    popular = replace(anime_spec.recommend, popularity=0.65, popularity_field="popularity")
+    fame = PopularitySpec(weight=0.65, field="popularity")
+    popular = anime_spec.recommend.model_copy(update={"popularity": fame})
     orders = {}
     for name, spec in {"off": anime_spec, "on": replace(anime_spec, recommend=popular)}.items():
         shelved = new_shelved(spec)

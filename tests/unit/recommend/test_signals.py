@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
+from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec, RecommendSpec
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.recommend.signals import Signals, SignalTable, popularity, score_signals, taxonomy, temporal
@@ -34,8 +33,8 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
 
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
-    assert (spec.semantic, spec.taxonomy, spec.temporal, spec.format) == (0.50, 0.20, 0.15, 0.15)
-    assert (spec.temporal_sigma, spec.neighbours, spec.popularity) == (5, 50, 0)
+    assert (spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight) == (0.50, 0.20, 0.15, 0.15)
+    assert (spec.temporal.sigma, spec.neighbours, spec.popularity.weight) == (5, 50, 0)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +129,6 @@ def test_the_blend_is_the_weighted_sum_of_the_four_signals(spec: RecommendSpec) 
 
 
 def test_popularity_takes_its_share_only_where_the_spec_has_it(spec: RecommendSpec) -> None:
-    with_popularity = replace(spec, popularity=0.5)
+    with_popularity = spec.model_copy(update={"popularity": PopularitySpec(weight=0.5, field="popularity")})
     assert blended(with_popularity, 0.4, 0.4, 0.4, 0.4, popularity=1.0) == pytest.approx(0.7)
     assert blended(spec, 0.4, 0.4, 0.4, 0.4) == pytest.approx(0.4)

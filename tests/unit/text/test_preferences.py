@@ -10,7 +10,7 @@ from time import process_time
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
@@ -170,6 +170,7 @@ def test_an_empty_sentence_asks_for_nothing() -> None:
     assert understand("", ANIME) == Preferences()
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join)))
 def test_any_text_is_answered_in_words_that_it_contains(sentence: str) -> None:
     preferences = understand(sentence, ANIME)
@@ -178,6 +179,7 @@ def test_any_text_is_answered_in_words_that_it_contains(sentence: str) -> None:
         assert words in sentence
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(" ".join))
 def test_there_is_never_more_than_one_condition_of_a_kind_on_a_field(sentence: str) -> None:
     conditions = understand(sentence, ANIME).conditions
