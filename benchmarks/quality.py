@@ -25,6 +25,7 @@ import zstandard
 
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
+from pinakes.catalogue.spec import PopularitySpec
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Target, ingest
@@ -66,7 +67,8 @@ def recommendation(home: Path) -> dict:
     spec = shelf.spec
     results = {"titles joined": len(joined), "users": len(cases)}
     results["content only"] = score(shelf, cases)
-    with_popularity = replace(spec.recommend, popularity=0.65, popularity_field="popularity", neighbours=500)
+    fame = PopularitySpec(weight=0.65, field="popularity")
+    with_popularity = spec.recommend.model_copy(update={"popularity": fame, "neighbours": 500})
     shelf.spec = replace(spec, recommend=with_popularity)
     results["with popularity 0.65"] = score(shelf, cases)
     results["popularity alone"] = score_popularity(popularity, cases)

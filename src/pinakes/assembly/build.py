@@ -14,10 +14,10 @@ from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.edits.apply import embed_missing
-from pinakes.ingest.kinds import require_derivable_kinds
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from pinakes.ingest.paths import flattened
@@ -73,8 +73,7 @@ def package_recipe(package: CataloguePackage) -> Recipe:
 
 
 def own_recipe(loaded: LoadedSpec) -> Recipe:
-    """Return the recipe of a user's own spec; refuse one that does not say of which kind a row is."""
-    require_derivable_kinds(loaded.spec, origin=f"the spec '{loaded.spec.name}'")
+    """Return the recipe of a user's own spec."""
     return Recipe(loaded=loaded, mapping=build_mapping(loaded.spec), is_own=True)
 
 
@@ -122,6 +121,7 @@ def add_catalogue(
                 report = _replace_samples(samples, source, target, shelf, report=report)
                 place = _forget_sources(place, target.ledger, samples)
             reader = shelf.reader()
+            _note_dangling(report, reader, loaded.spec)
             if report.written or report.removed or not _is_derived(reader, place, embedder):
                 _derive(reader, loaded, place, embedder)
             recipe.keep_files(source.name, place.folder)
@@ -145,7 +145,6 @@ def _ingested(
         report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0)
     if target.spec.editable and target.embedder:
         embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
-    _note_dangling(report, shelf)
     if shelf.is_empty():
         raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
     return report
@@ -170,9 +169,9 @@ def _forget_sources(place: Installed, ledger: Ledger, sources: Sequence[str]) ->
     return replace(place, sources=tuple(one for one in place.sources if one not in sources or ledger.origins(one)))
 
 
-def _note_dangling(report: IngestReport, shelf: BuildableShelf) -> None:
-    """Count the ids that name no record, and say which, relation by relation."""
-    dangling = find_dangling(shelf.reader(), shelf.spec) if shelf.spec.relations else []
+def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpec) -> None:
+    """Count the dangling ids in the report, and add a note for each relation that has some."""
+    dangling = find_dangling(reader, spec)
     report.dangling = len(dangling)
     report.notes += describe_dangling(dangling)
 

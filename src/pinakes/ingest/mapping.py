@@ -11,7 +11,7 @@ import orjson
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
-from pinakes.ingest.kinds import find_source_kind, read_kind
+from pinakes.ingest.kinds import find_source_kind, read_kind, require_derivable_kinds
 from pinakes.ingest.paths import value_at
 from pinakes.ingest.values import read_value
 from pinakes.model.record import Record, RecordId, Tag, Value
@@ -105,8 +105,10 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
 def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
     """Return the mapping that a spec alone describes: one record a row, each field of its kind from the field's path.
 
-    `kind` is that of every row; without it, each row says its own.
+    `kind` is that of every row; without it, each row says its own. A spec by which a row's kind cannot be derived is
+    refused.
     """
+    require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
     fields_of = {one: [field for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 
     def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
