@@ -31,7 +31,6 @@ from pinakes.errors import ExpectedError
 from pinakes.jobs.builtin_jobs import list_builtin_jobs
 from pinakes.model.principal import Cost
 from pinakes.tools.admin.analytics import analytics_tools
-from pinakes.tools.admin.downloads import downloads_tools
 from pinakes.tools.admin.inspect import Inspector, inspect_tools
 from pinakes.tools.admin.jobs import jobs_tools
 from pinakes.tools.admin.server import ServerState, server_tools
@@ -41,6 +40,7 @@ from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.sql.tool import SqlTool, sql_tools
+from pinakes_catalogues.music.downloads.tools import downloads_tools
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by scripts/build_reference.py from the code; do not edit. -->"

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinakes_catalogues.music.synth import PIECES, file_of
+from pinakes_catalogues.music.synth import file_of, load_pieces
 
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parent.parent / "src" / "pinakes_catalogues" / "music" / "sample" / "library.jsonl"
+
+PLAYED = {piece.track_id for piece in load_pieces()}
 
 Tag = tuple[str, str]
 Row = dict[str, object]
@@ -171,7 +173,7 @@ def track_row(album: Album, position: int, names: dict[str, str]) -> Row:
     """Return the record of a track."""
     track = album.tracks[position - 1]
     track_id = f"track-{album.slug}-{position:02d}"
-    is_played = any(piece.track_id == track_id for piece in PIECES)
+    is_played = track_id in PLAYED
     return {
         "id": track_id,
         "kind": "track",

@@ -240,21 +240,6 @@ class AuthSettings(SettingsSection):
         return self
 
 
-class DownloadsSettings(SettingsSection):
-    """Where albums come from and go."""
-
-    folder: str = setting("", "PINAKES_MUSIC_FOLDER")
-    """The music folder that finished albums land in; empty: `music` in the library."""
-    allowed_hosts: Texts = setting((), "PINAKES_DOWNLOAD_HOSTS")
-    """Hosts that may be asked although they are not public."""
-    allowed_networks: Texts = setting((), "PINAKES_DOWNLOAD_NETWORKS")
-    """Networks that may be asked although they are not public, such as `10.0.0.0/8`."""
-    allowed_ports: Texts = setting((), "PINAKES_DOWNLOAD_PORTS")
-    """Ports that may be asked beside 80 and 443."""
-    providers: Mapping[str, Address] = {}
-    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
-
-
 class Settings(SettingsSection):
     """All settings of a process."""
 
@@ -274,8 +259,6 @@ class Settings(SettingsSection):
     """The section `[mcp.rate_limit]`."""
     auth: AuthSettings = AuthSettings()
     """The section `[auth]`."""
-    downloads: DownloadsSettings = DownloadsSettings()
-    """The section `[downloads]`."""
     shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on: `embedded`, the only one."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
@@ -307,7 +290,6 @@ SECTIONS: dict[str, type[SettingsSection]] = {
     "mcp": McpSettings,
     "mcp.rate_limit": RateLimitSettings,
     "auth": AuthSettings,
-    "downloads": DownloadsSettings,
 }
 """The sections of the file, each with its keys."""
 
@@ -378,6 +360,15 @@ def read_section(settings: Settings, name: str, model: type[SectionT]) -> Sectio
     values = _require_table(name, settings.sections.get(name, {})) if name else outside
     variables = {key: settings.environment.get(variable) for variable, key in iter_variables(model)}
     return _validate(model, name, {**values, **{key: value for key, value in variables.items() if value}})
+
+
+def read_package_sections(settings: Settings) -> dict[str, SettingsSection]:
+    """Return the sections of all installed packages by name; keys outside any section are under their own name."""
+    found = {}
+    for entry in entry_points(group=PACKAGE_SECTIONS):
+        model: type[SettingsSection] = entry.load()
+        found[entry.name] = read_section(settings, "" if entry.name in model.model_fields else entry.name, model)
+    return found
 
 
 def _load_file(path: Path) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.jobs.downloads.items import DownloadRequest, DownloadState
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
+from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 
 pytestmark = [pytest.mark.row("Z8"), pytest.mark.timeout(280)]
 
@@ -37,11 +37,11 @@ from datetime import datetime
 from pathlib import Path
 from sqlalchemy import Engine, event
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.jobs.downloads.desk import Downloads
-from pinakes.jobs.downloads.providers import HttpProviderSpec
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
-from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import DownloadHooks
+from pinakes_catalogues.music.downloads.downloads import Downloads
+from pinakes_catalogues.music.downloads.providers import HttpProviderSpec
+from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
+from pinakes_catalogues.music.downloads.settings import DownloadSettings
+from pinakes_catalogues.music.downloads.worker import DownloadHooks
 from pinakes.net.addresses import AddressRules
 from pinakes.net.fetch import FetchLimits
 
@@ -73,16 +73,16 @@ settings = DownloadSettings(
     folder=music, providers={"archive": spec}, limits=FetchLimits(max_bytes=1 << 20), queue=QueueRules(most_lost=1000)
 )
 database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
-desk = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
+downloads = Downloads(settings, database, DownloadHooks(on_album=take_up), now=lambda: datetime.fromisoformat(now))
 if naive == "naive":
     finish = DownloadQueue.finish
     DownloadQueue.begin_install = lambda self, claim, **_: finish(self, claim)
     DownloadQueue.finish = lambda self, claim: self.get(claim.download.id)
 sys.addaudithook(hook)
 event.listen(Engine, "before_cursor_execute", lambda *arguments: step(arguments[2][:40]))
-while desk.worker.work_once():
+while downloads.worker.work_once():
     pass
-desk.worker.sweep()
+downloads.worker.sweep()
 print("steps", steps, flush=True)
 """
 

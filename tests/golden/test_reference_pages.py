@@ -16,7 +16,7 @@ from pinakes.cli.main import COMMANDS
 from pinakes.cli.package_commands import list_summaries
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError
-from pinakes.settings import DownloadsSettings, Settings
+from pinakes.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -101,7 +101,7 @@ def test_the_page_of_errors_has_every_code():
 
 
 def test_the_page_of_tools_has_every_tool_of_a_shared_server(tmp_path):
-    app = App(Settings(home=tmp_path, offline=True, downloads=DownloadsSettings(folder=str(tmp_path))))
+    app = App(Settings(home=tmp_path, offline=True, sections={"downloads": {"folder": str(tmp_path)}}))
     with closing(Control.open(app.settings)) as control:
         house = AdminServer(app, control, RuntimeStatus(identities=list, counters=dict))
         tools = {tool.name: tool for tool in house.tools.tools}

@@ -5,7 +5,22 @@ from pinakes.api.package import CataloguePackage, Example, Sample, deferred
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
-from pinakes.errors import ExpectedError, InputError, ModelError, NotFoundError, StorageError, UnavailableError
+from pinakes.errors import (
+    BusyError,
+    ConflictError,
+    ExpectedError,
+    ForbiddenError,
+    InputError,
+    InvalidUrlError,
+    ModelError,
+    NotFoundError,
+    RateLimitedError,
+    StorageError,
+    TooLargeError,
+    UnavailableError,
+    UnknownResourceError,
+    did_you_mean,
+)
 from pinakes.gate.gate import Gate
 from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
 from pinakes.ingest.ledger import Ledger
@@ -23,7 +38,7 @@ from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
-from pinakes.settings import Settings, SettingsSection, Texts, read_section, setting
+from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
@@ -40,7 +55,16 @@ from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
-from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
+from pinakes.tools.endpoint import (
+    BodyParams,
+    Endpoint,
+    EndpointRequest,
+    EndpointResult,
+    PageParams,
+    QueryParams,
+    WholeNumber,
+)
+from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec
 
@@ -52,25 +76,35 @@ __all__ = [
     "WHOLE",
     "WORDS_FIELD",
     "Action",
+    "Address",
     "AllOf",
     "AnyOf",
+    "BodyParams",
+    "BusyError",
+    "CallerMedia",
     "CataloguePackage",
     "CatalogueSpec",
     "CatalogueView",
     "Clock",
     "Condition",
+    "ConflictError",
     "Cost",
     "CsvRows",
     "Embedder",
+    "Endpoint",
+    "EndpointRequest",
+    "EndpointResult",
     "Example",
     "ExpectedError",
     "FacetCount",
     "Fetched",
     "FolderRows",
+    "ForbiddenError",
     "Gate",
     "Hit",
     "IngestCounts",
     "InputError",
+    "InvalidUrlError",
     "JsonRows",
     "Key",
     "Ledger",
@@ -85,16 +119,19 @@ __all__ = [
     "OpenLibrary",
     "OpenedLibrary",
     "Pace",
+    "PageParams",
     "PartialResult",
     "Passage",
     "PoliteGetter",
     "Preferences",
     "Principal",
     "Provider",
+    "QueryParams",
     "QueryText",
     "Range",
     "Ranked",
     "RankedKey",
+    "RateLimitedError",
     "Reading",
     "Readings",
     "RecallingSource",
@@ -102,6 +139,7 @@ __all__ = [
     "Recommendations",
     "Record",
     "RecordId",
+    "RecordLocation",
     "Request",
     "ResourceContent",
     "ResourceEntry",
@@ -123,12 +161,15 @@ __all__ = [
     "TextQuery",
     "Texts",
     "TitleChoice",
+    "TooLargeError",
     "ToolParams",
     "ToolResult",
     "ToolSpec",
     "UnavailableError",
+    "UnknownResourceError",
     "UnusableAnswerError",
     "Vector",
+    "WholeNumber",
     "WholeRows",
     "analyse_query",
     "ask_each",
@@ -136,6 +177,7 @@ __all__ = [
     "clean",
     "day_of",
     "deferred",
+    "did_you_mean",
     "embed_query",
     "find_file",
     "find_packed",

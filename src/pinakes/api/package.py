@@ -24,6 +24,7 @@ from pinakes.model.scope import Condition
 from pinakes.sources.opener import Provider
 from pinakes.sources.port import RowSource
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
@@ -48,6 +49,10 @@ def deferred(target: str) -> Callable[..., Any]:
 
 
 def _nothing(_catalogues: Catalogues) -> tuple[()]:
+    return ()
+
+
+def _no_endpoints() -> tuple[()]:
     return ()
 
 
@@ -110,6 +115,8 @@ class CataloguePackage:
     """Whether the tools ask every catalogue that they are given, or the first only."""
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
+    endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
+    """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""
     server: str = ""
     """`module:function` that gives the package's parts of a shared server; loaded when one starts."""
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ import numpy as np
 
 from pinakes import __version__
 from pinakes.analytics.events import EventLog
+from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.lance_conversion import TABLES_FOLDER
@@ -29,7 +30,6 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from pinakes.jobs.backup import BackupItem, BackupPlan, Checkpoint, file_item, settle_copy, store_item
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.library import EMBEDDED, Installed
 from pinakes.model.record import Key
 from pinakes.model.scope import WHOLE
@@ -61,7 +61,12 @@ SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 
 def build_maintenance(
-    app: App, control: Control, *, retention: Retention | None = None, now: Callable[[], datetime] = utc_now
+    app: App,
+    control: Control,
+    *,
+    parts: ServerParts = NO_PARTS,
+    retention: Retention | None = None,
+    now: Callable[[], datetime] = utc_now,
 ) -> MaintenanceOperations:
     """Return the duties of this library's jobs."""
     return MaintenanceOperations(
@@ -73,25 +78,16 @@ def build_maintenance(
         check_catalogue=partial(check_catalogue, app),
         check_control=partial(check_database, control.database),
         verify_audit=control.audit.verify,
-        plan_backup=partial(plan_backup, app, control, now=now),
+        plan_backup=partial(plan_backup, app, control, parts=parts, now=now),
         backups=app.settings.home / BACKUPS_FOLDER,
         prune_audit=control.audit.prune,
         recalibrate=partial(recalibrate, app),
         find_latest_version=lambda: None if app.settings.offline else fetch_latest_version(PACKAGE),
         version=__version__,
         now=now,
-        prunings=_prunings(control, now),
+        prunings={**parts.prunings, "events": EventLog(control.database).prune},
         retention=retention or Retention(),
     )
-
-
-def _prunings(control: Control, now: Callable[[], datetime]) -> dict[str, Callable[[datetime], int]]:
-    """Return what is pruned beside the audit, by name."""
-    queue = DownloadQueue(control.database, QueueRules(), now=now)
-    return {
-        "downloads": queue.prune,
-        "events": EventLog(control.database).prune,
-    }
 
 
 @contextmanager
@@ -199,7 +195,9 @@ def recalibrate(app: App, name: str) -> str:
     return f"relevant from a cosine of {calibration.relevant:.3f}, similar from {calibration.similar:.3f}"
 
 
-def plan_backup(app: App, control: Control, *, now: Callable[[], datetime] = utc_now) -> BackupPlan:
+def plan_backup(
+    app: App, control: Control, *, parts: ServerParts = NO_PARTS, now: Callable[[], datetime] = utc_now
+) -> BackupPlan:
     """Return what of a library is backed up: what cannot be made again."""
     items = [item for installed in app.library.list_installed() for item in _catalogue_items(installed)]
     notes = [f"'{name}' is not in it: {problem}" for name, problem in app.library.check().items()]
@@ -210,7 +208,7 @@ def plan_backup(app: App, control: Control, *, now: Callable[[], datetime] = utc
             "pg_dump"
         )
     else:
-        copy = partial(_copy_control, database, now=now)
+        copy = partial(_copy_control, database, parts=parts, now=now)
         items.append(BackupItem(name=database.name, copy=copy, size_bytes=database.stat().st_size))
     config = app.settings.home / CONFIG_FILE
     if config.is_file():
@@ -218,10 +216,18 @@ def plan_backup(app: App, control: Control, *, now: Callable[[], datetime] = utc
     return BackupPlan(items=tuple(items), notes=tuple(notes))
 
 
-def _copy_control(source: Path, target: Path, checkpoint: Checkpoint, *, now: Callable[[], datetime]) -> None:
+def _copy_control(
+    source: Path,
+    target: Path,
+    checkpoint: Checkpoint,
+    *,
+    parts: ServerParts,
+    now: Callable[[], datetime],
+) -> None:
     copy_database(source, target, checkpoint)
     with closing(ControlDatabase.open(f"sqlite:///{target}")) as copied:
         settle_copy(copied, at=now())
+        parts.release_claims(copied)
 
 
 class _ProgressRows:

@@ -6,13 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import click
 
+from pinakes.api.server import NO_PARTS
 from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
 from pinakes.assembly.app import App
+from pinakes.assembly.server_parts import list_endpoints
 from pinakes.control.control import Control
-from pinakes.control.player import Player
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.serve.http.metrics import Metrics
-from pinakes.serve.http.player import player_endpoints
 from pinakes.serve.http.serve import require_may_listen, serve_http
 from pinakes.serve.http.streams import Streams
 from pinakes.serve.logs import CallLog, set_up_logging
@@ -49,9 +49,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             metrics=metrics,
             workers=workers,
             streams=streams,
-            endpoints=player_endpoints(
-                Player(control.database) if control else None, admin.recorder if admin else None
-            ),
+            endpoints=list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
             find_problems=lambda: _problems(app, gate),
             on_listening=lambda address: _tell_address(address, settings),
         )

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.assembly.app import App
 from pinakes.assembly.maintenance import build_maintenance
+from pinakes.assembly.server_parts import build_server_parts
 from pinakes.cli.control import (
     find_control,
     make_control,
@@ -228,7 +230,10 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
 
 
 def _board(control: Control) -> JobBoard:
-    return JobBoard(control.database, list_builtin_jobs(lambda: build_maintenance(App(load_settings()), control)))
+    app = App(load_settings())
+    parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
+    jobs = list_builtin_jobs(lambda: build_maintenance(app, control, parts=parts))
+    return JobBoard(control.database, [*jobs, *parts.jobs])
 
 
 def _require_job(name: str) -> None:

@@ -31,7 +31,6 @@ from pinakes.control.database.engine import ControlDatabase
 from pinakes.control.database.tables import job_lease, job_runs
 from pinakes.errors import StorageError
 from pinakes.jobs.context import JobContext
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.jobs.lease import NOBODY
 from pinakes.jobs.runs import RunState
 from pinakes.net.checksum import sha256_of
@@ -93,7 +92,6 @@ def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
     with database.begin() as connection:
         connection.execute(update(job_lease).values(NOBODY))
         connection.execute(update(job_runs).where(*is_this_run).values(state=RunState.DONE, ended_at=at))
-    DownloadQueue(database, QueueRules()).release_all()
 
 
 def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:

@@ -41,7 +41,7 @@ from pinakes_catalogues.music.audio.files import AudioRows
 from pinakes_catalogues.music.audio.tags import find_picture
 from pinakes_catalogues.music.database import find_rows
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST_SECONDS, YEARS, Tagged, group_rows
-from pinakes_catalogues.music.synth import PIECES, file_of, render
+from pinakes_catalogues.music.synth import file_of, load_pieces, render
 
 GENRE = "genre"
 """The category of a tag that says none."""
@@ -168,7 +168,7 @@ MAPPING = RowMapping(records_of=records_of)
 def keep_files(location: str, folder: Path) -> None:
     """Keep beside the catalogue what its records name in `media`: the sample's pieces, pictures inside of files."""
     if Path(location) == SAMPLE.resolve():
-        for piece in PIECES:
+        for piece in load_pieces():
             target = folder / file_of(piece.track_id)
             if not target.is_file():
                 _write(target, render(piece))

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, MetaData, Table, Text, create_engine, inspect, text
 
-from pinakes.control import player_tables
 from pinakes.control.database import engine as database_module
 from pinakes.control.database.engine import SCHEMA_VERSION, ControlDatabase
 from pinakes.control.database.tables import METADATA
 from pinakes.errors import InputError, StorageError
-from pinakes.jobs.downloads import tables as download_tables
+from pinakes_catalogues.music import tables as music_tables
 
 OPENS = """
 import sys
@@ -29,9 +28,8 @@ print(database.version())
 database.close()
 """
 PASSWORD = "hunter2-secret"
-ALL_TABLES = (METADATA, download_tables.METADATA)
-"""The tables of everything that is kept there; those of the player are among the first."""
-assert player_tables.likes.metadata is METADATA
+ALL_TABLES = (METADATA, music_tables.METADATA)
+"""The tables of the engine and of the music package."""
 
 
 def shape_of(connection: Connection) -> dict[str, Any]:

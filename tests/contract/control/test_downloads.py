@@ -9,9 +9,9 @@ from sqlalchemy import inspect
 
 from pinakes.control.database.engine import ControlDatabase
 from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError, UnavailableError
-from pinakes.jobs.downloads.items import Album, AlbumFile, Claim, Download, DownloadRequest, DownloadState
-from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue, QueueRules
-from pinakes.jobs.downloads.tables import METADATA
+from pinakes_catalogues.music.downloads.items import Album, AlbumFile, Claim, Download, DownloadRequest, DownloadState
+from pinakes_catalogues.music.downloads.queue import ClaimLostError, DownloadQueue, QueueRules
+from pinakes_catalogues.music.tables import METADATA
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -21,7 +21,7 @@ ALBUM = Album(artist="Handel", title="Water Music", files=FILES)
 FAILURE = UnavailableError("the server cannot be reached")
 
 
-def wish(album: str = "Water Music", **others: Any) -> DownloadRequest:
+def request(album: str = "Water Music", **others: Any) -> DownloadRequest:
     return DownloadRequest(**{"provider": "archive", "artist": "Handel", "album": album, **others})
 
 
@@ -43,7 +43,7 @@ def claimed(queue: DownloadQueue) -> Claim:
 
 
 def put(queue: DownloadQueue, album: str = "Water Music", **options: Any) -> Download:
-    download, is_new = queue.request("ann", wish(album), **options)
+    download, is_new = queue.request("ann", request(album), **options)
     assert is_new
     return download
 
@@ -68,7 +68,7 @@ def test_what_is_asked_for_is_queued_with_everything_that_was_said(queue, place)
     download = put(queue, priority=7)
 
     assert download.state is DownloadState.QUEUED
-    assert (download.user, download.wish, download.priority) == ("ann", wish(), 7)
+    assert (download.user, download.request, download.priority) == ("ann", request(), 7)
     assert download.created_at == download.next_attempt_at == place.clock.now()
     assert queue.get(download.id) == download
 
@@ -76,11 +76,11 @@ def test_what_is_asked_for_is_queued_with_everything_that_was_said(queue, place)
 def test_the_same_open_wish_is_not_queued_twice(queue, other):
     download = put(queue)
 
-    again, is_new = other.request("ann", wish("WATER MUSIC"))
+    again, is_new = other.request("ann", request("WATER MUSIC"))
 
     assert (again.id, is_new) == (download.id, False)
-    assert other.request("bob", wish())[1]
-    assert other.request("ann", wish(artist=None))[1]
+    assert other.request("bob", request())[1]
+    assert other.request("ann", request(artist=None))[1]
     assert len(states(queue)) == 3
 
 
@@ -104,7 +104,7 @@ def test_the_same_wish_is_new_once_the_first_is_over(queue):
 
 
 def test_requests_at_once_make_one_download(queue, other, at_once):
-    results = at_once([lambda one=one: one.request("ann", wish()) for one in (queue, other) * 4])
+    results = at_once([lambda one=one: one.request("ann", request()) for one in (queue, other) * 4])
 
     assert len({download.id for download, _ in results}) == 1
     assert [is_new for _, is_new in results].count(True) == 1
@@ -114,14 +114,14 @@ def test_a_user_has_so_many_open_downloads_and_no_more(queue):
     first, *_ = [put(queue, f"Album {number}") for number in range(3)]
 
     with pytest.raises(ConflictError, match="3 open downloads"):
-        queue.request("ann", wish("Album 4"))
-    assert queue.request("bob", wish("Album 4"))[1]
+        queue.request("ann", request("Album 4"))
+    assert queue.request("bob", request("Album 4"))[1]
     queue.cancel(first.id, user="ann")
     assert put(queue, "Album 4")
 
 
 def test_requests_at_once_do_not_pass_the_limit(queue, other, at_once):
-    works = [lambda one=one, n=n: one.request("ann", wish(f"Album {n}")) for n, one in enumerate((queue, other) * 4)]
+    works = [lambda one=one, n=n: one.request("ann", request(f"Album {n}")) for n, one in enumerate((queue, other) * 4)]
     results = at_once(works)
 
     assert sum(isinstance(result, tuple) for result in results) == 3
@@ -134,16 +134,16 @@ def test_a_user_has_so_many_requests_in_a_day_and_is_told_when_to_come_back(queu
         place.clock.advance(3600)
 
     with pytest.raises(RateLimitedError) as refused:
-        queue.request("ann", wish())
+        queue.request("ann", request())
     assert refused.value.retry_after_s == 19 * 3600
-    assert queue.request("bob", wish())[1]
+    assert queue.request("bob", request())[1]
     place.clock.advance(19 * 3600)
     assert put(queue)
 
 
 def test_the_most_urgent_is_claimed_first_and_then_the_oldest(queue):
     late, first, second = put(queue, "a", priority=1), put(queue, "b"), put(queue, "c")
-    urgent, _ = queue.request("bob", wish("d"), priority=9)
+    urgent, _ = queue.request("bob", request("d"), priority=9)
 
     order = [claimed(queue).download.id for _ in range(4)]
 
@@ -209,14 +209,14 @@ def test_what_is_done_counts_the_attempt_that_worked(queue, place):
 
 
 def test_what_the_provider_calls_an_album_is_kept_beside_what_was_asked_for(queue):
-    download, _ = queue.request("ann", wish(artist=None, album=None, url="u"), call_id="c-1")
+    download, _ = queue.request("ann", request(artist=None, album=None, url="u"), call_id="c-1")
     claim = claimed(queue)
     queue.plan(claim, replace(ALBUM, title="Unknown"), folder="Handel/Unknown")
 
     planned = queue.get(download.id)
 
     assert (planned.call_id, planned.found_artist, planned.found_album) == ("c-1", "Handel", None)
-    assert planned.wish == download.wish
+    assert planned.request == download.request
 
 
 def test_the_total_is_unknown_while_the_size_of_a_file_is(queue):
@@ -431,7 +431,7 @@ def test_what_failed_to_go_in_place_can_be_cancelled_once_it_is_asked_for_again(
 
 def test_a_cancel_and_an_install_at_once_never_both_win(queue, other, at_once):
     for number in range(5):
-        download, _ = queue.request(f"user{number}", wish(f"Album {number}"))
+        download, _ = queue.request(f"user{number}", request(f"Album {number}"))
         claim = claimed(queue)
         installed, cancelled = at_once(
             [
@@ -461,7 +461,7 @@ def test_the_queue_is_counted(queue, place):
     put(queue, "a")
     place.clock.advance(10)
     put(queue, "b")
-    queue.request("bob", wish("c"), priority=9)
+    queue.request("bob", request("c"), priority=9)
     claim = claimed(queue)
     queue.begin_install(claim, total_bytes=30)
     queue.finish(claim)
@@ -498,12 +498,12 @@ def test_the_states_of_what_gathers_are_known_by_key(queue):
 
 def test_processes_that_claim_at_once_never_get_the_same(queue, place):
     for number in range(12):
-        queue.request(f"user{number}", wish(f"Album {number}"))
+        queue.request(f"user{number}", request(f"Album {number}"))
     script = """
 import sys
 from datetime import UTC, datetime
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
+from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 now = lambda: datetime(2026, 11, 16, tzinfo=UTC)
 queue = DownloadQueue(ControlDatabase.open(sys.argv[1]), QueueRules(lease_s=3600), now=now)
 print("ready", flush=True)

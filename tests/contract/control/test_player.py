@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pinakes.control import player as player_module
-from pinakes.control.player import LONGEST_NAME, MOST_TRACKS, Player
 from pinakes.errors import ConflictError, InputError, NotFoundError
 from pinakes.model.principal import LOCAL_USER
+from pinakes_catalogues.music.player import store as player_module
+from pinakes_catalogues.music.player.store import LONGEST_NAME, MOST_TRACKS, Player
 
 pytestmark = pytest.mark.row("Z17")
 

@@ -11,11 +11,12 @@ from typing import Any
 import apsw
 import pytest
 
-from pinakes.analytics.events import Event, EventKind, EventLog
+from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
 from pinakes.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from pinakes.assembly.maintenance import build_maintenance, plan_backup
+from pinakes.assembly.server_parts import build_server_parts
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
@@ -23,14 +24,14 @@ from pinakes.jobs.backup import check_backup, list_backups
 from pinakes.jobs.board import JobBoard
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Source, list_builtin_jobs
 from pinakes.jobs.context import JobContext, JobStopped
-from pinakes.jobs.downloads.items import DownloadRequest, DownloadState
-from pinakes.jobs.downloads.queue import DownloadQueue, QueueRules
 from pinakes.jobs.runs import RunState
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import EmbeddingSettings, Settings
+from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
+from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -97,7 +98,8 @@ def control(app: App) -> Iterator[Control]:
 
 @pytest.fixture
 def maintenance(app: App, control: Control) -> MaintenanceOperations:
-    return build_maintenance(app, control, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
+    parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
+    return build_maintenance(app, control, parts=parts, now=lambda: datetime(2026, 11, 15, 3, tzinfo=UTC))
 
 
 def run(name: str, maintenance: MaintenanceOperations, context: JobContext | None = None) -> str:
@@ -410,7 +412,7 @@ def test_events_and_downloads_are_pruned(maintenance: MaintenanceOperations, con
             "downloads: 1 from before 2026-05-19 removed",
             "events: 1 from before 2026-05-19 removed",
         ]
-    assert [one.wish.album for one in queue.list_downloads()[0]] == ["Messiah"]
+    assert [one.request.album for one in queue.list_downloads()[0]] == ["Messiah"]
 
 
 def test_offline_nobody_is_asked_for_updates(

@@ -12,12 +12,12 @@ from mutagen import id3
 
 from pinakes.errors import InputError
 from pinakes.ingest.ledger import Ledger
-from pinakes.jobs.downloads.names import AUDIO_SUFFIXES
 from pinakes.sources import folder_rows
 from pinakes.sources.port import SourceRow
 from pinakes.tools.media import MIME_TYPES
 from pinakes_catalogues.music.audio.files import AUDIO_ENDINGS, AudioRows
 from pinakes_catalogues.music.audio.tags import find_picture, meant, read_tags, year_of
+from pinakes_catalogues.music.downloads.names import AUDIO_SUFFIXES
 
 pytestmark = pytest.mark.row("Z17")
 

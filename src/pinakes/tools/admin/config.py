@@ -7,7 +7,7 @@ import orjson
 
 from pinakes.model.principal import Action, Principal
 from pinakes.net.shown import REDACTED, SECRET_NAME, shown_address
-from pinakes.settings import Settings
+from pinakes.settings import Settings, read_package_sections
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 
 CONFIG_ADDRESS = "config://server"
@@ -15,7 +15,10 @@ CONFIG_ADDRESS = "config://server"
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Return all settings as JSON values, with secrets redacted, also those inside URLs."""
-    plain: dict[str, Any] = _plain("", settings.model_dump())
+    plain: dict[str, Any] = _plain("", settings.model_dump(exclude={"sections"}))
+    for name, section in read_package_sections(settings).items():
+        values = _plain("", section.model_dump())
+        plain |= values if name in values else {name: values}
     return plain
 
 

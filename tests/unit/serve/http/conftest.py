@@ -14,7 +14,6 @@ from starlette.testclient import TestClient
 
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.control.control import Control
-from pinakes.control.player import Player
 from pinakes.errors import StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -27,7 +26,6 @@ from pinakes.serve.http.endpoints import TOOL_PATH, base_url
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.metrics import Metrics
 from pinakes.serve.http.openapi import build_document
-from pinakes.serve.http.player import player_endpoints
 from pinakes.serve.http.routes import build_routes, list_endpoints
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
@@ -38,6 +36,8 @@ from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
+from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints, media_endpoints
+from pinakes_catalogues.music.player.store import Player
 from support.rest_answers import watch_answers
 
 BASE = "http://localhost:8080"
@@ -149,6 +149,12 @@ def _document(service: Service, gate: Gate) -> dict[str, Any]:
     return build_document(documented, gate.list_tools(LOCAL_USER), base=BASE, has_accounts=has_accounts)
 
 
+def _listener_endpoints(control: Control | None, recorder: EventRecorder | None) -> list[Endpoint]:
+    if control is None or recorder is None:
+        return listener_endpoints(PlayerEndpoints)
+    return listener_endpoints(PlayerEndpoints(Player(control.database), recorder))
+
+
 @dataclass(kw_only=True)
 class Noted:
     """Implements `gate.Observer`: keeps every note."""
@@ -238,7 +244,7 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., Site]]:
             workers=workers,
             streams=Streams(10),
             metrics=metrics,
-            endpoints=[*player_endpoints(Player(control.database) if control else None, recorder), *endpoints],
+            endpoints=[*media_endpoints(), *_listener_endpoints(control, recorder), *endpoints],
             find_problems=lambda: problems,
             phase=stage,
         )

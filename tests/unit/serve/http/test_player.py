@@ -14,7 +14,6 @@ from pinakes.analytics.reports import EventReports, Popular, Span
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.control.player import Player
 from pinakes.model.audit import Outcome
 from pinakes.model.principal import LOCAL_USER, Action
 from pinakes.serve.http import file_reply, routes
@@ -24,6 +23,7 @@ from pinakes.settings import Settings
 from pinakes.tools.media import MediaFile
 from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
 from pinakes_catalogues.music.media import media
+from pinakes_catalogues.music.player.store import Player
 
 pytestmark = pytest.mark.row("Z17")
 

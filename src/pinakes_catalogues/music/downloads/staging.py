@@ -19,11 +19,10 @@ from pathlib import Path
 
 import filelock
 
-from pinakes.errors import BusyError, StorageError
-from pinakes.jobs.downloads.items import AlbumFile, DownloadFile, DownloadState
-from pinakes.jobs.downloads.names import iter_variants
-from pinakes.net.checksum import sha256_of
-from pinakes.net.partial import sync_file, sync_folder
+from pinakes.api import BusyError, StorageError
+from pinakes.api.server import sha256_of, sync_file, sync_folder
+from pinakes_catalogues.music.downloads.items import AlbumFile, DownloadFile, DownloadState
+from pinakes_catalogues.music.downloads.names import iter_variants
 
 HIDDEN = ".downloads"
 ALBUM = "album"

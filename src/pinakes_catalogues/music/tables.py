@@ -1,15 +1,13 @@
-"""The tables of the queue, in the control database, as they are now.
+"""Tables of the music package in the control database: the download queue, and likes and playlists.
 
-`m0004_downloads` made them, `m0007_download_details` added to them.
-
-`open_key` says who asked for what, while it is open, and is unique: the same is not asked for twice. `key` names the
-folder in which the files gather, `folder` where they land, below the music folder. `claim_token` is that of the worker
-that has the download until `claimed_until`.
+`open_key` is a hash of the user and what they requested while the download is open, and is unique: the same request is
+not queued twice. `key` names the folder in which files gather, `folder` the album's folder below the music folder.
+`claim_token` is that of the worker that holds the download until `claimed_until`.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
 
-from pinakes.control.database.time_columns import Moment
+from pinakes.api.server import Moment, users
 
 METADATA = MetaData()
 
@@ -57,4 +55,30 @@ download_files = Table(
     Column("size", BigInteger),
     Column("sha256", Text),
     Column("is_fetched", Boolean, nullable=False),
+)
+
+likes = Table(
+    "likes",
+    METADATA,
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("record_id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("liked_at", Moment, nullable=False),
+)
+
+playlists = Table(
+    "playlists",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+playlist_tracks = Table(
+    "playlist_tracks",
+    METADATA,
+    Column("playlist_id", Text, ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("track_id", Text, nullable=False),
 )

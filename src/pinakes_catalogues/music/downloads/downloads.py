@@ -1,4 +1,4 @@
-"""The desk: where downloads are asked for, and where the workers behind it are started and stopped."""
+"""The downloads: where downloads are asked for, and where the workers behind it are started and stopped."""
 
 import logging
 import threading
@@ -6,22 +6,14 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.time_columns import utc_now
-from pinakes.errors import (
-    InputError,
-    InvalidUrlError,
-    NotFoundError,
-    StorageError,
-    UnavailableError,
-    did_you_mean,
-)
-from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadRequest
-from pinakes.jobs.downloads.names import require_words
-from pinakes.jobs.downloads.providers import BY_URL, Outside, build_providers
-from pinakes.jobs.downloads.queue import DownloadQueue
-from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import DownloadHooks, DownloadWorker
+from pinakes.api import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError, did_you_mean
+from pinakes.api.server import ControlDatabase, utc_now
+from pinakes_catalogues.music.downloads.items import USUAL_PRIORITY, Download, DownloadRequest
+from pinakes_catalogues.music.downloads.names import require_words
+from pinakes_catalogues.music.downloads.providers import BY_URL, Outside, build_providers
+from pinakes_catalogues.music.downloads.queue import DownloadQueue
+from pinakes_catalogues.music.downloads.settings import DownloadSettings
+from pinakes_catalogues.music.downloads.worker import DownloadHooks, DownloadWorker
 
 LOG = logging.getLogger(__name__)
 STOP_S = 3.0
@@ -66,19 +58,19 @@ class Downloads:
         priority: int = USUAL_PRIORITY,
         call_id: str | None = None,
     ) -> tuple[Download, bool]:
-        """Queue a wish that was made in this call; return it, and whether it is new."""
+        """Queue a request that was made in this call; return it, and whether it is new."""
         if url is not None:
             self._require_fetchable(url)
-        wish = DownloadRequest(
+        request = DownloadRequest(
             provider=self._provider_name(provider, url),
             artist=None if artist is None else require_words(artist, field="artist"),
             album=None if album is None else require_words(album, field="album"),
             url=url,
         )
-        self._providers[wish.provider].require_request(wish)
+        self._providers[request.provider].require_request(request)
         if self._settings.offline:
             raise UnavailableError("nothing is downloaded: 'offline' is set (RAG_STRICT_OFFLINE)")
-        queued = self.queue.request(user, wish, priority=priority, call_id=call_id)
+        queued = self.queue.request(user, request, priority=priority, call_id=call_id)
         self._tell()
         return queued
 
@@ -142,7 +134,7 @@ class Downloads:
             self._has_news.notify_all()
 
     def _work(self) -> None:
-        """Work on downloads until the desk stops; what cannot be read now is looked for again later."""
+        """Work on downloads until the downloads stops; what cannot be read now is looked for again later."""
         swept_at = float("-inf")
         while not self._is_stopping.is_set():
             try:

@@ -8,19 +8,17 @@ from string import Formatter
 from typing import Protocol
 from urllib.parse import quote
 
-from pinakes.errors import InputError, InvalidUrlError
-from pinakes.jobs.downloads.items import Album, AlbumFile, DownloadRequest
-from pinakes.jobs.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
-from pinakes.jobs.downloads.names import (
+from pinakes.api import InputError, InvalidUrlError
+from pinakes.api.server import AddressGuard, AddressRules, Clock, FetchedText, Fetcher, FetchLimits, Resolve
+from pinakes_catalogues.music.downloads.items import Album, AlbumFile, DownloadRequest
+from pinakes_catalogues.music.downloads.manifest import MANIFEST_BYTES, album_of, read_manifest
+from pinakes_catalogues.music.downloads.names import (
     AUDIO_SUFFIXES,
     NAMELESS,
     file_component,
     last_component,
     suffix_of,
 )
-from pinakes.net.addresses import AddressGuard, AddressRules, Resolve
-from pinakes.net.fetch import FetchedText, Fetcher, FetchLimits
-from pinakes.net.polite import Clock
 
 BY_URL = "url"
 """The provider of what stands at an address that somebody gives."""
@@ -29,7 +27,7 @@ PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 class DownloadProvider(Protocol):
-    """Knows which files a wish comes to, and how they are fetched. Safe to use from several threads.
+    """Knows which files a request comes to, and how they are fetched. Safe to use from several threads.
 
     `require_request` refuses what can never be had, without asking anybody. `resolve` asks
     the outside; it raises `TransferError` where that fails.
@@ -39,11 +37,11 @@ class DownloadProvider(Protocol):
     def fetcher(self) -> Fetcher:
         """What fetches the files, by the rules for this provider's addresses."""
 
-    def require_request(self, wish: DownloadRequest) -> None:
-        """Refuse a wish that cannot be had here."""
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a request that cannot be had here."""
 
-    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
-        """Return the files that a wish comes to."""
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+        """Return the files that a request comes to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,23 +81,23 @@ class HttpProvider:
         self.fetcher = outside.fetcher(self._guard)
         _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
 
-    def require_request(self, wish: DownloadRequest) -> None:
-        """Refuse a wish without an album, or without an artist where the server needs one."""
-        if wish.url is not None:
-            raise InputError(f"'{wish.provider}' is asked by artist and album; leave out 'provider' to give a 'url'")
-        self._guard.require_well_formed(self._url(wish))
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a request without an album, or without an artist where the server needs one."""
+        if request.url is not None:
+            raise InputError(f"'{request.provider}' is asked by artist and album; leave out 'provider' to give a 'url'")
+        self._guard.require_well_formed(self._url(request))
 
-    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the files that the server's manifest lists."""
-        fetched = self.fetcher.fetch_text(self._url(wish), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
-        return _listed(fetched, wish, self._guard)
+        fetched = self.fetcher.fetch_text(self._url(request), max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
+        return _listed(fetched, request, self._guard)
 
-    def _url(self, wish: DownloadRequest) -> str:
-        given = {"artist": wish.artist, "album": wish.album}
+    def _url(self, request: DownloadRequest) -> str:
+        given = {"artist": request.artist, "album": request.album}
         missing = [name for name in _placeholders(self._template) if not given[name]]
         if missing:
             needed = " and ".join(repr(name) for name in missing)
-            raise InputError(f"'{wish.provider}' needs {needed}; or give a 'url' instead, and no 'provider'")
+            raise InputError(f"'{request.provider}' needs {needed}; or give a 'url' instead, and no 'provider'")
         values = {name: _segment(name, value) for name, value in given.items() if value}
         return self._template.format_map(values)
 
@@ -111,21 +109,21 @@ class UrlProvider:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
 
-    def require_request(self, wish: DownloadRequest) -> None:
-        """Refuse a wish without an address, or with one that can never be fetched from."""
-        self._guard.require_well_formed(_require_url(wish))
+    def require_request(self, request: DownloadRequest) -> None:
+        """Refuse a request without an address, or with one that can never be fetched from."""
+        self._guard.require_well_formed(_require_url(request))
 
-    def resolve(self, wish: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
+    def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
         """Return the one file that the address names, or those that the manifest there lists."""
-        url = _require_url(wish)
+        url = _require_url(request)
         name = last_component(url)
         suffix = suffix_of(name)
         if suffix in AUDIO_SUFFIXES:
             file = AlbumFile(name=file_component(name[: -len(suffix)], suffix), url=url)
-            return album_of(wish.artist or NAMELESS, wish.album or NAMELESS, [file])
+            return album_of(request.artist or NAMELESS, request.album or NAMELESS, [file])
         fetched = self.fetcher.fetch_text(url, max_bytes=MANIFEST_BYTES, is_cancelled=is_cancelled)
-        album = _listed(fetched, wish, self._guard)
-        return Album(artist=wish.artist or album.artist, title=wish.album or album.title, files=album.files)
+        album = _listed(fetched, request, self._guard)
+        return Album(artist=request.artist or album.artist, title=request.album or album.title, files=album.files)
 
 
 def build_providers(
@@ -136,18 +134,18 @@ def build_providers(
     return {**configured, BY_URL: UrlProvider(url_rules, outside)}
 
 
-def _listed(fetched: FetchedText, wish: DownloadRequest, guard: AddressGuard) -> Album:
+def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> Album:
     """Return the album that a manifest lists; refuse one with files at addresses that can never be fetched from."""
-    album = read_manifest(fetched.body, url=fetched.url, wish=wish)
+    album = read_manifest(fetched.body, url=fetched.url, request=request)
     for file in album.files:
         guard.require_well_formed(file.url)
     return album
 
 
-def _require_url(wish: DownloadRequest) -> str:
-    if wish.url is None:
+def _require_url(request: DownloadRequest) -> str:
+    if request.url is None:
         raise InputError("'url' is missing")
-    return wish.url
+    return request.url
 
 
 def _require_template(name: str, template: str) -> str:

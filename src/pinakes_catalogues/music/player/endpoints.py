@@ -1,32 +1,43 @@
-"""Endpoints of a listener: tracks and covers as files, likes, playlists and plays."""
+"""HTTP endpoints of music: tracks and covers as files, likes, playlists and plays."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from pinakes.analytics.events import EventRecorder
-from pinakes.control.player import LONGEST_NAME, MOST_LIKES, MOST_PLAYLISTS, MOST_TRACKS, Player, Playlist
-from pinakes.errors import InputError, NotFoundError, UnknownResourceError
-from pinakes.model.principal import Action, Cost
-from pinakes.tools.endpoint import (
+from pinakes.api import (
+    Action,
     BodyParams,
+    CallerMedia,
+    Cost,
     Endpoint,
     EndpointRequest,
     EndpointResult,
+    InputError,
+    MediaFile,
+    MediaKind,
     PageParams,
+    RecordLocation,
+    UnknownResourceError,
     WholeNumber,
 )
-from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, RecordLocation
+from pinakes.api.server import EventRecorder
+from pinakes_catalogues.music.player.store import (
+    LONGEST_NAME,
+    MOST_LIKES,
+    MOST_PLAYLISTS,
+    MOST_TRACKS,
+    Player,
+    Playlist,
+)
 
 TRACK = "track"
 ROUNDING_S = 1.0
 """By how much a play may exceed the track's length as the catalogue has it."""
 SMALL_BODY = 16 * 1024
 
-PartT = TypeVar("PartT")
 RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
@@ -110,17 +121,9 @@ class PlaylistsResult(EndpointResult):
 class PlayerEndpoints:
     """Likes, playlists and plays of the caller."""
 
-    def __init__(self, player: Player | None, events: EventRecorder | None) -> None:
-        self._open_player = player
-        self._open_events = events
-
-    @property
-    def _player(self) -> Player:
-        return _require_accounts(self._open_player)
-
-    @property
-    def _events(self) -> EventRecorder:
-        return _require_accounts(self._open_events)
+    def __init__(self, player: Player, events: EventRecorder) -> None:
+        self._player = player
+        self._events = events
 
     def list_likes(self, request: EndpointRequest[LikesParams, None]) -> LikesResult:
         """List what the caller likes, the newest first."""
@@ -182,14 +185,9 @@ class PlayerEndpoints:
         self._events.record_play(request.principal.name, track_id, seconds, catalogue=location.catalogue)
 
 
-def player_endpoints(player: Player | None, events: EventRecorder | None) -> list[Endpoint]:
-    """Return all endpoints of a listener; without accounts those that belong to a user are refused."""
-    own = PlayerEndpoints(player, events)
+def media_endpoints() -> list[Endpoint]:
+    """Return the endpoints of files: the sound of tracks, and covers."""
     file = partial(Endpoint, tag="player", action=None, target="id", result=MediaFile, is_limited=False)
-    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG, needs_accounts=True)
-    write = partial(read, cost=Cost.WRITE)
-    like = partial(write, path_parameters={"id": "the record's id"}, target="id", status=204)
-    playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
     return [
         file(
             "GET",
@@ -207,6 +205,21 @@ def player_endpoints(player: Player | None, events: EventRecorder | None) -> lis
             operation="media/cover",
             media_type="image/*",
         ),
+    ]
+
+
+def list_endpoints() -> list[Endpoint]:
+    """Return all endpoints as declared; those of listeners do not run until a server with accounts replaces them."""
+    return [*media_endpoints(), *listener_endpoints(PlayerEndpoints)]
+
+
+def listener_endpoints(own: PlayerEndpoints | type[PlayerEndpoints]) -> list[Endpoint]:
+    """Return the endpoints of what belongs to a user: likes, playlists and plays."""
+    read = partial(Endpoint, tag="player", action=Action.ACCESS_CATALOG, needs_accounts=True)
+    write = partial(read, cost=Cost.WRITE)
+    like = partial(write, path_parameters={"id": "the record's id"}, target="id", status=204)
+    playlist = partial(read, path_parameters={"id": "the playlist's id"}, target="id")
+    return [
         read("GET", "/v1/likes", own.list_likes, query=LikesParams, result=LikesResult),
         like("PUT", "/v1/likes/{id:path}", own.like, refusals=(404, 409)),
         like("DELETE", "/v1/likes/{id:path}", own.unlike),
@@ -252,12 +265,6 @@ def play_track(request: EndpointRequest[None, None]) -> MediaFile:
 def show_cover(request: EndpointRequest[None, None]) -> MediaFile:
     """Return the cover of an album, or of a track's album."""
     return request.media.get_file(request.path["id"], MediaKind.COVER)
-
-
-def _require_accounts(part: PartT | None) -> PartT:
-    if part is None:
-        raise NotFoundError("this server has no accounts")
-    return part
 
 
 def _require_tracks(media: CallerMedia, ids: Sequence[str]) -> None:

@@ -3,10 +3,10 @@
 import pytest
 
 from pinakes.errors import InputError
-from pinakes.jobs.downloads.items import DownloadRequest
-from pinakes.jobs.downloads.names import component, iter_variants
-from pinakes.jobs.downloads.providers import HttpProvider, HttpProviderSpec, Outside
 from pinakes.net.fetch import FetchLimits
+from pinakes_catalogues.music.downloads.items import DownloadRequest
+from pinakes_catalogues.music.downloads.names import component, iter_variants
+from pinakes_catalogues.music.downloads.providers import HttpProvider, HttpProviderSpec, Outside
 
 pytestmark = pytest.mark.row("Z8")
 

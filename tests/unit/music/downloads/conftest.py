@@ -1,4 +1,4 @@
-"""A desk for downloads over a real database, a real folder and a real server on loopback."""
+"""A downloads for downloads over a real database, a real folder and a real server on loopback."""
 
 import hashlib
 import ipaddress
@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from pinakes.control.database.engine import ControlDatabase
-from pinakes.jobs.downloads.desk import Downloads
-from pinakes.jobs.downloads.items import Download, DownloadState
-from pinakes.jobs.downloads.providers import HttpProviderSpec, Outside
-from pinakes.jobs.downloads.queue import QueueRules
-from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.worker import DownloadHooks
 from pinakes.net.addresses import AddressRules
 from pinakes.net.fetch import FetchLimits
 from pinakes.net.polite import Clock
+from pinakes_catalogues.music.downloads.downloads import Downloads
+from pinakes_catalogues.music.downloads.items import Download, DownloadState
+from pinakes_catalogues.music.downloads.providers import HttpProviderSpec, Outside
+from pinakes_catalogues.music.downloads.queue import QueueRules
+from pinakes_catalogues.music.downloads.settings import DownloadSettings
+from pinakes_catalogues.music.downloads.worker import DownloadHooks
 
 TRACKS = {"01.mp3": b"first" * 20_000, "02.flac": b"second" * 20_000, "cover.jpg": b"cover" * 1_000}
 RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3, lease_s=60)
@@ -28,7 +28,7 @@ RULES = QueueRules(max_open_per_user=5, max_per_day=50, attempts=3, lease_s=60)
 
 @dataclass(kw_only=True)
 class ResolvedUrl:
-    """Everything around one desk."""
+    """Everything around one downloads."""
 
     server: Any
     folder: Path
@@ -54,7 +54,7 @@ class ResolvedUrl:
             ports=frozenset({80, 443, self.server.port}), allowed_networks=(ipaddress.ip_network("127.0.0.1/32"),)
         )
 
-    def desk(self, **changes: Any) -> Downloads:
+    def downloads(self, **changes: Any) -> Downloads:
         spec = HttpProviderSpec(manifest=f"{self.server.url}/{{artist}}/{{album}}.json", rules=self.rules())
         values = {
             "folder": self.music,
@@ -68,7 +68,7 @@ class ResolvedUrl:
         settings = DownloadSettings(**values)
         clock = Clock(utc_now=self.now, chance=lambda: 0.0)
         outside = Outside(limits=settings.limits, resolve=self._resolve, clock=clock)
-        desk = Downloads(
+        downloads = Downloads(
             settings,
             self.database,
             DownloadHooks(
@@ -80,8 +80,8 @@ class ResolvedUrl:
             outside=outside,
             now=self.now,
         )
-        self.desks.append(desk)
-        return desk
+        self.desks.append(downloads)
+        return downloads
 
     def serve_album(self, path: str = "/Handel/Water%20Music.json", **changes: Any) -> dict[str, Any]:
         """Put an album on the server, with its manifest; return the manifest."""
@@ -120,14 +120,14 @@ class ResolvedUrl:
 
 @pytest.fixture
 def place(file_server: Any, tmp_path: Path) -> Iterator[ResolvedUrl]:
-    """A desk's surroundings, with one album on the server."""
+    """A downloads's surroundings, with one album on the server."""
     database = ControlDatabase.open(f"sqlite:///{tmp_path / 'control.sqlite'}")
     (tmp_path / "music").mkdir()
     made = ResolvedUrl(server=file_server, folder=tmp_path, database=database)
     made.serve_album()
     yield made
-    for desk in made.desks:
-        desk.stop()
+    for downloads in made.desks:
+        downloads.stop()
     database.close()
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, func, select
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.tables import users
-from pinakes.control.database.time_columns import utc_now
-from pinakes.control.player_tables import likes as _likes
-from pinakes.control.player_tables import playlist_tracks as _tracks
-from pinakes.control.player_tables import playlists as _playlists
-from pinakes.errors import ConflictError, InputError, NotFoundError
+from pinakes.api import ConflictError, InputError, NotFoundError
+from pinakes.api.server import ControlDatabase, users, utc_now
+from pinakes_catalogues.music.tables import likes as _likes
+from pinakes_catalogues.music.tables import playlist_tracks as _tracks
+from pinakes_catalogues.music.tables import playlists as _playlists
 
 MOST_LIKES = 10_000
 MOST_PLAYLISTS = 200

@@ -10,9 +10,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pinakes.errors import InputError
-from pinakes.jobs.downloads.items import Album, AlbumFile, DownloadRequest
-from pinakes.jobs.downloads.names import (
+from pinakes.api import InputError
+from pinakes.api.server import TransferError, join_url
+from pinakes_catalogues.music.downloads.items import Album, AlbumFile, DownloadRequest
+from pinakes_catalogues.music.downloads.names import (
     AUDIO_SUFFIXES,
     NAMELESS,
     TAKEN_SUFFIXES,
@@ -22,8 +23,6 @@ from pinakes.jobs.downloads.names import (
     require_words,
     suffix_of,
 )
-from pinakes.net.addresses import join_url
-from pinakes.net.fetch import TransferError
 
 MOST_FILES = 500
 MANIFEST_BYTES = 4 << 20
@@ -55,13 +54,13 @@ class Manifest(BaseModel):
     files: list[ManifestFile] = Field(min_length=1, max_length=MOST_FILES)
 
 
-def read_manifest(body: bytes, *, url: str, wish: DownloadRequest) -> Album:
-    """Return the album that a manifest at this address lists; names that it leaves out are those of the wish."""
+def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Album:
+    """Return the album that a manifest at this address lists; names that it leaves out are those of the request."""
     try:
         manifest = Manifest.model_validate_json(body)
         files = tuple(_file(file, url) for file in manifest.files)
-        artist = require_words(manifest.artist or wish.artist or NAMELESS, field="artist")
-        title = require_words(manifest.album or wish.album or NAMELESS, field="album")
+        artist = require_words(manifest.artist or request.artist or NAMELESS, field="artist")
+        title = require_words(manifest.album or request.album or NAMELESS, field="album")
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))

@@ -4,10 +4,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinakes.jobs.downloads.providers import HttpProviderSpec
-from pinakes.jobs.downloads.queue import QueueRules
-from pinakes.net.addresses import AddressRules
-from pinakes.net.fetch import FetchLimits
+from pinakes.api import Address, SettingsSection, Texts, setting
+from pinakes.api.server import AddressRules, FetchLimits
+from pinakes_catalogues.music.downloads.providers import HttpProviderSpec
+from pinakes_catalogues.music.downloads.queue import QueueRules
+
+
+class DownloadsSettings(SettingsSection):
+    """Where albums come from and go."""
+
+    folder: str = setting("", "PINAKES_MUSIC_FOLDER")
+    """The music folder that finished albums land in; empty: `music` in the library."""
+    allowed_hosts: Texts = setting((), "PINAKES_DOWNLOAD_HOSTS")
+    """Hosts that may be asked although they are not public."""
+    allowed_networks: Texts = setting((), "PINAKES_DOWNLOAD_NETWORKS")
+    """Networks that may be asked although they are not public, such as `10.0.0.0/8`."""
+    allowed_ports: Texts = setting((), "PINAKES_DOWNLOAD_PORTS")
+    """Ports that may be asked beside 80 and 443."""
+    providers: Mapping[str, Address] = {}
+    """The section `[downloads.providers]`: a name → the address of its manifests, with `{artist}` and `{album}`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

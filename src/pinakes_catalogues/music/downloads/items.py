@@ -42,7 +42,7 @@ class AlbumFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Album:
-    """What a provider has for a wish."""
+    """What a provider has for a request."""
 
     artist: str
     title: str
@@ -64,7 +64,7 @@ class Download:
     id: int
     key: str
     user: str
-    wish: DownloadRequest
+    request: DownloadRequest
     folder: str | None
     """Where the album lands, below the music folder; None until its files are known."""
     priority: int

@@ -14,15 +14,15 @@ import filelock
 import pytest
 
 from pinakes.errors import InputError, InvalidUrlError, NotFoundError, StorageError, UnavailableError
-from pinakes.jobs.downloads import staging
-from pinakes.jobs.downloads.items import DownloadState
-from pinakes.jobs.downloads.worker import LONGEST_RETRY_AFTER_S
+from pinakes_catalogues.music.downloads import staging
+from pinakes_catalogues.music.downloads.items import DownloadState
+from pinakes_catalogues.music.downloads.worker import LONGEST_RETRY_AFTER_S
 
 pytestmark = pytest.mark.row("Z8")
 
 
-def request(desk: Any, **wish: Any) -> Any:
-    return desk.request("ann", **{"artist": "Handel", "album": "Water Music", **wish})[0]
+def request(downloads: Any, **request: Any) -> Any:
+    return downloads.request("ann", **{"artist": "Handel", "album": "Water Music", **request})[0]
 
 
 def wait_until(is_so: Any, timeout_s: float = 20.0) -> None:
@@ -42,28 +42,28 @@ def status(code: int, **headers: str) -> Any:
 
 
 def test_an_album_lands_whole_and_is_taken_up_and_nothing_is_left_over(place, tracks):
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    assert desk.worker.work_once()
+    assert downloads.worker.work_once()
 
     assert place.landed() == tracks
     assert place.albums == [place.music / "Handel" / "Water Music"]
     assert [one.id for one in place.finished] == [download.id]
-    done = desk.queue.get(download.id)
+    done = downloads.queue.get(download.id)
     assert (done.state, done.folder, done.error) == (DownloadState.DONE, "Handel/Water Music", None)
     assert done.received_bytes == done.total_bytes == sum(map(len, tracks.values()))
     assert [path.name for path in (place.music / ".downloads").iterdir()] == ["install.lock"]
-    assert not desk.worker.work_once()
+    assert not downloads.worker.work_once()
 
 
 def test_what_could_not_be_taken_up_of_an_album_is_said_of_it(place, tracks):
     place.on_album = lambda _folder: "not in the catalogue: 01.mp3"
-    desk = place.desk()
-    download = request(desk)
-    desk.worker.work_once()
+    downloads = place.downloads()
+    download = request(downloads)
+    downloads.worker.work_once()
 
-    done = desk.queue.get(download.id)
+    done = downloads.queue.get(download.id)
     assert (done.state, done.attempts) == (DownloadState.DONE, 1)
     assert (done.error_code, done.error) == (None, "not in the catalogue: 01.mp3")
     assert place.landed() == tracks
@@ -71,48 +71,48 @@ def test_what_could_not_be_taken_up_of_an_album_is_said_of_it(place, tracks):
 
 def test_an_album_of_which_nothing_is_music_fails_and_leaves_nothing_behind(place, tracks):
     place.find_problem = lambda file: f"{file.name} is a page"
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "unavailable")
     assert failed.error == "nothing of it can be read as music; '01.mp3': 01.mp3 is a page"
     assert [path.name for path in place.music.rglob("*") if path.name != ".downloads"] == []
     place.find_problem = lambda _file: None
-    again = place.desk()
+    again = place.downloads()
     again.retry(download.id, user="ann")
     again.worker.work_once()
     assert place.landed() == tracks
 
 
 def test_nothing_is_fetched_for_whoever_may_not_have_downloads_any_more(place):
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
     asked = len(place.server.requests)
     place.find_refusal = lambda one: f"'{one.user}' is gone"
 
-    assert desk.worker.work_once()
+    assert downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code, failed.error) == (DownloadState.FAILED, "forbidden", "'ann' is gone")
     assert len(place.server.requests) == asked
     assert list(place.music.glob(".downloads/*")) == []
-    assert not desk.worker.work_once()
+    assert not downloads.worker.work_once()
 
 
 def test_an_album_does_not_land_whose_user_lost_the_right_while_it_came(place):
     answers = iter([None, "'ann' is gone"])
     place.find_refusal = lambda _download: next(answers)
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    assert desk.worker.work_once()
+    assert downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code, failed.error) == (DownloadState.FAILED, "forbidden", "'ann' is gone")
-    assert all(file.is_fetched for file in desk.queue.list_files(download.id))
+    assert all(file.is_fetched for file in downloads.queue.list_files(download.id))
     assert [path.name for path in place.music.rglob("*")] == [".downloads"]
     assert (place.albums, place.finished) == ([], [])
 
@@ -122,14 +122,14 @@ def test_an_album_that_has_begun_to_land_is_taken_up_though_its_user_is_gone(pla
         raise StorageError("the disk is full")
 
     place.on_album = is_full
-    desk = place.desk()
-    download = request(desk)
-    assert desk.worker.work_once()
+    downloads = place.downloads()
+    download = request(downloads)
+    assert downloads.worker.work_once()
     assert place.state(download) is DownloadState.QUEUED
     place.on_album, place.find_refusal = (lambda _folder: None), (lambda _download: "they are gone")
     place.passed_s += 3600
 
-    assert desk.worker.work_once()
+    assert downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     assert place.landed() == tracks
@@ -137,23 +137,23 @@ def test_an_album_that_has_begun_to_land_is_taken_up_though_its_user_is_gone(pla
 
 def test_an_album_of_which_something_is_music_lands(place, tracks):
     place.find_problem = lambda file: None if file.name == "02.flac" else "it is a page"
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     assert place.landed() == tracks
 
 
 def test_an_album_that_is_in_place_already_is_looked_at_there(place, tracks):
-    request(place.desk())
+    request(place.downloads())
     place.desks[0].worker.work_once()
     place.find_problem = lambda _file: "it is a page"
-    desk = place.desk()
-    again = request(desk)
+    downloads = place.downloads()
+    again = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(again) is DownloadState.FAILED
     assert place.landed() == tracks
@@ -164,30 +164,30 @@ def test_the_files_of_an_album_may_be_on_another_server(place, tracks):
     place.names["elsewhere.example.org"] = ["127.0.0.1"]
     manifest["files"][0]["url"] = f"http://elsewhere.example.org:{place.server.port}/Handel/01.mp3"
     place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
-    desk = place.desk()
-    request(desk)
+    downloads = place.downloads()
+    request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
 
 
 def test_a_single_track_is_fetched_by_its_address(place, tracks):
-    desk = place.desk()
-    download, _ = desk.request("ann", url=f"{place.server.url}/Handel/01.mp3?key=1", artist="Handel")
+    downloads = place.downloads()
+    download, _ = downloads.request("ann", url=f"{place.server.url}/Handel/01.mp3?key=1", artist="Handel")
     place.server.files["/Handel/01.mp3?key=1"] = tracks["01.mp3"]
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     assert place.landed("Handel/Unknown") == {"01.mp3": tracks["01.mp3"]}
 
 
 def test_a_manifest_is_fetched_by_its_address_and_the_callers_names_win(place, tracks):
-    desk = place.desk()
-    download, _ = desk.request("ann", url=f"{place.server.url}/Handel/Water%20Music.json", album="HWV 348")
+    downloads = place.downloads()
+    download, _ = downloads.request("ann", url=f"{place.server.url}/Handel/Water%20Music.json", album="HWV 348")
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     assert place.landed("Handel/HWV 348") == tracks
@@ -196,16 +196,16 @@ def test_a_manifest_is_fetched_by_its_address_and_the_callers_names_win(place, t
 def test_a_transfer_that_is_cut_is_put_off_and_goes_on_where_it_was(place, tracks):
     body = tracks["01.mp3"]
     place.server.replies["/Handel/01.mp3"] = [cut(body, 40_000)]
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
-    put_off = desk.queue.get(download.id)
+    downloads.worker.work_once()
+    put_off = downloads.queue.get(download.id)
     assert (put_off.state, put_off.attempts, put_off.error_code) == (DownloadState.QUEUED, 1, "unavailable")
-    assert not desk.worker.work_once()
+    assert not downloads.worker.work_once()
     assert place.staged() == ["01.mp3.part", "01.mp3.part.json"]
     place.passed_s += 30
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=40000-"
@@ -214,28 +214,28 @@ def test_a_transfer_that_is_cut_is_put_off_and_goes_on_where_it_was(place, track
 
 def test_a_busy_server_says_when_to_come_back(place):
     place.server.replies["/Handel/Water%20Music.json"] = [status(429, Retry_After="600")]
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    put_off = desk.queue.get(download.id)
+    put_off = downloads.queue.get(download.id)
     assert (put_off.next_attempt_at - place.now()).total_seconds() == 600
 
 
 def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
     place.server.replies["/Handel/02.flac"] = [status(503)] * 3
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
     for _ in range(3):
-        assert desk.worker.work_once()
+        assert downloads.worker.work_once()
         place.passed_s += 3600
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error) == (DownloadState.FAILED, "the server answered status 503")
     assert not (place.music / "Handel").exists()
-    desk.retry(download.id, user="ann")
-    desk.worker.work_once()
+    downloads.retry(download.id, user="ann")
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
     assert len(place.server.asked("/Handel/01.mp3")) == 1
@@ -262,12 +262,12 @@ def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
 )
 def test_a_manifest_that_cannot_be_used_fails_at_once_and_says_why(place, body, told):
     place.server.files["/Handel/Water%20Music.json"] = body
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert failed.state is DownloadState.FAILED
     assert told in failed.error
     assert [path for path, _ in place.server.requests] == ["/Handel/Water%20Music.json"]
@@ -276,22 +276,22 @@ def test_a_manifest_that_cannot_be_used_fails_at_once_and_says_why(place, body, 
 @pytest.mark.parametrize("code", [404, 403, 410])
 def test_an_album_that_the_provider_does_not_have_fails_at_once(place, code):
     place.server.replies["/Handel/Water%20Music.json"] = [status(code)]
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.FAILED
 
 
 def test_a_file_with_another_checksum_never_lands(place):
     place.server.files["/Handel/01.mp3"] = b"other" * 20_000
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, "sha256" in failed.error) == (DownloadState.FAILED, True)
     assert not (place.music / "Handel").exists()
 
@@ -301,12 +301,12 @@ def test_an_album_beyond_the_bound_ends_while_it_comes(place):
     for file in manifest["files"]:
         del file["size"], file["sha256"]
     place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
-    desk = place.desk(max_album_bytes=150_000)
-    download = request(desk)
+    downloads = place.downloads(max_album_bytes=150_000)
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "too_large")
     assert not (place.music / "Handel").exists()
 
@@ -314,34 +314,34 @@ def test_an_album_beyond_the_bound_ends_while_it_comes(place):
 @pytest.mark.parametrize("location", ["http://127.0.0.2:{port}/a", "http://169.254.169.254/", "http://10.0.0.1/a.mp3"])
 def test_a_file_that_redirects_inward_fails_the_download(place, location):
     place.server.replies["/Handel/01.mp3"] = [status(302, Location=location.format(port=place.server.port))]
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "invalid_url")
 
 
 def test_a_name_that_leads_inward_by_the_time_it_is_fetched_fails_the_download(place):
     place.names["music.example.org"] = ["93.184.215.14"]
-    desk = place.desk()
-    download, _ = desk.request("ann", url="http://music.example.org/a.mp3")
+    downloads = place.downloads()
+    download, _ = downloads.request("ann", url="http://music.example.org/a.mp3")
     place.names["music.example.org"] = ["10.0.0.1"]
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    failed = desk.queue.get(download.id)
+    failed = downloads.queue.get(download.id)
     assert (failed.state, failed.error_code) == (DownloadState.FAILED, "invalid_url")
 
 
 def test_the_same_album_again_is_neither_fetched_nor_doubled(place, tracks):
-    desk = place.desk()
-    request(desk)
-    desk.worker.work_once()
-    second = request(desk)
+    downloads = place.downloads()
+    request(downloads)
+    downloads.worker.work_once()
+    second = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(second) is DownloadState.DONE
     assert place.landed() == tracks
@@ -353,10 +353,10 @@ def test_another_edition_lands_beside_what_is_there_and_overwrites_nothing(place
     album.mkdir(parents=True)
     (album / "01.mp3").write_bytes(b"my own recording")
     (album / "cover.jpg").write_bytes(tracks["cover.jpg"])
-    desk = place.desk()
-    request(desk)
+    downloads = place.downloads()
+    request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == {
         "01 (2).mp3": tracks["01.mp3"],
@@ -364,8 +364,8 @@ def test_another_edition_lands_beside_what_is_there_and_overwrites_nothing(place
         "02.flac": tracks["02.flac"],
         "cover.jpg": tracks["cover.jpg"],
     }
-    again = request(desk)
-    desk.worker.work_once()
+    again = request(downloads)
+    downloads.worker.work_once()
     assert place.state(again) is DownloadState.DONE
     assert len(place.landed()) == 4
 
@@ -378,10 +378,10 @@ def test_an_album_that_is_not_taken_up_is_tried_again_without_fetching(place, tr
             raise problems.pop(0)
 
     place.on_album = fail
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
     for _ in range(3):
-        desk.worker.work_once()
+        downloads.worker.work_once()
         place.passed_s += 3600
 
     assert place.state(download) is DownloadState.DONE
@@ -395,25 +395,25 @@ def test_a_bug_in_taking_up_is_put_off_and_told(place, caplog):
         raise ZeroDivisionError
 
     place.on_album = fail
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    put_off = desk.queue.get(download.id)
+    put_off = downloads.queue.get(download.id)
     assert (put_off.state, "ZeroDivisionError" in put_off.error) == (DownloadState.QUEUED, True)
     assert "failed by a bug" in caplog.text
 
 
 def test_what_vanished_from_the_staging_folder_is_fetched_again(place, tracks):
     place.server.replies["/Handel/02.flac"] = [status(503)]
-    desk = place.desk()
-    request(desk)
-    desk.worker.work_once()
+    downloads = place.downloads()
+    request(downloads)
+    downloads.worker.work_once()
     shutil.rmtree(place.music / ".downloads")
     place.passed_s += 3600
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
 
@@ -422,15 +422,15 @@ def test_a_disk_that_is_full_is_put_off(place, tracks, monkeypatch):
     def full(*_arguments: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
     with monkeypatch.context() as patched:
         patched.setattr(staging, "sync_folder", full)
-        desk.worker.work_once()
-    put_off = desk.queue.get(download.id)
+        downloads.worker.work_once()
+    put_off = downloads.queue.get(download.id)
     assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "storage")
     place.passed_s += 3600
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
 
@@ -443,48 +443,48 @@ def test_an_album_on_another_filesystem_lands_by_copying(place, tracks, monkeypa
             raise OSError(errno.EXDEV, "Invalid cross-device link")
         return real(source, target)
 
-    desk = place.desk()
-    request(desk)
+    downloads = place.downloads()
+    request(downloads)
     monkeypatch.setattr(Path, "rename", rename)
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed() == tracks
 
 
 def test_a_download_that_another_process_still_holds_is_put_off(place):
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
     folder = place.music / ".downloads" / download.key
     folder.mkdir(parents=True)
 
     with filelock.FileLock(folder / "lock"):
-        desk.worker.work_once()
+        downloads.worker.work_once()
 
-    put_off = desk.queue.get(download.id)
+    put_off = downloads.queue.get(download.id)
     assert (put_off.state, put_off.error_code) == (DownloadState.QUEUED, "busy")
 
 
 def test_a_provider_that_is_gone_fails_the_download(place):
-    download = request(place.desk())
-    desk = place.desk(providers={})
+    download = request(place.downloads())
+    downloads = place.downloads(providers={})
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.FAILED
 
 
 def test_the_workers_do_what_is_queued_and_what_is_cancelled_stops(place, tracks):
     place.server.on_block = lambda sent: time.sleep(0.01) if sent > 32_000 else None
-    desk = place.desk()
-    first = request(desk)
-    desk.start()
+    downloads = place.downloads()
+    first = request(downloads)
+    downloads.start()
     wait_until(place.staged)
-    desk.cancel(first.id, user="ann")
+    downloads.cancel(first.id, user="ann")
     wait_until(lambda: not place.staged())
     assert not (place.music / "Handel").exists()
     place.server.on_block = lambda _sent: None
 
-    second = request(desk)
+    second = request(downloads)
     wait_until(lambda: place.state(second) is DownloadState.DONE)
 
     assert place.landed() == tracks
@@ -501,22 +501,22 @@ def test_workers_that_stop_give_back_what_they_were_at(place, tracks):
         handler.released.wait(30)
 
     place.server.replies["/Handel/01.mp3"] = [hold]
-    desk = place.desk()
-    download = request(desk)
-    desk.start()
-    desk.start()
+    downloads = place.downloads()
+    download = request(downloads)
+    downloads.start()
+    downloads.start()
     wait_until(lambda: "01.mp3.part" in place.staged())
-    desk.stop()
+    downloads.stop()
 
     assert place.state(download) is DownloadState.QUEUED
-    assert desk.queue.get(download.id).attempts == 0
-    desk.worker.work_once()
+    assert downloads.queue.get(download.id).attempts == 0
+    downloads.worker.work_once()
     assert place.landed() == tracks
     assert place.server.asked("/Handel/01.mp3")[1]["range"] == "bytes=50000-"
 
 
 @pytest.mark.alone
-def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
+def test_workers_that_cannot_be_left_do_not_keep_the_queue_from_stopping(place):
     begun, goes_on = threading.Event(), threading.Event()
 
     def take_up(_folder: Any) -> None:
@@ -524,12 +524,12 @@ def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
         goes_on.wait(30)
 
     place.on_album = take_up
-    desk = place.desk()
-    download = request(desk)
-    desk.start()
+    downloads = place.downloads()
+    download = request(downloads)
+    downloads.start()
     assert begun.wait(10)
     started = time.monotonic()
-    desk.stop()
+    downloads.stop()
     stopped_s = time.monotonic() - started
     goes_on.set()
 
@@ -540,10 +540,10 @@ def test_workers_that_cannot_be_left_do_not_keep_the_desk_from_stopping(place):
 def test_several_workers_bring_each_album_once(place, tracks):
     for number in range(5):
         place.serve_album(f"/Handel/Album%20{number}.json", album=f"Album {number}")
-    desks = [place.desk(), place.desk()]
-    downloads = [request(desks[0], album=f"Album {number}") for number in range(5)]
-    for desk in desks:
-        desk.start()
+    pools = [place.downloads(), place.downloads()]
+    downloads = [request(pools[0], album=f"Album {number}") for number in range(5)]
+    for pool in pools:
+        pool.start()
     wait_until(lambda: len(place.finished) == 5)
 
     assert sorted(one.id for one in place.finished) == [one.id for one in downloads]
@@ -562,32 +562,32 @@ def test_a_claim_that_is_lost_ends_the_transfer(place, monkeypatch):
         handler.released.wait(30)
 
     place.server.replies["/Handel/01.mp3"] = [hold]
-    desk = place.desk()
-    download = request(desk)
-    working = threading.Thread(target=desk.worker.work_once)
+    downloads = place.downloads()
+    download = request(downloads)
+    working = threading.Thread(target=downloads.worker.work_once)
     working.start()
     assert is_held.wait(10)
     place.passed_s += 120
-    other = desk.queue.claim()
+    other = downloads.queue.claim()
     working.join(10)
 
     assert not working.is_alive()
     assert other is not None
-    assert desk.queue.get(download.id) == other.download
+    assert downloads.queue.get(download.id) == other.download
 
 
 def test_what_is_over_is_swept_and_what_is_open_or_unknown_stays(place):
     place.server.replies["/Handel/02.flac"] = [status(503)] * 2
-    desk = place.desk()
-    kept = request(desk)
-    desk.worker.work_once()
+    downloads = place.downloads()
+    kept = request(downloads)
+    downloads.worker.work_once()
     place.serve_album("/Handel/Other.json", album="Other")
-    over = request(desk, album="Other")
-    desk.worker.work_once()
-    desk.cancel(over.id, user="ann")
+    over = request(downloads, album="Other")
+    downloads.worker.work_once()
+    downloads.cancel(over.id, user="ann")
     (place.music / ".downloads" / "unknown").mkdir()
 
-    desk.worker.sweep()
+    downloads.worker.sweep()
 
     folders = {path.name for path in (place.music / ".downloads").iterdir() if path.is_dir()}
     assert folders == {kept.key, "unknown"}
@@ -595,17 +595,17 @@ def test_what_is_over_is_swept_and_what_is_open_or_unknown_stays(place):
 
 def test_what_came_of_a_download_that_failed_is_kept_for_a_month(place):
     place.server.replies["/Handel/02.flac"] = [status(404)]
-    desk = place.desk()
-    failed = request(desk)
-    desk.worker.work_once()
+    downloads = place.downloads()
+    failed = request(downloads)
+    downloads.worker.work_once()
     assert place.state(failed) is DownloadState.FAILED
     folder = place.music / ".downloads" / failed.key
 
-    desk.worker.sweep()
+    downloads.worker.sweep()
     assert folder.is_dir()
     for path in (folder, folder / "album"):
         os.utime(path, (0, time.time() - 31 * 24 * 3600))
-    desk.worker.sweep()
+    downloads.worker.sweep()
     assert not folder.exists()
 
 
@@ -613,10 +613,10 @@ def test_a_name_in_a_manifest_never_leads_out_of_its_folder(place, tracks):
     names = ["../../../evil.mp3", "/etc/passwd.mp3", "..\\..\\x.mp3", "con.mp3", ".hidden.mp3", "a\u202egnp.mp3"]
     files = [{"url": "01.mp3", "name": name} for name in [*names, "x" * 300 + ".mp3"]]
     place.serve_album(files=files, artist="../..", album="/")
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     landed = place.landed("_/_")
@@ -632,16 +632,16 @@ def test_tracks_without_names_are_called_by_number_and_title(place):
         {"url": "01.mp3", "title": "Bourrée"},
     ]
     place.serve_album(files=files)
-    desk = place.desk()
-    request(desk)
+    downloads = place.downloads()
+    request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert list(place.landed()) == ["02 Air.mp3", "2-01 Overture.mp3", "Bourrée.mp3"]
 
 
 @pytest.mark.parametrize(
-    ("wish", "error", "told"),
+    ("wanted", "error", "told"),
     [
         ({"artist": "Handel", "provider": "archive"}, InputError, "'album'; or give a 'url' instead"),
         ({"album": "a"}, InputError, "'artist'"),
@@ -658,57 +658,57 @@ def test_tracks_without_names_are_called_by_number_and_title(place):
         ({"url": "http://10.0.0.1/", "provider": "none", "album": ""}, InvalidUrlError, "not public"),
     ],
 )
-def test_a_wish_that_cannot_be_had_is_refused_when_it_is_made(place, wish, error, told):
-    desk = place.desk()
+def test_a_request_that_cannot_be_met_is_refused_when_it_is_made(place, wanted, error, told):
+    downloads = place.downloads()
 
     with pytest.raises(error, match=told):
-        desk.request("ann", **wish)
-    assert desk.queue.list_downloads() == ([], 0)
+        downloads.request("ann", **wanted)
+    assert downloads.queue.list_downloads() == ([], 0)
 
 
-def test_without_providers_the_desk_says_so(place):
+def test_without_providers_the_queue_says_so(place):
     with pytest.raises(InputError, match="none is configured"):
-        place.desk(providers={}).request("ann", album="a")
+        place.downloads(providers={}).request("ann", album="a")
     with pytest.raises(NotFoundError, match=r"no provider 'archive'; there are none$"):
-        place.desk(providers={}).request("ann", provider="archive", album="a")
+        place.downloads(providers={}).request("ann", provider="archive", album="a")
 
 
 def test_offline_not_even_a_name_is_asked_for(place, monkeypatch):
-    desk = place.desk(offline=True)
+    downloads = place.downloads(offline=True)
     asked: list[str] = []
     monkeypatch.setattr(type(place), "_resolve", lambda _place, host, _port: asked.append(host) or ["93.184.215.14"])
 
     with pytest.raises(UnavailableError, match="offline"):
-        place.desk(offline=True).request("ann", url="https://music.example.org/a.mp3")
+        place.downloads(offline=True).request("ann", url="https://music.example.org/a.mp3")
     with pytest.raises(InvalidUrlError):
-        desk.request("ann", url="http://169.254.169.254/a.mp3")
+        downloads.request("ann", url="http://169.254.169.254/a.mp3")
     assert asked == []
 
 
 def test_offline_nothing_is_queued_and_no_worker_runs(place):
-    download = request(place.desk())
-    desk = place.desk(offline=True)
-    desk.start()
+    download = request(place.downloads())
+    downloads = place.downloads(offline=True)
+    downloads.start()
 
     with pytest.raises(UnavailableError, match="offline"):
-        request(desk, album="Other")
+        request(downloads, album="Other")
     assert place.state(download) is DownloadState.QUEUED
 
 
 @pytest.mark.parametrize(("asked", "waited_s"), [("", 30), ("500", 500), ("999999999", LONGEST_RETRY_AFTER_S)])
 def test_a_server_may_ask_for_a_longer_wait_within_a_bound(place, asked, waited_s):
     place.server.replies["/Handel/Water%20Music.json"] = [status(503, Retry_After=asked)]
-    desk = place.desk()
-    download = request(desk)
+    downloads = place.downloads()
+    download = request(downloads)
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
-    assert desk.queue.get(download.id).next_attempt_at == place.now() + timedelta(seconds=waited_s)
+    assert downloads.queue.get(download.id).next_attempt_at == place.now() + timedelta(seconds=waited_s)
 
 
 def test_a_failure_of_the_database_ends_no_worker(place, monkeypatch, caplog):
-    desk = place.desk()
-    real = desk.queue.claim
+    downloads = place.downloads()
+    real = downloads.queue.claim
     failures: list[Exception] = [StorageError("the database is away"), ZeroDivisionError()]
 
     def claim() -> Any:
@@ -716,9 +716,9 @@ def test_a_failure_of_the_database_ends_no_worker(place, monkeypatch, caplog):
             raise failures.pop(0)
         return real()
 
-    monkeypatch.setattr(desk.queue, "claim", claim)
-    download = request(desk)
-    desk.start()
+    monkeypatch.setattr(downloads.queue, "claim", claim)
+    download = request(downloads)
+    downloads.start()
     wait_until(lambda: place.state(download) is DownloadState.DONE)
 
     assert "the database is away" in caplog.text
@@ -726,8 +726,8 @@ def test_a_failure_of_the_database_ends_no_worker(place, monkeypatch, caplog):
 
 
 def test_a_heartbeat_outlives_a_database_that_is_away_for_a_moment(place, monkeypatch, tracks):
-    desk = place.desk(poll_s=0.01)
-    real = desk.queue.renew
+    downloads = place.downloads(poll_s=0.01)
+    real = downloads.queue.renew
     failures = [StorageError("the database is away")] * 3
     renewed = threading.Event()
 
@@ -737,23 +737,23 @@ def test_a_heartbeat_outlives_a_database_that_is_away_for_a_moment(place, monkey
         renewed.set()
         real(*arguments, **named)
 
-    monkeypatch.setattr(desk.queue, "renew", renew)
+    monkeypatch.setattr(downloads.queue, "renew", renew)
     place.server.on_block = lambda _sent: renewed.wait(5)
-    download = request(desk)
-    desk.worker.work_once()
+    download = request(downloads)
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.DONE
     assert place.landed() == tracks
 
 
 def test_a_download_that_is_cancelled_before_it_lands_never_lands(place):
-    desk = place.desk(poll_s=60)
-    download = request(desk)
+    downloads = place.downloads(poll_s=60)
+    download = request(downloads)
     place.server.on_block = lambda _sent: (
-        desk.queue.get(download.id).state is DownloadState.RUNNING and desk.cancel(download.id, user="ann")
+        downloads.queue.get(download.id).state is DownloadState.RUNNING and downloads.cancel(download.id, user="ann")
     )
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.state(download) is DownloadState.CANCELLED
     assert not (place.music / "Handel").exists()
@@ -766,13 +766,13 @@ def test_what_another_list_of_files_cannot_vouch_for_is_fetched_anew(place):
         del file["size"], file["sha256"]
     place.server.files["/Handel/Water%20Music.json"] = json.dumps(manifest).encode()
     place.server.replies["/Handel/02.flac"] = [status(404)]
-    desk = place.desk()
-    download = request(desk)
-    desk.worker.work_once()
+    downloads = place.downloads()
+    download = request(downloads)
+    downloads.worker.work_once()
     assert "01.mp3" in place.staged()
     place.server.files["/Handel/01.mp3"] = b"a better recording"
-    desk.retry(download.id, user="ann")
+    downloads.retry(download.id, user="ann")
 
-    desk.worker.work_once()
+    downloads.worker.work_once()
 
     assert place.landed()["01.mp3"] == b"a better recording"

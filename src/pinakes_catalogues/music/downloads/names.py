@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from pinakes.errors import InputError
+from pinakes.api import InputError
 
 LONGEST_NAME = 200
 LONGEST_COMPONENT_BYTES = 120

@@ -20,10 +20,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, case, func, insert, null, select, text, true, update
 
-from pinakes.control.database.engine import ControlDatabase
-from pinakes.control.database.time_columns import utc_now
-from pinakes.errors import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError
-from pinakes.jobs.downloads.items import (
+from pinakes.api import ConflictError, ExpectedError, InputError, NotFoundError, RateLimitedError
+from pinakes.api.server import ControlDatabase, shortened, utc_now
+from pinakes_catalogues.music.downloads.items import (
     OPEN_STATES,
     USUAL_PRIORITY,
     Album,
@@ -34,9 +33,8 @@ from pinakes.jobs.downloads.items import (
     DownloadState,
     QueueStats,
 )
-from pinakes.jobs.downloads.names import NAMELESS
-from pinakes.jobs.downloads.tables import download_files, downloads
-from pinakes.jobs.output import shortened
+from pinakes_catalogues.music.downloads.names import NAMELESS
+from pinakes_catalogues.music.tables import download_files, downloads
 
 DAY = timedelta(days=1)
 LONGEST_WAIT = 2 * DAY
@@ -83,11 +81,11 @@ class DownloadQueue:
         self._new_token = new_token
 
     def request(
-        self, user: str, wish: DownloadRequest, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
+        self, user: str, request: DownloadRequest, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
     ) -> tuple[Download, bool]:
-        """Put a wish into the queue; return it, and whether it is new: the same open wish is not queued twice."""
+        """Put a request into the queue; return it, and whether it is new: the same open request is not queued twice."""
         now = self._now()
-        open_key = _open_key(user, wish)
+        open_key = _open_key(user, request)
         with self._database.begin() as connection:
             self._lock_requests(connection)
             row = connection.execute(select(downloads).where(downloads.c.open_key == open_key)).one_or_none()
@@ -99,10 +97,10 @@ class DownloadQueue:
                 "key": self._new_token(),
                 "open_key": open_key,
                 "user_name": user,
-                "provider": wish.provider,
-                "artist": wish.artist,
-                "album": wish.album,
-                "url": wish.url,
+                "provider": request.provider,
+                "artist": request.artist,
+                "album": request.album,
+                "url": request.url,
                 "priority": priority,
                 "state": DownloadState.QUEUED,
                 "attempts": 0,
@@ -334,7 +332,7 @@ class DownloadQueue:
 
     def _reopen(self, connection: Connection, download: Download) -> None:
         """Make a closed download one of its user's open ones again; its files are asked for anew."""
-        open_key = _open_key(download.user, download.wish)
+        open_key = _open_key(download.user, download.request)
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
@@ -385,9 +383,9 @@ def _closed(state: DownloadState) -> dict[str, Any]:
     return {"state": state, "open_key": None, "claim_token": None, "claimed_until": None}
 
 
-def _open_key(user: str, wish: DownloadRequest) -> str:
-    names = [name and name.casefold() for name in (wish.artist, wish.album)]
-    return hashlib.sha256(json.dumps([user, wish.provider, *names, wish.url]).encode()).hexdigest()
+def _open_key(user: str, request: DownloadRequest) -> str:
+    names = [name and name.casefold() for name in (request.artist, request.album)]
+    return hashlib.sha256(json.dumps([user, request.provider, *names, request.url]).encode()).hexdigest()
 
 
 def _hold(connection: Connection, claim: Claim, **values: Any) -> None:
@@ -434,7 +432,7 @@ def _download(row: Any) -> Download:
         id=row.id,
         key=row.key,
         user=row.user_name,
-        wish=DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
+        request=DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
         folder=row.folder,
         priority=row.priority,
         state=DownloadState(row.state),

@@ -7,13 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pinakes.errors import ForbiddenError
-from pinakes.jobs.downloads.desk import Downloads
-from pinakes.jobs.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
-from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.choice import LARGEST, require_argument
-from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
-from pinakes.tools.spec import ToolSpec
+from pinakes.api import Action, Cost, ForbiddenError, Principal, ToolSpec
+from pinakes.api.server import (
+    BARE_LIST,
+    BARE_OBJECT,
+    BARE_OBJECT_OR_NULL,
+    LARGEST,
+    GenericParams,
+    GenericResult,
+    require_argument,
+)
+from pinakes_catalogues.music.downloads.downloads import Downloads
+from pinakes_catalogues.music.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
 
 
 class DownloadsQueryParams(GenericParams):
@@ -97,10 +102,10 @@ class DownloadsActionResult(GenericResult):
 
 
 class DownloadsTools:
-    """The tools over one desk."""
+    """The tools over one downloads."""
 
-    def __init__(self, desk: Downloads, catalogue: Callable[[], str]) -> None:
-        self._desk = desk
+    def __init__(self, downloads: Downloads, catalogue: Callable[[], str]) -> None:
+        self._desk = downloads
         self._catalogue = catalogue
 
     def query(self, principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
@@ -160,9 +165,9 @@ class DownloadsTools:
         return _result([download], total=len(files), has_more=has_more, files=page)
 
 
-def downloads_tools(desk: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
+def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
     """Declare the tools of the queue, for those who see the catalogue that albums come to."""
-    tools = DownloadsTools(desk, catalogue)
+    tools = DownloadsTools(downloads, catalogue)
     return [
         ToolSpec(
             name="downloads.query",
@@ -207,16 +212,16 @@ def _file_shown(file: DownloadFile) -> FileShown:
 
 
 def _shown(download: Download) -> DownloadShown:
-    wish = download.wish
+    request = download.request
     is_waiting = download.state is DownloadState.QUEUED
     return DownloadShown(
         id=download.id,
         state=download.state,
         user=download.user,
-        provider=wish.provider,
-        artist=wish.artist or download.found_artist,
-        album=wish.album or download.found_album,
-        url=None if wish.url is None else wish.url.partition("?")[0],  # what follows is often a key
+        provider=request.provider,
+        artist=request.artist or download.found_artist,
+        album=request.album or download.found_album,
+        url=None if request.url is None else request.url.partition("?")[0],  # what follows is often a key
         folder=download.folder,
         priority=download.priority,
         attempts=download.attempts,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from pinakes.errors import (
+from pinakes.api import (
     ExpectedError,
     ForbiddenError,
     InputError,
@@ -28,14 +28,13 @@ from pinakes.errors import (
     TooLargeError,
     UnavailableError,
 )
-from pinakes.jobs.downloads.items import Album, Claim, Download, DownloadFile, DownloadState
-from pinakes.jobs.downloads.names import AUDIO_SUFFIXES, component, suffix_of
-from pinakes.jobs.downloads.providers import DownloadProvider
-from pinakes.jobs.downloads.queue import ClaimLostError, DownloadQueue
-from pinakes.jobs.downloads.settings import DownloadSettings
-from pinakes.jobs.downloads.staging import Staging, drop_unproven
-from pinakes.net.fetch import FetchCancelledError, TransferError, WantedFile
-from pinakes.net.polite import Clock, back_off_s
+from pinakes.api.server import Clock, FetchCancelledError, TransferError, WantedFile, back_off_s
+from pinakes_catalogues.music.downloads.items import Album, Claim, Download, DownloadFile, DownloadState
+from pinakes_catalogues.music.downloads.names import AUDIO_SUFFIXES, component, suffix_of
+from pinakes_catalogues.music.downloads.providers import DownloadProvider
+from pinakes_catalogues.music.downloads.queue import ClaimLostError, DownloadQueue
+from pinakes_catalogues.music.downloads.settings import DownloadSettings
+from pinakes_catalogues.music.downloads.staging import Staging, drop_unproven
 
 LOG = logging.getLogger(__name__)
 FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
@@ -150,9 +149,9 @@ class DownloadWorker:
             return beat.is_lost() or is_stopping()
 
         download = claim.download
-        provider = self._providers.get(download.wish.provider)
+        provider = self._providers.get(download.request.provider)
         if provider is None:
-            raise NotFoundError(f"there is no provider '{download.wish.provider}' any more")
+            raise NotFoundError(f"there is no provider '{download.request.provider}' any more")
         with self._staging.held(download.key) as staged:
             self._require_allowed(download)
             folder, files = self._plan(claim, provider, staged, is_cancelled)
@@ -181,7 +180,7 @@ class DownloadWorker:
         files = self._queue.list_files(download.id)
         if files and download.folder is not None:
             return download.folder, files
-        album = provider.resolve(download.wish, is_cancelled=is_cancelled)
+        album = provider.resolve(download.request, is_cancelled=is_cancelled)
         self._require_bounded(album)
         folder = f"{component(album.artist)}/{component(album.title)}"
         drop_unproven(staged, album.files)  # before the plan is there: what a plan finds whole, it takes

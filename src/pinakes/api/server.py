@@ -1,0 +1,171 @@
+"""The server side of the public API: what a package is given by a shared server, and what it gives back.
+
+A package names a function in `CataloguePackage.server`; it is called with a `ServerContext` and returns `ServerParts`.
+The context is all that a package knows of the server. This module loads the control database's library, so that only
+the code of a package that runs in a shared server imports it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import MetaData
+
+from pinakes.analytics.events import EventRecorder
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.control.database.tables import users
+from pinakes.control.database.time_columns import Moment, utc_now
+from pinakes.ingest.pipeline import IngestReport, IngestRequest
+from pinakes.jobs.context import JobContext
+from pinakes.jobs.output import shortened
+from pinakes.jobs.spec import JobSpec
+from pinakes.model.principal import LOCAL_USER, Principal
+from pinakes.net.addresses import AddressGuard, AddressRules, Resolve, join_url
+from pinakes.net.checksum import sha256_of
+from pinakes.net.fetch import FetchCancelledError, FetchedText, Fetcher, FetchLimits, TransferError, WantedFile
+from pinakes.net.partial import sync_file, sync_folder
+from pinakes.net.polite import Clock, back_off_s
+from pinakes.settings import SectionT
+from pinakes.shelf.port import Author
+from pinakes.tools.admin.choice import LARGEST, require_argument
+from pinakes.tools.endpoint import Endpoint
+from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
+from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.spec import ToolSpec
+
+
+class BackgroundService(Protocol):
+    """Work beside calls. `start` returns at once; `stop` returns within seconds, with the work safe to resume."""
+
+    def start(self) -> None:
+        """Begin to work, in threads of its own."""
+
+    def stop(self) -> None:
+        """End the work."""
+
+
+class ReadSettings(Protocol):
+    """Reads a section of the settings that a package declares."""
+
+    def __call__(self, name: str, model: type[SectionT]) -> SectionT:
+        """Return the validated section."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageCatalogue:
+    """An installed catalogue that follows a package."""
+
+    name: str
+    sources: tuple[str, ...]
+    """The locations it was built from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerContext:
+    """The parts of a shared server that a package may use."""
+
+    home: Path
+    """The library's folder."""
+    offline: bool
+    """Whether everything that would need the network is refused."""
+    read_settings: ReadSettings
+    database: ControlDatabase
+    events: EventRecorder
+    """Records plays and downloads for analytics."""
+    get_principal: Callable[[str], Principal]
+    """Returns a user with their present rights; raises NotFoundError or, for a disabled user, ForbiddenError."""
+    list_catalogues: Callable[[], Sequence[PackageCatalogue]]
+    """Returns the installed catalogues that follow this package."""
+    refresh: Callable[[str, str, IngestRequest], IngestReport]
+    """Brings a catalogue up to a location, on behalf of a user; builds it where it is not installed."""
+    now: Callable[[], datetime] = utc_now
+
+
+def _release_nothing(_copy: ControlDatabase) -> None:
+    """Release no claims."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerParts:
+    """The parts that a package adds to a shared server. Making them starts nothing."""
+
+    tools: Sequence[ToolSpec] = ()
+    resources: Sequence[ResourceSpec] = ()
+    endpoints: Sequence[Endpoint] = ()
+    """Endpoints that use the context; they replace those of `CataloguePackage.endpoints` with the same address."""
+    jobs: Sequence[JobSpec] = ()
+    services: Sequence[BackgroundService] = ()
+    tables: MetaData | None = None
+    """Tables in the control database; those that are missing are created."""
+    prunings: Mapping[str, Callable[[datetime], int]] = field(default_factory=dict)
+    """Name → deletes rows older than a time and returns their number; run by the job `prune_logs`."""
+    release_claims: Callable[[ControlDatabase], None] = _release_nothing
+    """Clears, in a back-up copy of the control database, what only holds for running processes."""
+
+
+NO_PARTS = ServerParts()
+
+
+def join_parts(parts: Sequence[ServerParts]) -> ServerParts:
+    """Return the parts of several packages as one; each keeps its own tables."""
+
+    def release_claims(copy: ControlDatabase) -> None:
+        for one in parts:
+            one.release_claims(copy)
+
+    return ServerParts(
+        tools=[tool for one in parts for tool in one.tools],
+        resources=[resource for one in parts for resource in one.resources],
+        endpoints=[endpoint for one in parts for endpoint in one.endpoints],
+        jobs=[job for one in parts for job in one.jobs],
+        services=[service for one in parts for service in one.services],
+        prunings={name: prune for one in parts for name, prune in one.prunings.items()},
+        release_claims=release_claims,
+    )
+
+
+__all__ = [
+    "BARE_LIST",
+    "BARE_OBJECT",
+    "BARE_OBJECT_OR_NULL",
+    "LARGEST",
+    "LOCAL_USER",
+    "NO_PARTS",
+    "AddressGuard",
+    "AddressRules",
+    "Author",
+    "BackgroundService",
+    "Clock",
+    "ControlDatabase",
+    "EventRecorder",
+    "FetchCancelledError",
+    "FetchLimits",
+    "FetchedText",
+    "Fetcher",
+    "GenericParams",
+    "GenericResult",
+    "IngestReport",
+    "IngestRequest",
+    "JobContext",
+    "JobSpec",
+    "Moment",
+    "PackageCatalogue",
+    "ReadSettings",
+    "Resolve",
+    "ServerContext",
+    "ServerParts",
+    "TransferError",
+    "WantedFile",
+    "back_off_s",
+    "join_parts",
+    "join_url",
+    "require_argument",
+    "sha256_of",
+    "shortened",
+    "sync_file",
+    "sync_folder",
+    "users",
+    "utc_now",
+]

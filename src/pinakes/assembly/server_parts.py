@@ -1,0 +1,101 @@
+"""The parts of a shared server that catalogue packages bring."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
+from pinakes.analytics.events import EventRecorder
+from pinakes.api.package import CataloguePackage, load_target
+from pinakes.api.registry import PackageRegistry
+from pinakes.api.server import PackageCatalogue, ServerContext, ServerParts, join_parts
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.assembly.maintenance import refresh_from_source
+from pinakes.control.control import Control
+from pinakes.control.database.time_columns import utc_now
+from pinakes.errors import ForbiddenError
+from pinakes.ingest.pipeline import IngestReport, IngestRequest
+from pinakes.jobs.builtin_jobs import Source
+from pinakes.model.principal import Principal
+from pinakes.settings import SectionT, read_section
+from pinakes.tools.endpoint import Endpoint
+
+logger = logging.getLogger(__name__)
+
+
+def build_server_parts(
+    app: App, control: Control, events: EventRecorder, *, now: Callable[[], datetime] = utc_now
+) -> ServerParts:
+    """Build the parts of every installed package that has some, and create their tables where they are missing."""
+    found = []
+    for package in app.packages.iter_packages():
+        if package.server:
+            parts: ServerParts = load_target(package.server)(build_context(app, control, events, package, now))
+            if parts.tables is not None:
+                control.database.create_missing(parts.tables)
+            found.append(parts)
+    return join_parts(found)
+
+
+def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:
+    """Return the HTTP endpoints of all packages; those of server parts replace others with the same address."""
+    declared = [endpoint for package in packages.iter_packages() for endpoint in package.endpoints()]
+    return list({(one.method, one.path): one for one in (*declared, *parts.endpoints)}.values())
+
+
+def build_context(
+    app: App,
+    control: Control,
+    events: EventRecorder,
+    package: CataloguePackage,
+    now: Callable[[], datetime] = utc_now,
+) -> ServerContext:
+    """Build what a package is given of this server."""
+
+    def read_settings(name: str, model: type[SectionT]) -> SectionT:
+        return read_section(app.settings, name, model)
+
+    return ServerContext(
+        home=app.settings.home,
+        offline=app.settings.offline,
+        read_settings=read_settings,
+        database=control.database,
+        events=events,
+        get_principal=partial(_get_principal, control),
+        list_catalogues=lambda: _list_catalogues(app, package),
+        refresh=partial(_refresh, app, package),
+        now=now,
+    )
+
+
+def _get_principal(control: Control, name: str) -> Principal:
+    user = control.accounts.get_user(name)
+    if user.disabled:
+        raise ForbiddenError(f"user '{name}' is disabled")
+    return control.identities.principal_of(user)
+
+
+def _list_catalogues(app: App, package: CataloguePackage) -> list[PackageCatalogue]:
+    return [
+        PackageCatalogue(name=one.name, sources=tuple(one.sources))
+        for one in app.library.list_installed()
+        if one.spec_name == package.name and not one.own_declaration
+    ]
+
+
+def _refresh(app: App, package: CataloguePackage, name: str, location: str, request: IngestRequest) -> IngestReport:
+    """Bring a catalogue of a package up to a location; build it where it is not installed."""
+    if any(one.name == name for one in _list_catalogues(app, package)):
+        source = Source(catalogue=name, location=location, is_folder=True)
+        return refresh_from_source(app, source, lambda _rows: None, request=request)
+    report = add_catalogue(
+        app,
+        open_rows(package, location),
+        recipe=package_recipe(package),
+        name=name,
+        progress=lambda _report: None,
+        request=request,
+    )
+    logger.warning("catalogue '%s' is new; it is served after the next start", name)
+    return report

@@ -1,0 +1,1 @@
+"""Likes and playlists of listeners, and their HTTP endpoints."""

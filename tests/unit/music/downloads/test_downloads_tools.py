@@ -1,0 +1,264 @@
+"""`downloads.query` and `downloads.action` through the gate, as callers with different rights."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pinakes.control.database.engine import ControlDatabase
+from pinakes.errors import UnavailableError, UnknownToolError
+from pinakes.gate.answer import Answer
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import Action, Principal
+from pinakes.model.scope import Visibility
+from pinakes.tools.toolbox import Toolbox
+from pinakes_catalogues.music.downloads.downloads import Downloads
+from pinakes_catalogues.music.downloads.items import Album, AlbumFile
+from pinakes_catalogues.music.downloads.providers import HttpProviderSpec, Outside
+from pinakes_catalogues.music.downloads.settings import DownloadSettings
+from pinakes_catalogues.music.downloads.tools import downloads_tools
+from pinakes_catalogues.music.downloads.worker import DownloadHooks
+
+pytestmark = pytest.mark.row("Z8")
+
+ANN = Principal(name="ann", actions=frozenset({Action.REQUEST_CONTENT, Action.VIEW_ANALYTICS}))
+BOB = Principal(name="bob", actions=frozenset({Action.REQUEST_CONTENT}))
+VIEWER = Principal(name="vera", actions=frozenset({Action.VIEW_ANALYTICS}))
+READER = Principal(name="ron", actions=frozenset({Action.ACCESS_CATALOG}))
+ADMIN = Principal(name="admin", actions=frozenset(Action))
+NAMES = {"music.example.org": ["93.184.215.14"], "inward.example.org": ["192.168.0.1"]}
+HOSTILE = Path(__file__).resolve().parents[4] / "shared" / "data" / "hostile" / "http_requests.json"
+
+
+def hostile_urls() -> list[str]:
+    cases = json.loads(HOSTILE.read_text(encoding="utf-8")) if HOSTILE.is_file() else {}
+    return [case["url"] for case in cases.get("ssrf_urls_for_downloads_action", [])]
+
+
+def resolve(host: str, _port: int) -> list[str]:
+    if host not in NAMES:
+        raise OSError("no such name")
+    return NAMES[host]
+
+
+class Desk:
+    """A downloads without workers, behind the gate."""
+
+    def __init__(self, folder: Path) -> None:
+        spec = HttpProviderSpec(manifest="https://music.example.org/{artist}/{album}.json")
+        settings = DownloadSettings(folder=folder, providers={"archive": spec})
+        self.database = ControlDatabase.open(f"sqlite:///{folder / 'control.sqlite'}")
+        landing = DownloadHooks(on_album=lambda _folder, _download: None)
+        outside = Outside(limits=settings.limits, resolve=resolve)
+        self.downloads = Downloads(settings, self.database, landing, outside=outside)
+        self.specs = {spec.name: spec for spec in downloads_tools(self.downloads, lambda: "music")}
+        self.gate = Gate(Toolbox(list(self.specs.values())))
+
+    def call(self, principal: Principal, tool: str, **arguments: Any) -> Answer:
+        return self.gate.call(principal, f"downloads.{tool}", arguments)
+
+    def answer(self, principal: Principal, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.call(principal, tool, **arguments)
+        assert answer.structured is not None, answer.text
+        jsonschema.validate(answer.structured, self.specs[f"downloads.{tool}"].output_schema)
+        return answer.structured
+
+    def request(self, principal: Principal, **request: Any) -> dict[str, Any]:
+        arguments = {"action": "request", "artist": "Handel", "album": "Water Music", **request}
+        return self.answer(principal, "action", **arguments)["download"]
+
+
+@pytest.fixture
+def downloads(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.database.close()
+
+
+def test_the_tools_are_for_those_who_may_view_and_request(downloads):
+    listed = {
+        principal.name: [tool.name for tool in downloads.gate.list_tools(principal)]
+        for principal in (ANN, BOB, VIEWER, READER)
+    }
+
+    assert listed == {
+        "ann": ["downloads.action", "downloads.query"],
+        "bob": ["downloads.action"],
+        "vera": ["downloads.query"],
+        "ron": [],
+    }
+    with pytest.raises(UnknownToolError):
+        downloads.call(READER, "action", action="request", album="a")
+    assert downloads.specs["downloads.query"].read_only
+    assert not downloads.specs["downloads.action"].read_only
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *hostile_urls(),
+        "http://inward.example.org/a.mp3",
+        "https://no.such.example.org/a.mp3",
+        "http://[::ffff:169.254.169.254]/",
+        "http://0x7f.1/a.mp3",
+        "http://music.example.org:22/",
+        "http://music.example.org\r\n/",
+        "http://\ud800/",
+        "",
+        "x" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"album": "a"}, {"provider": "archive", "album": ""}, {"provider": "none"}])
+def test_an_address_that_must_not_be_fetched_from_is_refused_first(downloads, url, more):
+    answer = downloads.call(BOB, "action", action="request", url=url, **more)
+
+    assert answer.error_code == "invalid_url", answer.text
+    assert downloads.answer(VIEWER, "query", query_type="stats")["total"] == 0
+
+
+def test_a_request_is_queued_and_the_same_again_is_the_same(downloads):
+    first = downloads.answer(BOB, "action", action="request", artist="Handel", album="Water Music", priority=7)
+    again = downloads.answer(BOB, "action", action="request", artist="Handel", album="water music", provider="archive")
+
+    assert (first["created"], again["created"]) == (True, False)
+    assert first["download"]["id"] == again["download"]["id"]
+    assert (first["download"]["state"], first["download"]["user"]) == ("queued", "bob")
+    assert (first["download"]["provider"], first["download"]["priority"]) == ("archive", 7)
+
+
+def test_what_follows_the_question_mark_of_an_address_is_not_shown(downloads):
+    shown = downloads.request(BOB, url="https://music.example.org/a.mp3?key=secret")
+
+    assert shown["url"] == "https://music.example.org/a.mp3"
+    assert shown["provider"] == "url"
+
+
+def test_the_queue_is_paged(downloads):
+    for number in range(5):
+        downloads.request(ANN, album=f"Album {number}")
+
+    page = downloads.answer(VIEWER, "query", query_type="queue", limit=2, offset=2)
+    last = downloads.answer(VIEWER, "query", query_type="queue", limit=2, offset=4)
+
+    assert [one["album"] for one in page["downloads"]] == ["Album 2", "Album 3"]
+    assert (page["total"], page["has_more"], last["has_more"]) == (5, True, False)
+    assert downloads.answer(VIEWER, "query", query_type="queue", state="failed")["total"] == 0
+
+
+def test_the_counts_name_every_state(downloads):
+    downloads.request(ANN)
+
+    stats = downloads.answer(VIEWER, "query", query_type="stats")["stats"]
+
+    assert stats["by_state"] == {"queued": 1, "running": 0, "done": 0, "failed": 0, "cancelled": 0}
+    assert stats["providers"] == ["archive"]
+
+
+def test_an_item_is_shown_with_its_files(downloads):
+    shown = downloads.request(ANN)
+    claim = downloads.downloads.queue.claim()
+    assert claim is not None
+    files = tuple(AlbumFile(name=f"{number}.mp3", url="u", size=5) for number in range(3))
+    album = Album(artist="Handel", title="Water Music", files=files)
+    downloads.downloads.queue.plan(claim, album, folder="Handel/Water Music")
+
+    item = downloads.answer(VIEWER, "query", query_type="item", id=shown["id"], limit=2)
+
+    assert item["downloads"][0]["folder"] == "Handel/Water Music"
+    assert [file["name"] for file in item["files"]] == ["0.mp3", "1.mp3"]
+    assert (item["total"], item["has_more"]) == (3, True)
+
+
+def test_an_item_is_called_as_its_provider_calls_it_where_nobody_said(downloads):
+    url = "https://music.example.org/a.json"
+    shown = downloads.answer(ANN, "action", action="request", url=url, artist="G. F. Handel")["download"]
+    claim = downloads.downloads.queue.claim()
+    assert claim is not None
+    file = AlbumFile(name="1.mp3", url="u")
+    album = Album(artist="Handel", title="Water Music", files=(file,))
+    downloads.downloads.queue.plan(claim, album, folder="Handel/Water Music")
+
+    (item,) = downloads.answer(VIEWER, "query", query_type="item", id=shown["id"])["downloads"]
+
+    assert (item["artist"], item["album"]) == ("G. F. Handel", "Water Music")
+
+
+@pytest.mark.parametrize("visibility", [Visibility(only=frozenset({"anime"})), Visibility(hidden=frozenset({"music"}))])
+def test_who_does_not_see_the_catalogue_that_albums_come_to_neither_asks_for_any_nor_sees_the_queue(
+    downloads, visibility
+):
+    shown = downloads.request(ANN)
+    elsewhere = replace(ADMIN, visibility=visibility)
+
+    calls = [
+        *({"action": "request", "artist": "a", "album": album} for album in ("b", "Water Music")),
+        *({"action": action, "id": shown["id"]} for action in ("retry", "cancel")),
+    ]
+    refused = [downloads.call(elsewhere, "action", **one) for one in calls]
+    refused += [
+        downloads.call(elsewhere, "query", query_type=one, id=shown["id"]) for one in ("stats", "queue", "item")
+    ]
+
+    assert {answer.error_code for answer in refused} == {"forbidden"}
+    assert "music" not in refused[0].text
+    assert downloads.answer(VIEWER, "query", query_type="queue")["total"] == 1
+    seeing = replace(ADMIN, visibility=Visibility(only=frozenset({"music"})))
+    assert downloads.answer(seeing, "query", query_type="queue")["total"] == 1
+
+
+def test_a_download_keeps_the_call_that_asked_for_it(downloads):
+    shown = downloads.request(BOB)
+
+    assert downloads.downloads.queue.get(shown["id"]).call_id
+
+
+def test_what_is_missing_or_unknown_is_told(downloads):
+    assert downloads.call(VIEWER, "query", query_type="item").error_code == "invalid_input"
+    assert downloads.call(VIEWER, "query", query_type="item", id=1).error_code == "not_found"
+    assert downloads.call(VIEWER, "query", query_type="other").error_code == "invalid_input"
+    assert downloads.call(VIEWER, "query", query_type="item", id=10**30).error_code == "invalid_input"
+    assert downloads.call(VIEWER, "query", query_type="queue", offset=10**30).error_code == "invalid_input"
+    assert downloads.call(BOB, "action", action="cancel").error_code == "invalid_input"
+    assert downloads.call(BOB, "action", action="request").error_code == "invalid_input"
+    assert downloads.call(BOB, "action", action="request", album="a\x00", artist="b").error_code == "invalid_input"
+
+
+@pytest.mark.parametrize("action", ["retry", "cancel"])
+def test_somebody_elses_download_is_not_found_but_for_an_administrator(downloads, action):
+    shown = downloads.request(ANN)
+    if action == "retry":
+        claim = downloads.downloads.queue.claim()
+        assert claim is not None
+        downloads.downloads.queue.fail(claim, UnavailableError("gone"))
+
+    refused = downloads.call(BOB, "action", action=action, id=shown["id"])
+    unknown = downloads.call(BOB, "action", action=action, id=shown["id"] + 1)
+
+    assert refused.error_code == unknown.error_code == "not_found"
+    assert refused.text == unknown.text.replace(str(shown["id"] + 1), str(shown["id"]))
+    assert downloads.answer(ADMIN, "action", action=action, id=shown["id"])["download"]["id"] == shown["id"]
+
+
+def test_ones_own_download_is_cancelled_and_retried(downloads):
+    shown = downloads.request(BOB)
+
+    cancelled = downloads.answer(BOB, "action", action="cancel", id=shown["id"])["download"]
+    retried = downloads.answer(BOB, "action", action="retry", id=shown["id"])["download"]
+
+    assert (cancelled["state"], retried["state"]) == ("cancelled", "queued")
+
+
+def test_the_texts_are_readable(downloads):
+    downloads.request(BOB)
+
+    assert "Handel – Water Music [queued, 0 bytes, for bob]" in downloads.call(VIEWER, "query", query_type="queue").text
+    assert "queued: 1" in downloads.call(VIEWER, "query", query_type="stats").text
+    assert downloads.call(VIEWER, "query", query_type="queue", state="done").text == "nothing"
+
+
+def test_the_tools_are_short_to_read(downloads):
+    assert sum(len(json.dumps(spec.input_schema)) for spec in downloads.specs.values()) < 1_100

@@ -1,0 +1,192 @@
+"""Music in a shared server, over a real library: albums are added to the right catalogue, for those who may."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pinakes.analytics.events import EventLog, EventRecorder
+from pinakes.api.registry import get_package
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.assembly.server_parts import build_context
+from pinakes.control.control import Control
+from pinakes.ingest.edits.apply import Edits
+from pinakes.ingest.edits.draft import EditAction, EditRequest
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes_catalogues.music.downloads.downloads import Downloads
+from pinakes_catalogues.music.downloads.items import Download, DownloadRequest, DownloadState
+from pinakes_catalogues.music.downloads.settings import DownloadsSettings
+from pinakes_catalogues.music.server import AlbumCatalogue, build_downloads, download_settings
+from pinakes_catalogues.music.tables import METADATA
+
+pytestmark = pytest.mark.row("Z8")
+
+PASSWORD = "correct horse battery"
+
+
+@dataclass(frozen=True)
+class MusicServer:
+    """The music of a server: its downloads, and the catalogue that they come to."""
+
+    control: Control
+    albums: AlbumCatalogue
+    downloads: Downloads
+
+
+@pytest.fixture
+def music(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
+    """A music folder with one piece."""
+    folder = tmp_path / "My Music"
+    folder.mkdir()
+    (folder / "hornpipe.wav").write_bytes(tagged_wav(title="Hornpipe", album="Water Music", artist="Handel"))
+    return folder
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, tagged_wav: Callable[..., bytes]) -> Path:
+    """Another folder with a piece."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "a.wav").write_bytes(tagged_wav(title="A", album="B", artist="C"))
+    return folder
+
+
+@pytest.fixture
+def app(tmp_path: Path, music: Path) -> Iterator[App]:
+    """An empty library without a model, and with downloads into that folder."""
+    app = App(Settings(home=tmp_path / "home", offline=True, sections={"downloads": {"folder": str(music)}}))
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def music_server(app: App, music: Path) -> Iterator[MusicServer]:
+    with closing(Control.open(app.settings)) as control, closing(EventLog(control.database)) as log:
+        control.database.create_missing(METADATA)
+        context = build_context(app, control, EventRecorder(log), get_package("music"))
+        section = context.read_settings("downloads", DownloadsSettings)
+        settings = download_settings(context, section)
+        albums = AlbumCatalogue(context, settings.folder)
+        yield MusicServer(control=control, albums=albums, downloads=build_downloads(context, settings, albums))
+
+
+def add_music(app: App, location: Path, name: str) -> None:
+    rows = open_rows(get_package("music"), str(location))
+    recipe = package_recipe(get_package("music"))
+    add_catalogue(app, rows, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+
+
+def asked_for(music_server: MusicServer) -> Download:
+    """Return a download that ann asked for."""
+    request = DownloadRequest(provider="url", url="https://music.example.org/a.json")
+    return music_server.downloads.queue.request("ann", request, call_id="c-1")[0]
+
+
+def take_in(music_server: MusicServer, music: Path, content: bytes) -> str | None:
+    """Let an album land, as a worker does."""
+    album = music / "Handel" / "Fireworks"
+    album.mkdir(parents=True)
+    (album / "01.wav").write_bytes(content)
+    return music_server.albums.add_album(album, asked_for(music_server))
+
+
+def test_an_album_is_taken_in_by_the_catalogue_of_its_folder_as_that_was_built(
+    app: App, music_server: MusicServer, music: Path, elsewhere: Path, tagged_wav: Callable[..., bytes]
+) -> None:
+    add_music(app, elsewhere, "music")
+    add_music(app, music, "songs")
+    before = app.open_catalogue("music").shelf.reader().count(WHOLE)
+    assert take_in(music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel")) is None
+    reader = app.open_catalogue("songs").shelf.reader()
+    titles = {
+        str(record.get("name")) for record in reader.fetch(reader.scan(scope=WHOLE, limit=20), scope=WHOLE).values()
+    }
+    assert {"Hornpipe", "Overture", "Fireworks", "Handel"} <= titles
+    assert app.open_catalogue("music").shelf.reader().count(WHOLE) == before
+    assert [one.name for one in app.library.list_installed()] == ["music", "songs"]
+
+
+def test_an_album_that_was_deleted_by_hand_comes_back_when_it_is_asked_for_and_is_the_askers_change(
+    app: App, music_server: MusicServer, music: Path, tagged_wav: Callable[..., bytes]
+) -> None:
+    def names() -> set[str]:
+        reader = app.open_catalogue("music").shelf.reader()
+        found = reader.fetch(reader.scan(scope=WHOLE, limit=20), scope=WHOLE).values()
+        return {str(record.get("name")) for record in found}
+
+    add_music(app, music, "music")
+    take_in(music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Zed"))
+    before = names()
+    assert {"Overture", "Fireworks", "Zed", "Hornpipe"} < before
+    shelf = app.open_catalogue("music").shelf
+    history = shelf.history()
+    (zed,) = (one for one in history.list_changes(limit=20) if one.after and one.after.get("name") == "Zed")
+    assert {(one.author.principal, one.author.call_id) for one in history.list_changes(limit=3)} == {("ann", "c-1")}
+    Edits(shelf=shelf).apply(EditRequest(action=EditAction.DELETE, id=zed.id, cascade=True))
+    assert not {"Overture", "Fireworks", "Zed"} & names()
+
+    assert music_server.albums.add_album(music / "Handel" / "Fireworks", asked_for(music_server)) is None
+
+    assert names() == before
+
+
+def test_a_file_that_is_no_music_is_told(app: App, music_server: MusicServer, music: Path) -> None:
+    add_music(app, music, "music")
+    (music / "other.mp3").write_bytes(b"<html>")
+    album = music / "Handel" / "Fireworks"
+    album.mkdir(parents=True)
+    (album / "01.mp3").write_bytes(b"<html>please log in</html>")
+    told = music_server.albums.add_album(album, asked_for(music_server))
+    assert told is not None
+    assert told.startswith("not in the catalogue: 1 of its files, such as '01.mp3': it cannot be read")
+
+
+def test_an_album_is_taken_in_by_a_catalogue_of_music_where_none_has_its_folder(
+    app: App, music_server: MusicServer, music: Path, elsewhere: Path, tagged_wav: Callable[..., bytes]
+) -> None:
+    add_music(app, elsewhere, "songs")
+    take_in(music_server, music, tagged_wav(title="Overture", album="Fireworks", artist="Handel"))
+    (songs,) = app.library.list_installed()
+    assert songs.sources == (str(elsewhere.resolve()), str(music.resolve()))
+
+
+def test_downloads_are_for_those_who_could_request_them_today(music_server: MusicServer) -> None:
+    control = music_server.control
+
+    def user(name: str) -> None:
+        control.accounts.create_user(LOCAL_USER, name, password=PASSWORD, roles=["agent"], grants=())
+
+    def refusal(name: str) -> str | None:
+        request = DownloadRequest(provider="url", url="https://music.example.org/a.json")
+        return music_server.albums.find_refusal(music_server.downloads.queue.request(name, request)[0])
+
+    for name in ("ann", "bob", "cat", "dan", "eve"):
+        user(name)
+        assert refusal(name) is None
+    control.accounts.set_roles(LOCAL_USER, "bob", ["user"])
+    control.accounts.delete_user(LOCAL_USER, "cat")
+    control.accounts.set_disabled(LOCAL_USER, "dan", disabled=True)
+    told = {name: refusal(name) or "" for name in ("ann", "bob", "cat", "dan", "local")}
+    control.access.restrict(LOCAL_USER, "music", roles=[], users=["ann"])
+    assert (refusal("ann"), refusal("local")) == (None, None)
+    assert "may no longer see the catalogue" in (refusal("eve") or "")
+    assert told["ann"] == told["local"] == ""
+    assert "'bob', who requested it, no longer has the permission RequestContent" in told["bob"]
+    assert "no user 'cat'" in told["cat"]
+    assert "user 'dan' is disabled" in told["dan"]
+
+
+def test_a_download_whose_user_has_no_account_fails_before_anything_is_asked_for(
+    music_server: MusicServer, music: Path
+) -> None:
+    before = sorted(music.iterdir())
+    download = asked_for(music_server)
+    assert music_server.downloads.worker.work_once()
+    failed = music_server.downloads.queue.get(download.id)
+    assert (failed.state, failed.error_code) == (DownloadState.FAILED, "forbidden")
+    assert sorted(path for path in music.iterdir() if path.name != ".downloads") == before
