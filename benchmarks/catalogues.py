@@ -1,4 +1,4 @@
-"""Papers and documents on the real data: latency with a year range, labels, shelves side by side.
+"""Papers and documents on the real data: latency with a year range, labels, collections and their synced copies.
 
 The catalogues are built under the work folder, once; the papers take most of an hour. `benchmarks/README.md` says what
 is controlled for.
@@ -9,6 +9,7 @@ import json
 import sys
 import tarfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from real_anime import DEFAULT_WORK
 
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.assembly.build import add_catalogue, open_provider, open_rows, package_recipe
+from pinakes.assembly.published import publish_catalogue
 from pinakes.embed.weights import pull_model
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.model.principal import LOCAL_USER
@@ -100,11 +102,23 @@ def papers(home: Path) -> dict[str, Any]:
 
 
 def documents(work: Path) -> dict[str, Any]:
-    """Build both collections."""
+    """Build both collections, publish and sync them, and compare the documents that original and copy find."""
     figures: dict[str, Any] = {}
+    original, copy = opened(work / "original"), opened(work / "copy")
+    database = work / "lancedb"
     for name, archive in COLLECTIONS.items():
         folder = unpacked(DATA / "documents" / archive, work / "files" / name)
-        figures[name] = {"build": build(opened(work / "built"), "documents", name, str(folder))}
+        built = build(original, "documents", name, str(folder))
+        publish_catalogue(original, name, str(database), progress=lambda _rows: None)
+        synced = build(copy, "documents", name, f"lancedb:{database}#{name}")
+        pairs = [(top(original, name, query), top(copy, name, query)) for query in QUESTIONS[name]]
+        overlaps = [len(one & other) / max(len(one), len(other), 1) for one, other in pairs]
+        figures[name] = {
+            "build": built,
+            "sync": synced,
+            "overlap of the first ten, mean": float(np.mean(overlaps)),
+            "least": min(overlaps),
+        }
     return figures
 
 
@@ -121,8 +135,9 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
     def show(report: IngestReport) -> None:
         print(f"\r{name}: {report.rows} rows, {report.embedded} embedded", end="", file=sys.stderr)
 
-    source, recipe = open_rows(get_package(spec_name), location), package_recipe(get_package(spec_name))
-    report = add_catalogue(app, source, recipe=recipe, name=name, progress=show)
+    package = get_package(spec_name)
+    source = open_rows(package, location, open_provider=partial(open_provider, app))
+    report = add_catalogue(app, source, recipe=package_recipe(package), name=name, progress=show)
     print(file=sys.stderr)
     counts = {
         key: getattr(report, key) for key in ("rows", "written", "unchanged", "duplicates", "rejected", "embedded")

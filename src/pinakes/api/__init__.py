@@ -32,13 +32,13 @@ from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import Vector
 from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
-from pinakes.packs.builder import iter_key_batches
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
+from pinakes.shelf.batches import iter_key_batches
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files

@@ -11,6 +11,7 @@ from typing import Any
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.assembly.lance_conversion import on_embedded_shelf
+from pinakes.assembly.published import TABLE_PREFIX, open_table
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
@@ -285,8 +286,10 @@ def open_rows(
 
 
 def open_provider(app: App, location: str) -> RowSource | None:
-    """Return the source of a query to a provider, `PREFIX:QUERY`; None for any other location."""
+    """Return the source of a LanceDB table or of a query to a provider, `PREFIX:…`; None for any other location."""
     prefix, colon, query = location.partition(":")
+    if prefix == TABLE_PREFIX and colon:
+        return open_table(query, app.settings)
     provider = app.packages.find_provider(prefix) if colon else None
     return provider(query, app.settings) if provider else None
 

@@ -20,6 +20,7 @@ from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.lance_conversion import TABLES_FOLDER
+from pinakes.assembly.published import TABLE_PREFIX
 from pinakes.catalogue.spec import CatalogueSpec, Role
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database, copy_database, find_file
@@ -266,9 +267,9 @@ class _ProgressRecallingRows(_ProgressRows):
         super().__init__(source, rows_read)
         self._recalling = source
 
-    def recall(self, readings: Readings) -> None:
-        """Give the other what it remembers."""
-        self._recalling.recall(readings)
+    def recall(self, readings: Readings) -> str:
+        """Give the other what it remembers, and return its stamp."""
+        return self._recalling.recall(readings)
 
 
 def _watched(source: RowSource, rows_read: RowsRead) -> RowSource:
@@ -321,7 +322,7 @@ def _is_provider(app: App, location: str) -> bool:
 
 
 def _is_folder(app: App, location: str) -> bool:
-    if _is_provider(app, location):
+    if _is_provider(app, location) or location.startswith(f"{TABLE_PREFIX}:"):
         return False
     path = Path(_split(location)[0])
     return path.is_dir() or (not path.exists() and not path.suffix)

@@ -19,6 +19,7 @@ COMMANDS = {
     "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),
+    "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue."),

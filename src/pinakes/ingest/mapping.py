@@ -33,6 +33,8 @@ class RowMapping:
     """What a catalogue says about its rows: the records of a row, what no two records share, rows that are neither."""
 
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
+    records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
+    """The records of a row that is a piece of a longer text; None: those of any row."""
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
     is_by_spec: bool = False

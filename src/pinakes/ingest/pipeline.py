@@ -6,9 +6,10 @@ kept as `hand_edits` says.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pinakes.catalogue.codec import decode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import InputError
@@ -18,11 +19,13 @@ from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, 
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
-from pinakes.model.vectors import Vector
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
-from pinakes.sources.port import RecallingSource, RowSource, SourceRow
+from pinakes.sources.port import Reading, RecallingSource, RowSource, SourceRow, SourceVector
 
 BATCH_RECORDS = 256
+WHOLE_SOURCE = ""
+"""The place under which the ledger keeps the stamp of a source that was read whole."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,13 +139,17 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
+        self._other_model: ModelId | None = None
+        """The model of vectors that come with the rows and cannot be used."""
         self._reading = _digest_of_reading(target)
         self._column_check = ColumnCheck(target.spec, kind=target.mapping.kind) if target.mapping.is_by_spec else None
 
     def run(self) -> IngestReport:
         ledger, name = self._target.ledger, self._source.name
-        if isinstance(self._source, RecallingSource):
-            self._source.recall(ledger.readings(name))
+        stamp = self._find_stamp()
+        if stamp is not None and self._is_known(stamp):
+            self._report.rows = self._report.unchanged = len(self._before)
+            return self._report
         start = 0 if self._source.is_whole else ledger.position(name)
         self._report.rows = start
         try:
@@ -159,10 +166,28 @@ class _Run:
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
+        if stamp is not None:  # after the records, so that a kill before this only means reading again
+            ledger.readings(name).save({WHOLE_SOURCE: stamp})
+        if self._other_model is not None:
+            self._report.notes.append(f"the source's vectors are by {self._other_model} and were not used")
         if self._column_check and (note := self._column_check.find_note()):
             self._report.notes.append(note)
         self._progress(self._report)
         return self._report
+
+    def _find_stamp(self) -> Reading | None:
+        """Return the stamp of the source as it would be read now; None where only its rows tell."""
+        if not isinstance(self._source, RecallingSource):
+            return None
+        stamp = self._source.recall(self._target.ledger.readings(self._source.name))
+        embedder = self._target.embedder
+        return Reading(f"{stamp} {self._reading} {embedder and embedder.model}", b"") if stamp else None
+
+    def _is_known(self, stamp: Reading) -> bool:
+        """Tell whether the source was read whole with this stamp, and nothing in particular is asked for."""
+        if self._target.request.asks_for is not _none:
+            return False
+        return self._target.ledger.readings(self._source.name).load().get(WHOLE_SOURCE) == stamp
 
     def _without_taken_ids(self, batch: list[tuple[Record, Origin]]) -> list[tuple[Record, Origin]]:
         """Reject the records whose id is that of a record of another kind from another source."""
@@ -290,10 +315,28 @@ class _Run:
             raise InputError(row.problem)
         if self._column_check and not row.digest:  # rows with a digest are passed over: those read are not all
             self._column_check.look_at(row.values)
-        records = list(self._target.mapping.records_of(row.values))
+        records = list(self._read(row))
         for record in records:
             require_valid(record, self._target.spec)
+        if row.vector is not None and len(records) == 1:
+            self._take_vector(records[0], row.vector)
         return records
+
+    def _read(self, row: SourceRow) -> Iterable[Record]:
+        """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""
+        spec, mapping = self._target.spec, self._target.mapping
+        if row.record is not None and row.record.catalogue == spec.name:
+            return [decode_record(RecordId(row.record.id), row.record.body, spec)]
+        records_of = mapping.records_of_chunk if row.is_chunk else None
+        return (records_of or mapping.records_of)(row.values)
+
+    def _take_vector(self, record: Record, vector: SourceVector) -> None:
+        """Keep the vector that comes with a record, unless the embedder's are by another model."""
+        embedder = self._target.embedder
+        if embedder is not None and vector.model == embedder.model:
+            self._batches.keep_vector(record, vector.values)
+        elif embedder is not None:
+            self._other_model = vector.model
 
 
 def _digest_of_reading(target: Target) -> str:
@@ -309,6 +352,13 @@ class _Batches:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._given: dict[bytes, Vector] = {}
+
+    def keep_vector(self, record: Record, vector: Vector) -> None:
+        """Use this vector for the text of a record, should the shelf not have one."""
+        (put,), _ = build_puts([record], self._target.spec)
+        if put.embedding is not None:
+            self._given[put.embedding.digest] = vector
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
         """Write what is new or changed, with the vectors of texts not seen before, and return it."""
@@ -320,10 +370,13 @@ class _Batches:
         fresh = [put for put in puts if put.record.id not in unchanged]
         vectors = self._embed(fresh, texts)
         if fresh:
-            writer.apply(with_vectors(fresh, vectors), author=self._target.request.author)  # commit point of a batch
+            writer.apply(
+                with_vectors(fresh, {**self._given, **vectors}), author=self._target.request.author
+            )  # commit point of a batch
         report.written += len(fresh)
         report.unchanged += len(unchanged)
         report.embedded += len(vectors)
+        self._given.clear()
         return [put.record for put in fresh]
 
     def _with_known_vectors(self, puts: Sequence[Put]) -> list[Put]:
@@ -335,6 +388,6 @@ class _Batches:
         """Return the vectors of those texts that the shelf does not have."""
         if self._target.embedder is None:
             return {}
-        missing = missing_digests(puts, self._target.writer)
+        missing = missing_digests(puts, self._target.writer) - self._given.keys()
         wanted = {digest: text for digest, text in texts.items() if digest in missing}
         return dict(iter_vectors(wanted, self._target.embedder, batch_size=BATCH_RECORDS))

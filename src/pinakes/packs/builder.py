@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.errors import BusyError, StorageError
-from pinakes.model.record import Key, RecordId
+from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
 from pinakes.net.checksum import sha256_of
+from pinakes.shelf.batches import iter_key_batches
 from pinakes.shelf.port import ShelfReader
 
 MANIFEST = "manifest.json"
@@ -35,7 +36,6 @@ RECORDS = "records.jsonl.zst"
 EMBEDDINGS = "embeddings.parquet"
 DECLARATION = "catalogue.toml"
 FORMAT = 1
-BATCH_ROWS = 4096
 LOCK_TIMEOUT_S = 60.0
 
 
@@ -136,11 +136,3 @@ def _batch(ids: list[RecordId], vectors: Vector, schema: Schema, items: Field) -
     values = Array.from_numpy(np.ascontiguousarray(vectors).reshape(-1))
     lists = fixed_size_list_array(values, vectors.shape[1], type=DataType.list(items, vectors.shape[1]))
     return RecordBatch.from_arrays([Array(ids, type=DataType.utf8()), lists], schema=schema)
-
-
-def iter_key_batches(reader: ShelfReader) -> Iterator[list[Key]]:
-    """Yield the keys of all records, some thousands at a time, in the order in which the records came."""
-    after = None
-    while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
-        yield keys
-        after = keys[-1]

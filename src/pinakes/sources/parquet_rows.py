@@ -117,27 +117,27 @@ def _row(place: str, values: Mapping[str, Any]) -> SourceRow:
 
 def _cells(column: Array) -> Sequence[Any]:
     try:
-        return [_plain(cell) for cell in column.to_pylist()]
+        return [plain_value(cell) for cell in column.to_pylist()]
     except Exception:  # the library has no class of its own for a value out of Python's range
         return [_cell(column, place) for place in range(len(column))]
 
 
 def _cell(column: Array, place: int) -> Any:
     try:
-        return _plain(column[place].as_py())
+        return plain_value(column[place].as_py())
     except Exception as error:
         return _Unreadable(reason=str(error))
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON and dates have it; bytes that are no text are nothing."""
+def plain_value(value: Any) -> Any:
+    """Return a cell as plain JSON values, dates and times; bytes that are not text become None."""
     if isinstance(value, bytes):
         return text_in(value)
     if isinstance(value, Decimal):
         exponent = value.as_tuple().exponent
         return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain_value(item) for name, item in value.items()}
     if isinstance(value, list):
         return _plain_list(value)
     return str(value) if isinstance(value, timedelta) else value
@@ -146,5 +146,5 @@ def _plain(value: Any) -> Any:
 def _plain_list(items: list[Any]) -> Any:
     """Return a list, or the mapping that a list of pairs stands for."""
     if items and all(isinstance(item, tuple) for item in items):
-        return {str(key): _plain(item) for key, item in items}
-    return [_plain(item) for item in items]
+        return {str(key): plain_value(item) for key, item in items}
+    return [plain_value(item) for item in items]

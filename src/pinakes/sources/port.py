@@ -4,6 +4,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from pinakes.model.vectors import ModelId, Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRecord:
+    """A record of a catalogue as shelves encode it."""
+
+    catalogue: str
+    """The name of the spec that it follows."""
+    id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceVector:
+    """The vector of a row's text, and the model that made it."""
+
+    model: ModelId
+    values: Vector
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
@@ -16,6 +36,11 @@ class SourceRow:
     digest: str = ""
     """A digest of the row, where that is cheaper to have than its values: a row of the same place and digest as
     before is passed over without being asked for them."""
+    record: EncodedRecord | None = None
+    """The record itself, from a source that a catalogue was published to; a catalogue of its spec takes it as it is."""
+    vector: SourceVector | None = None
+    is_chunk: bool = False
+    """Whether the row is a piece of a longer text that was cut before it was embedded, and is not cut again."""
 
 
 class RowSource(Protocol):
@@ -60,5 +85,8 @@ class Readings(Protocol):
 class RecallingSource(RowSource, Protocol):
     """A source whose files take long to read. It is given what it remembers before it is asked for rows."""
 
-    def recall(self, readings: Readings) -> None:
-        """Use these from now on, and keep them up."""
+    def recall(self, readings: Readings) -> str:
+        """Use these from now on, and keep them up; return a stamp that differs whenever any row does.
+
+        An empty stamp says that only reading the rows tells. A source with the stamp of its last reading is not read.
+        """

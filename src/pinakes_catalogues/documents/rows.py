@@ -3,6 +3,7 @@
 Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` and `checksum`, as folders yield them.
 """
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,6 +24,10 @@ from pinakes.api import (
 DOCUMENT = "document"
 PASSAGE = "passage"
 BEGINNING_CHARS = 300
+TITLE_CHARS = 80
+ID_DIGITS = 16
+PATH_NAMES = ("path", "file_path", "source", "file_name", "doc_id")
+"""Columns in which tables of passages have the file of each."""
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -57,7 +62,26 @@ def open_rows(location: str) -> RowSource | None:
     return FolderRows(path) if path and FolderRows.reads(path) else None
 
 
-MAPPING = RowMapping(records_of=records_of)
+def records_of_chunk(row: Mapping[str, Any]) -> tuple[Record, ...]:
+    """Return the passage that a row of somebody else's table is: its text with the place that the row states."""
+    text = _text(row, "text")
+    path = next((str(row[name]) for name in PATH_NAMES if row.get(name)), "")
+    record_id = str(row.get("id") or f"{path}#{hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]}")
+    heading = first_heading(text) or str(row.get("heading") or row.get("title") or "")
+    fields = {
+        "title": heading or PurePosixPath(path).stem or _beginning(text)[:TITLE_CHARS],
+        "content": text,
+        "path": path or record_id,
+        "section": section_of(path),
+        "tags": _tags(row),
+        "headings": (heading,) if heading else (),
+        "first_line": row.get("first_line"),
+        "last_line": row.get("last_line"),
+    }
+    return (_record(record_id, PASSAGE, fields),)
+
+
+MAPPING = RowMapping(records_of=records_of, records_of_chunk=records_of_chunk)
 
 
 def passage_id(path: str, position: int) -> RecordId:

@@ -110,10 +110,9 @@ class GroupedRows:
         """Return None: how many artists and albums there are is known once all tracks are read."""
         return None
 
-    def recall(self, readings: Readings) -> None:
-        """Hand on to the source of tracks what it remembers."""
-        if isinstance(self._inner, RecallingSource):
-            self._inner.recall(readings)
+    def recall(self, readings: Readings) -> str:
+        """Hand on to the source of tracks what it remembers, and return its stamp."""
+        return self._inner.recall(readings) if isinstance(self._inner, RecallingSource) else ""
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield what cannot be read, then artists, albums and tracks, once every track has been read."""

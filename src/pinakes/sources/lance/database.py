@@ -5,13 +5,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import lancedb
+import pyarrow as pa
 from lancedb.table import Table
 
-from pinakes.errors import StorageError
+from pinakes.errors import InputError, StorageError
 
 LONGEST_REASON = 200
 RUST_DETAILS = re.compile(r",? *(location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
 RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
+
+
+def require_allowed(uri: str, *, offline: bool) -> None:
+    """Refuse an empty address, and one on the network while offline."""
+    if not uri.strip():
+        raise InputError("the LanceDB database is missing; a folder or an address such as s3://bucket/path is right")
+    if offline and "://" in uri and not uri.startswith("file://"):
+        raise InputError(f"{uri}: the database is on the network, which is not used offline; a folder works")
 
 
 class LanceDatabase:
@@ -41,6 +50,14 @@ class LanceDatabase:
             names = ", ".join(self.list_tables()) or "none"
             raise StorageError(f"{self.uri} has no table '{name}'; tables in it: {names}")
         return table
+
+    def replace_table(self, name: str, rows: pa.RecordBatchReader) -> Table:
+        """Write a table with these rows, in place of the one of this name; clients read the old version until then."""
+        with self.failing("written"):
+            is_there = name in self.list_tables()
+            return self._db.create_table(  # commit point: clients see all new rows from here on, and none before
+                name, data=rows, schema=rows.schema, mode="overwrite" if is_there else "create", on_bad_vectors="null"
+            )
 
     @contextmanager
     def failing(self, what: str) -> Iterator[None]:

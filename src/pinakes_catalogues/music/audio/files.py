@@ -83,9 +83,10 @@ class AudioRows:
         """Return the number of audio files."""
         return sum(1 for _ in self._files())
 
-    def recall(self, readings: Readings) -> None:
-        """Use these from now on, and keep them up."""
+    def recall(self, readings: Readings) -> str:
+        """Use these from now on, and keep them up; only reading the files tells whether one has changed."""
         self._readings = readings
+        return ""
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the files in the order of their paths; those that cannot be read come with the reason."""

@@ -1,0 +1,29 @@
+"""Catalogues as LanceDB tables: published to a database, and synced from one. LanceDB is loaded when it is needed."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, cast
+
+from pinakes.api.package import load_target
+from pinakes.assembly.app import App
+from pinakes.settings import Settings
+from pinakes.sources.port import RowSource
+
+TABLE_PREFIX = "lancedb"
+"""What stands before the colon in the location of a table."""
+OPEN_TABLE = "pinakes.sources.lance.rows:open_table"
+PUBLISH = "pinakes.sources.lance.publish:publish"
+REQUIRE_ALLOWED = "pinakes.sources.lance.database:require_allowed"
+
+
+def open_table(location: str, settings: Settings) -> RowSource:
+    """Return the rows of the table at `DATABASE#TABLE`."""
+    return cast(RowSource, load_target(OPEN_TABLE)(location, settings))
+
+
+def publish_catalogue(app: App, name: str, uri: str, *, progress: Callable[[int], object]) -> dict[str, Any]:
+    """Write a catalogue to its table in a database; return the table, its version and rows, and if it was written."""
+    catalogue = app.open_catalogue(name)
+    load_target(REQUIRE_ALLOWED)(uri, offline=app.settings.offline)
+    reader = catalogue.shelf.reader()
+    return asdict(load_target(PUBLISH)(reader, catalogue.spec, uri, name=name, progress=progress))

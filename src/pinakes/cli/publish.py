@@ -1,0 +1,39 @@
+"""`publish`: a catalogue as a LanceDB table that other programs read, and other libraries sync from."""
+
+import sys
+
+import click
+
+from pinakes.assembly.app import App
+from pinakes.assembly.published import publish_catalogue
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.model.scope import WHOLE
+from pinakes.settings import load_settings
+
+
+@click.command("publish")
+@click.argument("catalogue")
+@click.argument("database")
+@json_option
+def publish_command(catalogue: str, database: str, as_json: bool) -> None:
+    """Write CATALOGUE with its vectors to a table of DATABASE, a LanceDB database.
+
+    DATABASE is a folder, or an address in a bucket (s3://, gs://, az://). The table is CATALOGUE_documents; it is
+    replaced in one step, and left alone where it is up to date. All records are written, restricted ones too.
+
+    Another library takes it in with: pinakes add lancedb:DATABASE#CATALOGUE --as LAYOUT --name NAME
+    """
+    app = App(load_settings())
+    try:
+        total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
+        is_hidden = as_json or not sys.stderr.isatty()
+        with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=sys.stderr) as bar:
+            published = publish_catalogue(app, catalogue, database, progress=bar.update)
+    finally:
+        app.close()
+    if as_json:
+        print_json({"catalogue": catalogue, "database": database, **published})
+    elif published["written"]:
+        click.echo(f"{published['rows']} records written to {database}, table {published['table']}")
+    else:
+        click.echo(f"{database}: table {published['table']} is up to date ({published['rows']} records)")

@@ -1,0 +1,57 @@
+"""Publishing: a catalogue's records and vectors as one table of a LanceDB database."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import StorageError
+from pinakes.shelf.port import ShelfReader
+from pinakes.sources.lance.database import LanceDatabase
+from pinakes.sources.lance.layout import build_schema, find_description, iter_batches, table_name
+
+KEEP_VERSIONS_FOR = timedelta(days=1)
+"""How long a version of the table can still be read after it was written, by clients that are in the middle of it."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The table of a catalogue: its name, its current version, how many rows it has, and whether it was written."""
+
+    table: str
+    version: int
+    rows: int
+    written: bool
+
+
+def publish(
+    reader: ShelfReader, spec: CatalogueSpec, uri: str, *, name: str, progress: Callable[[int], object]
+) -> Published:
+    """Write all that the reader sees to the catalogue's table, in place of its rows; leave a table that is the same.
+
+    `progress` is called with the number of rows of each batch.
+    """
+    database = LanceDatabase(uri)
+    table = table_name(name)
+    schema = build_schema(reader, spec)
+    found = database.find_table(table)
+    if found is not None and find_description(found.schema) == find_description(schema):
+        return Published(table=table, version=found.version, rows=found.count_rows(), written=False)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in iter_batches(reader, spec, schema):
+            yield batch
+            progress(batch.num_rows)
+
+    written = database.replace_table(table, pa.RecordBatchReader.from_batches(schema, batches()))
+    try:
+        with database.failing("tidied up"):
+            written.optimize(cleanup_older_than=KEEP_VERSIONS_FOR)
+    except StorageError as error:
+        logger.warning("published, but old versions stay: %s", error.message)
+    return Published(table=table, version=written.version, rows=written.count_rows(), written=True)

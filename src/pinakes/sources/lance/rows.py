@@ -1,0 +1,182 @@
+"""Rows of a LanceDB table, published by Pinakes or written by others, with their vectors.
+
+A location is `lancedb:DATABASE#TABLE`: a folder or an address such as `s3://bucket/path`, and the table or the name of
+the catalogue that it holds. The table may be left out where there is one. `#TABLE?model=NAME` says which model made
+the vectors of a table that does not say so itself.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from lancedb.table import Table
+
+from pinakes.errors import InputError
+from pinakes.model.vectors import ModelId
+from pinakes.settings import Settings
+from pinakes.sources.lance.database import LanceDatabase, require_allowed
+from pinakes.sources.lance.layout import TABLE_ENDING, find_description, table_name
+from pinakes.sources.parquet_rows import plain_value
+from pinakes.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
+
+PREFIX = "lancedb"
+MODEL_MARK = "?model="
+EMBEDDING_FUNCTIONS = b"embedding_functions"
+"""The key of a schema's metadata under which LanceDB notes the models that it embeds with itself."""
+
+
+def open_table(location: str, settings: Settings) -> "LanceRows":
+    """Return the rows of the table at `DATABASE#TABLE`; refuse where there is no such database or table."""
+    uri, _, fragment = location.partition("#")
+    table, _, model = fragment.partition(MODEL_MARK)
+    require_allowed(uri, offline=settings.offline)
+    if "://" not in uri and not Path(uri).expanduser().is_dir():
+        raise InputError(
+            f"{uri}: no such folder; a LanceDB database is a folder or an address such as s3://bucket/path"
+        )
+    database = LanceDatabase(uri)
+    return LanceRows(database, _choose_table(database, table), model=model)
+
+
+def _require_folder(uri: str) -> str:
+    """Return the whole path of a database's folder; LanceDB would make one that does not exist."""
+    folder = Path(uri).expanduser()
+    if not folder.is_dir():
+        raise InputError(
+            f"{uri}: no such folder; a LanceDB database is a folder or an address such as s3://bucket/path"
+        )
+    return str(folder.resolve())
+
+
+def _choose_table(database: LanceDatabase, wanted: str) -> str:
+    """Return the table of this name, or of the catalogue of this name; without a name, the only one."""
+    names = database.list_tables()
+    published = [name for name in names if name.endswith(TABLE_ENDING)]
+    matching = [name for name in (wanted, table_name(wanted)) if name in names] if wanted else published or names
+    if matching and (wanted or len(matching) == 1):
+        return matching[0]
+    problem = f"has no table '{wanted}'" if wanted else "has several tables" if matching else "has no tables"
+    known = ", ".join(names) or "none"
+    raise InputError(f"{database.uri} {problem}; tables in it: {known}; name one: {PREFIX}:{database.uri}#TABLE")
+
+
+class LanceRows:
+    """Implements `RecallingSource` for a table, at the version that is the newest when it is opened.
+
+    All rows are copied to this machine before the first is yielded: a database that fails in between changes nothing.
+    """
+
+    is_whole = True
+
+    def __init__(self, database: LanceDatabase, table: str, *, model: str = "") -> None:
+        self._database = database
+        self._table = database.get_table(table)
+        self._stated_model = model
+        self._description = find_description(self._table.schema)
+
+    @property
+    def name(self) -> str:
+        """The location that opens this table again."""
+        stated = f"{MODEL_MARK}{self._stated_model}" if self._stated_model else ""
+        return f"{PREFIX}:{self._database.uri}#{self._table.name}{stated}"
+
+    def recall(self, _readings: Readings) -> str:
+        """Return the table's version with its time: a table that was made anew counts its versions from 1."""
+        with self._database.failing("read"):
+            newest = self._table.list_versions()[-1]
+        return f"{newest['version']} {newest['timestamp'].isoformat()}"
+
+    def count_rows(self) -> int | None:
+        """Return how many rows the table has."""
+        with self._database.failing("read"):
+            return int(self._table.count_rows())
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        """Yield the rows, with their vectors where it is known which model made them."""
+        model = self._find_model()
+        to_row = _foreign_row if self._description is None else _published_row
+        with self._copied() as batches:
+            numbered = enumerate((row for batch in batches for row in _iter_values(batch)), start=1)
+            for number, values in islice(numbered, start, None):
+                vector = values.pop("vector", None)
+                known = None if vector is None or model is None else SourceVector(model=model, values=vector)
+                yield to_row(number, values, known, self._description or {})
+
+    def _find_model(self) -> ModelId | None:
+        """Return the model of the vectors: as given, as published, or as LanceDB notes it."""
+        if "vector" not in self._table.schema.names:
+            return None
+        kind = self._table.schema.field("vector").type
+        if not pa.types.is_fixed_size_list(kind):
+            return None
+        name = self._stated_model or (self._description or {}).get("model") or _noted_model(self._table)
+        return ModelId(name=name, dimension=kind.list_size) if name else None
+
+    @contextmanager
+    def _copied(self) -> Iterator[Iterator[pa.RecordBatch]]:
+        """Copy the table to a file of this machine, and give its batches."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.arrow"
+            with self._database.failing("read"):
+                reader = self._table.search().to_batches()
+                with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, reader.schema) as copy:
+                    for batch in reader:
+                        copy.write_batch(batch)
+            with pa.memory_map(str(path)) as file:
+                copied = pa.ipc.open_file(file)
+                yield (copied.get_batch(number) for number in range(copied.num_record_batches))
+
+
+def _iter_values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield each row's values, its vector as an array."""
+    vectors = batch.column("vector").to_numpy(zero_copy_only=False) if "vector" in batch.schema.names else None
+    others = batch.drop_columns(["vector"]) if vectors is not None else batch
+    for number, row in enumerate(others.to_pylist()):
+        values = {name: plain_value(value) for name, value in row.items() if value is not None}
+        if vectors is not None and vectors[number] is not None:
+            values["vector"] = np.asarray(vectors[number], dtype=np.float32)
+        yield values
+
+
+def _published_row(
+    _number: int, values: dict[str, Any], vector: SourceVector | None, description: Mapping[str, Any]
+) -> SourceRow:
+    """Return the row of a record as it was published."""
+    fields = orjson.loads(values["metadata"])
+    body = {"fields": fields, "kind": values["kind"], "audiences": values["audiences"]}
+    record = EncodedRecord(catalogue=description["catalogue"], id=values["id"], body=orjson.dumps(body))
+    return SourceRow(place=values["id"], values={"id": values["id"], **fields}, record=record, vector=vector)
+
+
+def _foreign_row(
+    number: int, values: dict[str, Any], vector: SourceVector | None, _description: Mapping[str, Any]
+) -> SourceRow:
+    """Return a row of somebody else's table; what its `metadata` has stands beside its columns."""
+    more = _metadata_of(values.get("metadata"))
+    place = str(values.get("id") or f"row {number}")
+    merged = {**more, **{name: value for name, value in values.items() if name != "metadata" or not more}}
+    return SourceRow(place=place, values=merged, vector=vector, is_chunk=True)
+
+
+def _metadata_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _noted_model(table: Table) -> str | None:
+    """Return the model by which LanceDB itself embeds the table's vectors."""
+    noted = (table.schema.metadata or {}).get(EMBEDDING_FUNCTIONS)
+    for function in orjson.loads(noted) if noted else ():
+        if function.get("vector_column", "vector") == "vector":
+            return (function.get("model") or {}).get("name")
+    return None

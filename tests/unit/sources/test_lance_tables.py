@@ -1,0 +1,397 @@
+"""LanceDB tables: catalogues are published to them and synced from them, and tables of others are read."""
+
+import importlib
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.assembly.app import App
+from pinakes.assembly.build import Recipe, add_catalogue, open_provider, own_recipe, package_recipe
+from pinakes.assembly.published import publish_catalogue
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.errors import ExpectedError, InputError, StorageError
+from pinakes.ingest.pipeline import IngestReport
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.port import RowSource
+
+lancedb = pytest.importorskip("lancedb", reason="LanceDB is not installed: pip install 'pinakes[lance]'")
+pa = importlib.import_module("pyarrow")
+
+SPEC = """
+name = "games"
+title = "Games"
+summary = "Games and those who designed them."
+id = "id"
+kind = "kind"
+
+[kinds.game]
+title = "Game"
+
+[kinds.designer]
+title = "Designer"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[fields.story]
+type = "text"
+role = "body"
+search = true
+
+[fields.players]
+type = "int"
+
+[fields.mechanics]
+type = "text[]"
+
+[embed]
+template = "{title}"
+"""
+ROWS = (
+    {"id": "g1", "kind": "game", "title": "Catan", "story": "Trade sheep.", "players": 4, "mechanics": ["dice"]},
+    {"id": "g2", "kind": "game", "title": "Azul", "story": "Lay tiles."},
+    {"id": "d1", "kind": "designer", "title": "Klaus Teuber"},
+)
+
+
+class Site:
+    """Two libraries and a LanceDB database between them."""
+
+    def __init__(self, folder: Path, embedding_server: Any) -> None:
+        self.folder = folder
+        self.server = embedding_server
+        self.database = folder / "lancedb"
+        settings = embedding_server.settings(timeout_s=5)
+        self.here = App(Settings(home=folder / "here", embedding=settings))
+        self.there = App(Settings(home=folder / "there", embedding=settings))
+        self.recipe = own_recipe(LoadedSpec(spec=compile_text(SPEC, origin="games"), declaration=SPEC))
+
+    def build(self, *rows: dict[str, Any]) -> None:
+        """Build the catalogue of games here."""
+        path = self.folder / "games.jsonl"
+        path.write_text("\n".join(json.dumps(row) for row in rows))
+        self.add(self.here, JsonRows(path), name="games")
+
+    def add(self, app: App, source: RowSource, *, name: str, recipe: Recipe | None = None) -> IngestReport:
+        return add_catalogue(app, source, recipe=recipe or self.recipe, name=name, progress=lambda _report: None)
+
+    def publish(self) -> dict[str, Any]:
+        return publish_catalogue(self.here, "games", str(self.database), progress=lambda _rows: None)
+
+    def open(self, table: str = "games") -> RowSource:
+        source = open_provider(self.there, f"lancedb:{self.database}#{table}")
+        assert source is not None
+        return source
+
+    def sync(self, table: str = "games", *, name: str = "games", recipe: Recipe | None = None) -> IngestReport:
+        return self.add(self.there, self.open(table), name=name, recipe=recipe)
+
+    def table(self, name: str = "games_documents") -> Any:
+        return lancedb.connect(self.database).open_table(name)
+
+    def write(self, name: str, rows: Any, **options: Any) -> Any:
+        return lancedb.connect(self.database).create_table(name, data=rows, **options)
+
+
+def records_of(app: App, name: str = "games") -> dict[str, Record]:
+    reader = app.open_catalogue(name).shelf.reader()
+    return {one.id: one for one in reader.fetch(reader.scan(scope=WHOLE, limit=1000), scope=WHOLE).values()}
+
+
+def vectors_of(app: App, name: str = "games") -> dict[str, list[float]]:
+    reader = app.open_catalogue(name).shelf.reader()
+    keys = reader.scan(scope=WHOLE, limit=1000)
+    return dict(zip(reader.ids(keys), reader.vectors(keys).tolist(), strict=True))
+
+
+@pytest.fixture
+def site(tmp_path: Path, embedding_server: Any) -> Iterator[Site]:
+    """A catalogue of games, built here and not yet published."""
+    site = Site(tmp_path, embedding_server)
+    with closing(site.here), closing(site.there):
+        site.build(*ROWS)
+        yield site
+
+
+@pytest.fixture
+def published(site: Site) -> Site:
+    """The same, published."""
+    site.publish()
+    return site
+
+
+# Publishing
+
+
+@pytest.mark.row("T4")
+def test_a_published_table_has_columns_that_others_can_read(published: Site) -> None:
+    table = published.table()
+    rows = {row["id"]: row for row in table.to_arrow().to_pylist()}
+    catan = rows["g1"]
+    assert {name: catan[name] for name in ("kind", "heading", "text", "players", "mechanics", "title")} == {
+        "kind": "game",
+        "heading": "Catan",
+        "text": "Trade sheep.",
+        "players": 4,
+        "mechanics": ["dice"],
+        "title": "Catan",
+    }
+    assert json.loads(catan["metadata"]) == {name: catan[name] for name in ("title", "players", "mechanics")} | {
+        "story": "Trade sheep."
+    }
+    assert table.schema.field("vector").type == pa.list_(pa.float32(), published.server.model.dimension)
+    assert catan["vector"] == pytest.approx(vectors_of(published.here)["g1"])
+    nearest = table.search(catan["vector"]).limit(1).to_list()
+    assert [row["id"] for row in nearest] == ["g1"]
+    described = json.loads(table.schema.metadata[b"pinakes"])
+    assert (described["catalogue"], described["model"]) == ("games", published.server.model.name)
+
+
+def test_publishing_again_writes_what_changed_and_removes_what_is_gone(published: Site) -> None:
+    published.build(ROWS[0] | {"title": "Catan: Seafarers"}, ROWS[2])
+    assert published.publish() == {"table": "games_documents", "version": 2, "rows": 2, "written": True}
+    assert {row["id"]: row["heading"] for row in published.table().to_arrow().to_pylist()} == {
+        "g1": "Catan: Seafarers",
+        "d1": "Klaus Teuber",
+    }
+
+
+def test_a_table_that_is_up_to_date_is_not_written_again(published: Site) -> None:
+    assert published.publish() == {"table": "games_documents", "version": 1, "rows": 3, "written": False}
+
+
+def test_several_catalogues_share_one_database(published: Site) -> None:
+    published.add(published.here, JsonRows(published.folder / "games.jsonl"), name="more")
+    publish_catalogue(published.here, "more", str(published.database), progress=lambda _rows: None)
+    assert sorted(lancedb.connect(published.database).list_tables().tables) == ["games_documents", "more_documents"]
+
+
+def test_a_database_that_cannot_be_written_is_refused_by_name(site: Site) -> None:
+    site.database.write_text("not a folder")
+    with pytest.raises(StorageError, match=r"lancedb: the database cannot be"):
+        site.publish()
+
+
+# Syncing
+
+
+@pytest.mark.row("T7")
+def test_a_synced_catalogue_has_the_same_records_and_vectors_and_embeds_nothing(published: Site) -> None:
+    titles = {row["title"]: published.server.texts[row["title"]] for row in ROWS}
+    report = published.sync()
+    assert (report.written, report.embedded, report.rejected) == (3, 0, 0)
+    assert records_of(published.there) == records_of(published.here)
+    assert vectors_of(published.there) == vectors_of(published.here)
+    assert {title: published.server.texts[title] for title in titles} == titles
+
+
+def test_a_table_whose_version_has_not_moved_is_not_read(published: Site) -> None:
+    published.sync()
+    shutil.rmtree(published.database / "games_documents.lance" / "data")
+    report = published.sync()
+    assert (report.rows, report.unchanged, report.written) == (3, 3, 0)
+
+
+def test_what_moved_in_the_table_is_synced(published: Site) -> None:
+    published.sync()
+    published.build(ROWS[0] | {"title": "Catan: Seafarers"}, ROWS[2])
+    published.publish()
+    report = published.sync()
+    assert (report.written, report.unchanged, report.removed, report.embedded) == (1, 1, 1, 0)
+    assert records_of(published.there) == records_of(published.here)
+
+
+@pytest.mark.row("T7")
+def test_a_table_that_cannot_be_read_changes_nothing(published: Site) -> None:
+    published.sync()
+    before = records_of(published.there)
+    published.build(ROWS[0] | {"title": "Catan: Seafarers"})
+    published.publish()
+    source = published.open()
+    shutil.rmtree(published.database / "games_documents.lance" / "data")
+    with pytest.raises(StorageError, match=r"lancedb: the database cannot be read"):
+        published.add(published.there, source, name="games")
+    assert records_of(published.there) == before
+
+
+def test_a_restricted_record_stays_restricted(published: Site) -> None:
+    rows = published.table().to_arrow().to_pylist()
+    table = published.table()
+    restricted = [row | {"audiences": ["staff"]} if row["id"] == "g1" else row for row in rows]
+    published.write("games_documents", pa.Table.from_pylist(restricted, schema=table.schema), mode="overwrite")
+    published.sync()
+    assert {one.id: one.audiences for one in records_of(published.there).values()} == {
+        "g1": ("staff",),
+        "g2": (),
+        "d1": (),
+    }
+
+
+def test_vectors_of_another_model_are_not_used_and_that_is_said(published: Site) -> None:
+    table = published.table()
+    described = json.loads(table.schema.metadata[b"pinakes"]) | {"model": "other"}
+    renamed = table.to_arrow().replace_schema_metadata({b"pinakes": json.dumps(described).encode()})
+    published.write("games_documents", renamed, mode="overwrite")
+    report = published.sync()
+    assert (report.written, report.embedded) == (3, 3)
+    assert any("the source's vectors are by other" in note for note in report.notes)
+
+
+def test_documents_come_back_with_their_passages(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "bread.md").write_text("# Bread\n\nFlour and water.\n\n## Baking\n\nAn hour.\n")
+    documents = get_package("documents")
+    source = documents.open_rows(str(tmp_path / "notes"))
+    assert source is not None
+    site.add(site.here, source, name="notes", recipe=package_recipe(documents))
+    publish_catalogue(site.here, "notes", str(site.database), progress=lambda _rows: None)
+    rows = {row["id"]: row for row in site.table("notes_documents").to_arrow().to_pylist()}
+    assert {name: rows["bread.md#1"][name] for name in ("path", "heading", "first_line", "last_line")} == {
+        "path": "bread.md",
+        "heading": "Bread",
+        "first_line": 1,
+        "last_line": 7,
+    }
+    report = site.sync("notes", name="notes", recipe=package_recipe(documents))
+    assert (report.written, report.embedded) == (2, 0)
+    assert records_of(site.there, "notes") == records_of(site.here, "notes")
+
+
+# Tables of others
+
+
+def unit_vectors(count: int, dimension: int) -> list[list[float]]:
+    values = np.random.default_rng(7).normal(size=(count, dimension))
+    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32).tolist()
+
+
+def foreign_table(dimension: int) -> Any:
+    vectors = unit_vectors(2, dimension)
+    return pa.table(
+        {
+            "text": ["Leave is thirty days a year.", "# Travel\n\nBook trains early."],
+            "vector": pa.array(vectors, pa.list_(pa.float32(), dimension)),
+            "metadata": ['{"source": "people/leave.md", "page": 3}', '{"source": "travel.md"}'],
+        }
+    )
+
+
+def test_somebody_else_s_table_of_passages_becomes_a_catalogue_with_its_vectors(site: Site) -> None:
+    dimension = site.server.model.dimension
+    site.write("theirs", foreign_table(dimension))
+    recipe = package_recipe(get_package("documents"))
+    report = site.sync(f"theirs?model={site.server.model.name}", name="theirs", recipe=recipe)
+    assert (report.written, report.embedded, report.rejected) == (2, 0, 0)
+    found = sorted(records_of(site.there, "theirs").values(), key=lambda one: str(one.get("path")))
+    assert [(one.kind, one.get("path"), one.get("section"), one.get("title")) for one in found] == [
+        ("passage", "people/leave.md", "people", "leave"),
+        ("passage", "travel.md", None, "Travel"),
+    ]
+    assert sorted(vectors_of(site.there, "theirs").values()) == sorted(unit_vectors(2, dimension))
+
+
+def test_vectors_of_an_unnamed_model_are_made_anew(site: Site) -> None:
+    site.write("theirs", foreign_table(site.server.model.dimension))
+    report = site.sync("theirs", name="theirs", recipe=package_recipe(get_package("documents")))
+    assert (report.written, report.embedded) == (2, 2)
+
+
+def test_the_model_that_lancedb_embeds_with_is_understood(site: Site) -> None:
+    embeddings = importlib.import_module("lancedb.embeddings")
+    dimension = site.server.model.dimension
+
+    class Words(embeddings.TextEmbeddingFunction):  # type: ignore[misc, name-defined]
+        name: str = "x"
+
+        def ndims(self) -> int:
+            return dimension
+
+        def generate_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return unit_vectors(len(texts), dimension)
+
+    function = embeddings.register("words-of-a-test")(Words).create(name=site.server.model.name)
+    config = embeddings.EmbeddingFunctionConfig(vector_column="vector", source_column="text", function=function)
+    site.write("theirs", pa.table({"text": ["one", "two"]}), embedding_functions=[config])
+    report = site.sync("theirs", name="theirs", recipe=package_recipe(get_package("documents")))
+    assert (report.written, report.embedded) == (2, 0)
+
+
+def test_a_table_without_passages_can_be_mapped_by_any_spec(site: Site) -> None:
+    site.write("plain", pa.table({"id": ["a", "b"], "kind": ["game", "designer"], "title": ["Go", "Shannon"]}))
+    report = site.sync("plain", name="plain")
+    assert (report.written, report.rejected) == (2, 0)
+    assert {one.id: one.kind for one in records_of(site.there, "plain").values()} == {"a": "game", "b": "designer"}
+
+
+# Locations
+
+
+@pytest.mark.parametrize(
+    ("location", "problem"),
+    [
+        ("lancedb:{folder}/nowhere#games", r"nowhere: no such folder; a LanceDB database is a folder or an address"),
+        ("lancedb:{folder}/lancedb#plays", r"lancedb has no table 'plays'; tables in it: games_documents; name one"),
+        ("lancedb:#games", "the LanceDB database is missing"),
+    ],
+)
+def test_a_missing_database_or_table_is_refused_with_what_would_be_right(
+    published: Site, location: str, problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem):
+        open_provider(published.there, location.format(folder=published.folder))
+    assert not (published.folder / "nowhere").exists()
+
+
+def test_the_only_table_need_not_be_named_and_one_of_several_must(published: Site) -> None:
+    location = f"lancedb:{published.database}"
+    source = open_provider(published.there, location)
+    assert source is not None
+    assert source.name == f"{location}#games_documents"
+    published.write("more_documents", published.table().to_arrow())
+    with pytest.raises(InputError, match="has several tables; tables in it: games_documents, more_documents"):
+        open_provider(published.there, location)
+
+
+@pytest.mark.row("T7")
+def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "AWS_ENDPOINT": "http://127.0.0.1:9",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "y",
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: ") as refused:
+        open_provider(site.there, "lancedb:s3://bucket/lancedb#games")
+    assert ".rs" not in refused.value.message
+
+
+def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:
+    with closing(App(Settings(home=tmp_path, offline=True))) as app, pytest.raises(InputError, match="offline"):
+        open_provider(app, "lancedb:gs://bucket/lancedb#games")
+
+
+def test_without_lancedb_the_way_to_install_it_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lancedb" else known(name))
+    for module in [name for name in sys.modules if name.startswith("pinakes.sources.lance")]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(ExpectedError, match=r"pip install 'pinakes\[lance\]'"):
+        site.publish()
