@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 COMMANDS = {
     "init": ("pinakes.cli.build", "Set up a library: the sample catalogues and the embedding model."),
     "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
+    "new": ("pinakes.cli.new", "Write a catalogue package to start from."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),
     "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
