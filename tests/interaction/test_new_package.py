@@ -1,4 +1,4 @@
-"""`docs/write-a-catalogue.md`, followed: a package outside the repository, installed by pip into a fresh environment."""
+"""`docs/write-a-catalogue.md`, followed: a package outside the repository, installed into a fresh environment."""
 
 import contextlib
 import json

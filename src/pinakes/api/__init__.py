@@ -1,10 +1,8 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
-from pinakes.api.commands import OpenedLibrary, OpenLibrary
 from pinakes.api.package import CataloguePackage, Example, Sample, deferred
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
-from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
 from pinakes.errors import (
     BusyError,
     ConflictError,
@@ -31,7 +29,6 @@ from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import Vector
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
@@ -43,9 +40,7 @@ from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.opener import Provider
 from pinakes.sources.port import Reading, Readings, RecallingSource, RowSource, SourceRow
-from pinakes.sources.provider_query import read_provider_query
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
 from pinakes.sources.whole_rows import WholeRows
@@ -72,7 +67,6 @@ __all__ = [
     "KIND_FIELD",
     "LEADS_OUT",
     "LOCAL_USER",
-    "MODEL_NAME",
     "WHOLE",
     "WORDS_FIELD",
     "Action",
@@ -85,7 +79,6 @@ __all__ = [
     "CataloguePackage",
     "CatalogueSpec",
     "CatalogueView",
-    "Clock",
     "Condition",
     "ConflictError",
     "Cost",
@@ -97,7 +90,6 @@ __all__ = [
     "Example",
     "ExpectedError",
     "FacetCount",
-    "Fetched",
     "FolderRows",
     "ForbiddenError",
     "Gate",
@@ -116,13 +108,9 @@ __all__ = [
     "NoneOf",
     "NotFoundError",
     "OpenCatalogue",
-    "OpenLibrary",
-    "OpenedLibrary",
-    "Pace",
     "PageParams",
     "PartialResult",
     "Passage",
-    "PoliteGetter",
     "Preferences",
     "Principal",
     "Provider",
@@ -167,13 +155,11 @@ __all__ = [
     "ToolSpec",
     "UnavailableError",
     "UnknownResourceError",
-    "UnusableAnswerError",
     "Vector",
     "WholeNumber",
     "WholeRows",
     "analyse_query",
     "ask_each",
-    "check_model",
     "clean",
     "day_of",
     "deferred",
@@ -188,14 +174,10 @@ __all__ = [
     "ingest_from_provider",
     "is_inside",
     "iter_files",
-    "iter_key_batches",
     "like_words",
-    "model_folder",
     "open_unpacked",
     "preference_vocabulary",
-    "pull_model",
     "query_tokens",
-    "read_provider_query",
     "read_section",
     "resolve_title",
     "setting",

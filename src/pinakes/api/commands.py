@@ -1,11 +1,16 @@
-"""The library as a package's command sees it. The command line gives each such command `OpenLibrary` as `ctx.obj`."""
+"""The command side of the public API: the library as a package's command sees it.
+
+The command line gives each such command an `OpenLibrary` as `ctx.obj`. Loaded by commands only, since it is slow.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pinakes.embed.port import Embedder
+from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
 from pinakes.gate.gate import Gate
 from pinakes.library import Library
+from pinakes.packs.builder import iter_key_batches
 from pinakes.settings import Settings
 from pinakes.tools.catalogue import OpenCatalogue
 
@@ -34,3 +39,13 @@ class OpenedLibrary(Protocol):
 
 
 OpenLibrary = Callable[[], OpenedLibrary]
+
+__all__ = [
+    "MODEL_NAME",
+    "OpenLibrary",
+    "OpenedLibrary",
+    "check_model",
+    "iter_key_batches",
+    "model_folder",
+    "pull_model",
+]

@@ -21,8 +21,7 @@ from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.ingest.mapping import RowMapping
 from pinakes.model.scope import Condition
-from pinakes.sources.opener import Provider
-from pinakes.sources.port import RowSource
+from pinakes.sources.port import Provider, RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaSpec

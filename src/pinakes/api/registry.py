@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pinakes.api.package import CataloguePackage, Sample
 from pinakes.errors import ExpectedError, NotFoundError, StorageError, did_you_mean
-from pinakes.sources.opener import Provider
+from pinakes.sources.port import Provider
 
 logger = logging.getLogger(__name__)
 

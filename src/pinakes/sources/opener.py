@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pinakes.errors import InputError
-from pinakes.settings import Settings
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.sources.json_rows import JsonRows
@@ -27,10 +26,6 @@ ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
     ".db": SqliteRows,
 }
 """How a file is read, by how its name ends."""
-
-
-Provider = Callable[[str, Settings], RowSource]
-"""Opens the rows that answer a query to a server on the network."""
 
 
 def no_provider(_location: str) -> RowSource | None:

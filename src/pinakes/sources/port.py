@@ -1,10 +1,11 @@
 """What a source gives: rows with their places."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,10 @@ class RowSource(Protocol):
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield every row after the first `start` ones, in order; a row that cannot be read comes with its problem."""
+
+
+Provider = Callable[[str, Settings], RowSource]
+"""Opens the rows that answer a query to a server on the network."""
 
 
 class Reading(NamedTuple):

@@ -12,7 +12,6 @@ import orjson
 from pinakes.api import (
     KIND_FIELD,
     LOCAL_USER,
-    MODEL_NAME,
     WHOLE,
     AnyOf,
     Embedder,
@@ -21,14 +20,10 @@ from pinakes.api import (
     InputError,
     ModelError,
     NotFoundError,
-    OpenedLibrary,
-    OpenLibrary,
     Record,
     Scope,
-    check_model,
-    model_folder,
-    pull_model,
 )
+from pinakes.api.commands import MODEL_NAME, OpenedLibrary, OpenLibrary, check_model, model_folder, pull_model
 
 SPEC_NAME = "judoka"
 TOOL = "query_rag"

@@ -11,18 +11,8 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from pinakes.api import (
-    Clock,
-    Fetched,
-    InputError,
-    Pace,
-    PoliteGetter,
-    Settings,
-    SourceRow,
-    UnavailableError,
-    UnusableAnswerError,
-    read_provider_query,
-)
+from pinakes.api import InputError, Settings, SourceRow, UnavailableError
+from pinakes.api.network import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_provider_query
 
 BASE_URL = "https://export.arxiv.org/api/query"
 PAGE_ROWS = 100

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import orjson
 
-from pinakes.api import OpenLibrary
+from pinakes.api.commands import OpenLibrary
 from pinakes_catalogues.papers.table import export_paper_table
 
 

@@ -11,19 +11,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pinakes.api import (
-    Clock,
-    Fetched,
-    InputError,
-    Pace,
-    PoliteGetter,
-    Settings,
-    SourceRow,
-    UnavailableError,
-    UnusableAnswerError,
-    read_provider_query,
-    read_section,
-)
+from pinakes.api import InputError, Settings, SourceRow, UnavailableError, read_section
+from pinakes.api.network import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, read_provider_query
 from pinakes_catalogues.papers.settings import PapersSettings
 
 logger = logging.getLogger(__name__)

@@ -25,8 +25,8 @@ from pinakes.api import (
     ShelfReader,
     StorageError,
     Vector,
-    iter_key_batches,
 )
+from pinakes.api.commands import iter_key_batches
 
 PAPERS = "papers"
 SCHEMA = """
