@@ -150,7 +150,7 @@ class ColumnProfile:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words of the column's name: `AlbumId` and `album_id` have the same."""
+        """The words of the column's name: `AuthorId` and `author_id` have the same."""
         return name_words(self.name)
 
     def share_of(self, form: Form) -> float:

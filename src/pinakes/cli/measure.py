@@ -61,7 +61,7 @@ def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
     timings = bench(opened, questions=questions)
     tools = app.build_gate([catalogue]).list_tools(LOCAL_USER)
     search_tool = next(tool.name for tool in tools if "query" in tool.input_schema["properties"])
-    start_s, memory_mb = time_start(serve_command(catalogue), search_tool, {"query": "music"})
+    start_s, memory_mb = time_start(serve_command(catalogue), search_tool, {"query": "light"})
     records = opened.shelf.reader().count(WHOLE)
     if as_json:
         print_json(

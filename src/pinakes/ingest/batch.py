@@ -1,4 +1,4 @@
-"""Bringing papers, or rows of any catalogue, into a target: from a provider, or as a list; with the counts of both.
+"""Ingest rows from a provider or from a list into a target, and count what became of them.
 
 Both build on `ingest`, and so can be run again after an interruption: what is there already is recognised.
 """
