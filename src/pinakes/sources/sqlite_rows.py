@@ -299,7 +299,7 @@ def _iter_references(db: apsw.Connection, table: _Table, tables: Mapping[str, _T
 
 
 def _find_meant(column: str, table: _Table, tables: Mapping[str, _Table]) -> _Table | None:
-    """Return the table whose key a column's name names: `AuthorId` or `author_id` for the key of `Author` or `authors`."""
+    """Return the table whose key a column names: `AuthorId` or `author_id` for the key of `Author` or `authors`."""
     named = KEY_NAME.fullmatch(column)
     if not named or column == table.key:
         return None
