@@ -40,7 +40,7 @@ from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.port import Reading, Readings, RecallingSource, RowSource, SourceRow
+from pinakes.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
 from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
 from pinakes.sources.whole_rows import WholeRows
