@@ -35,7 +35,6 @@ from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import Searcher, embed_query
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
-from pinakes.shelf.batches import iter_key_batches
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files

@@ -10,8 +10,8 @@ from pinakes.embed.port import Embedder
 from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
 from pinakes.gate.gate import Gate
 from pinakes.library import Library
-from pinakes.packs.builder import iter_key_batches
 from pinakes.settings import Settings
+from pinakes.shelf.batches import iter_key_batches
 from pinakes.tools.catalogue import OpenCatalogue
 
 
