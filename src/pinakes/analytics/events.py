@@ -51,13 +51,13 @@ class Event:
     kind: EventKind
     user: str
     subject: str = ""
-    """Its subject: the query, the id of the track, the download or the URI."""
+    """Its subject: the query, the id of the record, the download or the URI."""
     catalogue: str = ""
     tool: str = ""
     results: int | None = None
     """How many records a search found; None if unknown."""
     seconds: float = 0
-    """How long a track was played."""
+    """How long a record was played."""
     bytes: int = 0
     """The size of the answer, or of the downloaded files."""
     duration_ms: float = 0.0
@@ -119,9 +119,9 @@ class EventRecorder:
         if event is not None:
             self._log.note(event)
 
-    def record_play(self, user: str, track_id: str, seconds: float, *, catalogue: str = "") -> None:
-        """Record that a user played a track, and for how long."""
-        self._note(EventKind.PLAY, user, track_id, catalogue=catalogue, seconds=seconds)
+    def record_play(self, user: str, record_id: str, seconds: float, *, catalogue: str = "") -> None:
+        """Record that a user played a record's file, and for how long."""
+        self._note(EventKind.PLAY, user, record_id, catalogue=catalogue, seconds=seconds)
 
     def record_download(self, user: str, subject: str, size_bytes: int, *, catalogue: str = "") -> None:
         """Record that something was downloaded for a user."""

@@ -72,7 +72,7 @@ class Bandwidth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Popular:
-    """A track, and how often it was played."""
+    """A record, and how often its file was played."""
 
     catalogue: str
     id: str
@@ -133,7 +133,7 @@ class EventReports:
         return self._page(wanted, order, span, lambda row: Bandwidth(**row))
 
     def popular(self, span: Span) -> tuple[list[Popular], int]:
-        """Return the played tracks, most often played first."""
+        """Return the played records, most often played first."""
         seconds = func.sum(events.c.seconds)
         wanted = (
             select(

@@ -48,7 +48,7 @@ def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, .
 
     They replace an earlier selection. Without any, only users with ServerAdmin see it.
 
-    Example: pinakes access restrict personal --user ada --role editor
+    Example: pinakes access restrict diary --user ada --role editor
     """
     App(load_settings()).library.get_installed(catalogue)
 
@@ -67,7 +67,7 @@ def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, .
 def open_command(catalogue: str, as_json: bool) -> None:
     """Remove the restriction of CATALOGUE.
 
-    Example: pinakes access open personal
+    Example: pinakes access open diary
     """
     with open_control() as control:
         if catalogue not in control.access.list_restrictions():  # a catalogue that was removed can still be restricted

@@ -31,6 +31,7 @@ def preference_vocabulary(
         },
         tags={**known, **{word: tag for word, tag in _by_word(words.tags).items() if tag.lower() in known}},
         tag_field=tag_field,
+        fillers=frozenset((spec.name, f"{spec.name}s")),
         long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
         this_year=this_year,
     )

@@ -131,8 +131,8 @@ FILLER: Final = phrases(
     looking, look, find, give, show, show me, recommend, recommendation, recommendations, suggest, suggestion,
     suggestions, get, watch, see, read, hear, listen, to, for, of, from, on, at, if, then, such, how, feel, feeling,
     feels, mood, in the mood for, in general, in particular, in mind, in total, in length, in short, interested in,
-    into, let's, let us, go, go for, made, released, aired, airing, came out, come out, that came out, anime,
-    animes, shows, title, titles, story, stories, plot, tone, vibe, vibes, atmosphere, setting, themes, theme,
+    into, let's, let us, go, go for, made, released, aired, airing, came out, come out, that came out,
+    shows, title, titles, story, stories, plot, tone, vibe, vibes, atmosphere, setting, themes, theme,
     elements, style, type, kind, sort, genre, content, usual, typical, other, another, else, good, nice, great,
     best, better, decent, open to, ok, okay, fine, bonus points for, as long as, not only, not just, not
     necessarily, no matter, no preference, whatever, tagged, side, focus, all, every, both, either, mostly, mainly,

@@ -51,7 +51,9 @@ class PreferenceVocabulary:
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What else is refused and demanded as tags are, such as artists: a phrase, and its field and value."""
+    """What else is refused and demanded as tags are, such as people: a phrase, and its field and value."""
+    fillers: frozenset[str] = frozenset()
+    """Words that say nothing here, such as the catalogue's own name in "recent novels"."""
     long_field: tuple[str, float, float] | None = None
     this_year: int = 2026
 
@@ -243,7 +245,8 @@ def phrase_said(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
             return Tag(name, name_field, is_name=True)
         if spelling in words.TONES:
             return Tone(words.TONES[spelling])
-    return Plain.FILLER if phrase in words.FILLER else adjective_said(phrase, vocabulary)
+    is_filler = phrase in words.FILLER or phrase in vocabulary.fillers
+    return Plain.FILLER if is_filler else adjective_said(phrase, vocabulary)
 
 
 def hoisted(pieces: Sequence[Piece], text: str) -> list[Piece]:

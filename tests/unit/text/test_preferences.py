@@ -36,6 +36,7 @@ ANIME: Final = PreferenceVocabulary(
     },
     tags={**{tag: tag for tag in TAGS}, "scifi": "sci-fi"},
     tag_field="tags",
+    fillers=frozenset(("anime", "animes")),
     long_field=("episodes", 13, 40),
     this_year=2026,
 )

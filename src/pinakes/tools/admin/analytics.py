@@ -63,7 +63,7 @@ class Analytics:
     """Answers `analytics.query` from the events."""
 
     def __init__(self, reports: EventReports, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
-        """`catalogues` returns those that are served now, for the titles of played tracks."""
+        """`catalogues` returns those that are served now, for the titles of played records."""
         self._reports = reports
         self._catalogues = catalogues
 
@@ -100,7 +100,7 @@ class Analytics:
         scope = Scope(visibility=principal.visibility)
         rows = []
         for one in played:
-            # The catalogue of a play may be unknown: then it is the first that has the track.
+            # The catalogue of a play may be unknown: then it is the first that has the record.
             among = [catalogue for catalogue in visible if one.catalogue in ("", catalogue.name)]
             found = _find_titled(among, RecordId(one.id), scope)
             catalogue, title = found or (one.catalogue, None)
