@@ -3,6 +3,9 @@
 CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
 CATALOGUES/NAME/installed.json   whole; says which spec it follows, on which kind of shelf, and where it came from
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a built-in one
+CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
+CATALOGUES/NAME/calibration.json what a cosine means in this catalogue
+CATALOGUES/NAME/pack/            the catalogue as files to ship
 """
 
 import os
@@ -18,6 +21,9 @@ from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
+LEDGER_FILE = "ledger.sqlite"
+CALIBRATION_FILE = "calibration.json"
+PACK_FOLDER = "pack"
 HALF_WRITTEN = ".new"
 UNFINISHED = "unfinished: being built, or stopped before its end; to go on, run the same pinakes add again"
 EMBEDDED = "embedded"

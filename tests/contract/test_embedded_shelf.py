@@ -4,6 +4,7 @@ import logging
 import shutil
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +362,29 @@ def test_a_shelf_that_was_closed_finds_no_view(embedded_stock: Any) -> None:
     embedded_stock.shelf.find_reader()
     embedded_stock.shelf.close()
     assert embedded_stock.shelf.find_reader() is None
+
+
+def test_an_index_that_lacks_a_record_is_a_problem_until_it_is_rebuilt(embedded_stock: Any) -> None:
+    embedded_stock.put(*(embedded_stock.record(f"r{number}") for number in range(5)))
+    view = embedded_stock.shelf.reader()
+    view.text.update(view.scan(scope=WHOLE, limit=1), [], change_no=view.change_no)
+    with closing(EmbeddedShelf.open(embedded_stock.shelf.folder, embedded_stock.spec)) as shelf:
+        problems = list(shelf.check())
+        assert {problem.part for problem in problems} == {"index"}
+        assert {problem.advice for problem in problems} == {"run: pinakes job run rebuild_indexes"}
+        assert any("the text index has 4 records" in problem.message for problem in problems)
+        shelf.rebuild()
+        assert list(shelf.check()) == []
+
+
+def test_damage_to_the_file_of_the_records_is_a_problem_with_advice(embedded_stock: Any) -> None:
+    embedded_stock.put(*(embedded_stock.record(f"r{number}", body="words " * 300) for number in range(50)))
+    embedded_stock.shelf.close()
+    store = embedded_stock.shelf.folder / "records.sqlite"
+    content = bytearray(store.read_bytes())
+    content[5 * 4096 + 8 : 6 * 4096] = b"\xff" * (4096 - 8)
+    store.write_bytes(content)
+    problems = list(embedded_stock.shelf.check())
+    assert {problem.part for problem in problems} == {"records"}
+    assert "records.sqlite is damaged" in problems[0].message
+    assert problems[0].advice.startswith("put it back from a back-up")

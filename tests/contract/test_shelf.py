@@ -677,3 +677,73 @@ def test_a_view_that_is_found_at_once_is_as_fresh_as_any(stock: Any) -> None:
         stock.shelf.reader()
         found = stock.shelf.find_reader()
         assert found is None or (found.change_no, found.count(WHOLE)) == (last, number + 1)
+
+
+# Health
+
+
+def test_a_shelf_is_found_sound_whatever_was_put_changed_and_deleted(stock: Any) -> None:
+    assert list(stock.shelf.check()) == []
+    stock.put(*(stock.record(f"r{number}", body="a robot") for number in range(9)))
+    stock.put(stock.record("r1", body="a story"))
+    stock.delete("r2")
+    stock.shelf.writer().apply([Put(record=stock.record("late"))])
+    assert list(stock.shelf.check()) == []
+
+
+def test_a_check_ends_where_its_checkpoint_says_so(stock: Any) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def stop() -> None:
+        raise EnoughError
+
+    stock.put(stock.record("one"))
+    with pytest.raises(EnoughError):
+        list(stock.shelf.check(checkpoint=stop))
+
+
+def test_changes_made_while_a_shelf_is_checked_are_no_problem(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}") for number in range(9)))
+    written: list[int] = []
+
+    def write() -> None:
+        if not written:
+            written.append(stock.put(stock.record("r1", body="changed"), stock.record("new")))
+            stock.delete("r2")
+
+    assert list(stock.shelf.check(checkpoint=write)) == []
+    assert written
+
+
+def test_indexes_that_are_rebuilt_give_the_same_answers(stock: Any) -> None:
+    stock.put(*(stock.record(f"r{number}", body="a robot", group=["Mecha"], number=2001) for number in range(5)))
+    view = stock.shelf.reader()
+    before = stock.answers(view)
+    assert stock.shelf.rebuild() == 5
+    assert stock.answers(stock.shelf.reader()) == before
+    assert stock.answers(view) == before
+    stock.put(stock.record("after", body="a robot"))
+    assert "after" in stock.lexical("robot")
+    assert list(stock.shelf.check()) == []
+
+
+def test_a_shelf_is_not_rebuilt_while_another_writes(stock: Any) -> None:
+    stock.put(stock.record("one"))
+    rebuilt: list[int] = []
+    other = threading.Thread(target=lambda: rebuilt.append(stock.shelf.rebuild()))
+    with stock.shelf.writer().exclusive():
+        other.start()
+        stock.put(stock.record("two"))
+        assert stock.shelf.reader().count(WHOLE) == 2
+    other.join()
+    assert rebuilt == [2]
+
+
+def test_a_shelf_describes_itself_as_its_reader_does(stock: Any) -> None:
+    last = stock.put(stock.record("one"), stock.record("two"))
+    description = stock.shelf.describe()
+    view = stock.shelf.reader()
+    assert (description.records, description.change_no) == (2, last)
+    assert (description.model, description.stale) == (view.model, None)
+    assert description.kind in type(stock.shelf).__name__.lower()

@@ -21,7 +21,19 @@ from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.history import require_unmoved
-from pinakes.shelf.port import LOCAL, Author, Change, Delete, Op, PastChange, Put
+from pinakes.shelf.port import (
+    LOCAL,
+    Author,
+    Change,
+    Checkpoint,
+    Delete,
+    Op,
+    PastChange,
+    Problem,
+    Put,
+    ShelfDescription,
+    never_stop,
+)
 from pinakes.shelf.terms import entries_of, meets, number_of, require_countable, require_filterable, text_tokens
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery
@@ -251,6 +263,22 @@ class MemoryShelf:
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self._is_unchanged(put)}
+
+    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+        """Yield nothing: there is no file and no index that could be wrong."""
+        checkpoint()
+        return iter(())
+
+    def rebuild(self) -> int:
+        """Return how many records there are: there are no indexes."""
+        with self._lock:
+            return len(self._records)
+
+    def describe(self) -> ShelfDescription:
+        """Return the state of the shelf."""
+        return ShelfDescription(
+            kind="memory", records=len(self._records), change_no=len(self._changes), model=self.model
+        )
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

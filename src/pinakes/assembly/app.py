@@ -20,7 +20,7 @@ from pinakes.embed.watched import WatchedEmbedder
 from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
-from pinakes.library import DECLARATION_FILE, Installed, Library
+from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Installed, Library
 from pinakes.model.scope import SEES_EVERYTHING
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
@@ -29,7 +29,7 @@ from pinakes.search.rerank import Reranker
 from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import BuildableShelf, Shelf
+from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_resources, edit_tools
 from pinakes.tools.generic import generic_tools
@@ -39,9 +39,6 @@ from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox, Toolbox
 logger = logging.getLogger(__name__)
 
 RERANK_MODULE = "pinakes.search.remote_reranker"
-LEDGER_FILE = "ledger.sqlite"
-CALIBRATION_FILE = "calibration.json"
-PACK_FOLDER = "pack"
 
 
 class ToolChoice(StrEnum):
@@ -61,6 +58,7 @@ class App:
         self.packages = packages
         self._open: dict[str, OpenCatalogue] = {}
         self._unserved: dict[str, str] = {}
+        self._faulty: dict[str, Sequence[Problem]] = {}
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -185,13 +183,22 @@ class App:
         return list(self._open.values())
 
     def problems(self) -> dict[str, str]:
-        """Return what is degraded and why, by part: the embedder, and catalogues that cannot be opened or read."""
+        """Return what is degraded and why, by part: the embedder, and each catalogue that has a problem.
+
+        Catalogues are not checked here, which can take long: those are named that cannot be opened or read now, and
+        those in which the last check found something.
+        """
         found = {} if self.query_embedder.problem is None else {"embedding": self.query_embedder.problem}
-        problems = dict(self._unserved)
+        problems = {name: "; ".join(map(str, some)) for name, some in self._faulty.items() if some}
+        problems |= self._unserved
         for catalogue in self.list_open():
             if (problem := catalogue.find_problem()) is not None:
                 problems[catalogue.name] = problem
         return found | {f"catalogue {name}": problem for name, problem in problems.items()}
+
+    def note_problems(self, name: str, problems: Sequence[Problem]) -> None:
+        """Keep what the last check of a catalogue found, for `problems`."""
+        self._faulty[name] = problems
 
     def _count_failures(self) -> int:
         """Count how often an answer had to do without a part: the embedder, or the reranker."""
@@ -251,8 +258,12 @@ class App:
         )
 
     def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:
-        """Return the calibration of a catalogue, unless it is of another model than the vectors are by now."""
-        calibration = find_calibration(installed.folder / CALIBRATION_FILE)
+        """Return the calibration of a catalogue, unless it is damaged, or of another model than the vectors."""
+        try:
+            calibration = find_calibration(installed.folder / CALIBRATION_FILE)
+        except StorageError as error:
+            logger.warning("results of catalogue '%s' are not graded: %s", installed.name, error.message)
+            return None
         return calibration if calibration and calibration.model == shelf.reader().model else None
 
 

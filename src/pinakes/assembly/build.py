@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pinakes.api.package import CataloguePackage
-from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, App
+from pinakes.assembly.app import App
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.published import TABLE_PREFIX, open_table
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
@@ -23,10 +23,10 @@ from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from pinakes.ingest.paths import flattened
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest, remove_source
-from pinakes.library import Installed
+from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, Installed
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
-from pinakes.packs.builder import build_pack, check_pack, load_manifest
+from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import no_provider, open_source
@@ -177,16 +177,6 @@ def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpe
     report.notes += describe_dangling(dangling)
 
 
-def check_own_pack(catalogue: Installed, reader: ShelfReader) -> list[str]:
-    """Return what is wrong with the pack beside a catalogue: it is missing, damaged, or older than the records."""
-    pack = catalogue.folder / PACK_FOLDER
-    if not pack.is_dir():
-        return ["no pack"]
-    if damage := check_pack(pack):
-        return damage
-    return [] if load_manifest(pack).get("change_no") == reader.change_no else ["older than the catalogue"]
-
-
 def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None) -> bool:
     """Tell whether what depends on the records is there, whole, and of their last change."""
     try:
@@ -194,7 +184,7 @@ def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None
     except StorageError:
         return False
     is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
-    return is_calibrated and not check_own_pack(place, reader)
+    return is_calibrated and is_current_pack(place.folder / PACK_FOLDER, reader.change_no)
 
 
 def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pinakes.api.package import CataloguePackage
-from pinakes.assembly.app import LEDGER_FILE, App
+from pinakes.assembly.app import App
 from pinakes.assembly.build import (
     Proposal,
     Recipe,
@@ -35,7 +35,7 @@ from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
-from pinakes.library import EMBEDDED, Installed, require_name
+from pinakes.library import EMBEDDED, LEDGER_FILE, Installed, require_name
 from pinakes.settings import load_settings, require_shelf
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
@@ -236,7 +236,7 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     installed = app.library.get_installed(catalogue)
     path = installed.folder / LEDGER_FILE
     if installed.sources and not path.is_file():
-        raise StorageError("; ".join(check_ledger(path)))
+        raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
     with closing(Ledger(path)) as ledger:
         rows = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)]
     if as_json:

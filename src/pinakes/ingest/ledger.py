@@ -8,7 +8,7 @@ kill between the two only means that a row is looked at again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ import apsw
 
 from pinakes.errors import StorageError
 from pinakes.model.record import RecordId
+from pinakes.shelf.port import Problem
+from pinakes.shelf.sqlite_check import check_sqlite_file
 from pinakes.sources.port import Reading
 
 SCHEMA = """
@@ -35,20 +37,17 @@ CREATE TABLE IF NOT EXISTS readings (
 ) WITHOUT ROWID;
 """
 BUSY_TIMEOUT_MS = 5_000
+LEDGER_PART = "ledger"
 ADVICE = "to learn anew which rows records come from, move it away and run the same pinakes add again"
 
 
-def check_ledger(path: Path) -> list[str]:
-    """Return what is wrong with a ledger's file, and what to do: it is missing, or damaged."""
+def check_ledger(path: Path) -> list[Problem]:
+    """Return what is wrong with a ledger's file: it is missing, or damaged."""
     if not path.is_file():
-        return [f"{path} is missing; to learn anew which rows records come from, run the same pinakes add again"]
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
-            found = [" ".join(str(row[0]).split()) for row in db.execute("PRAGMA quick_check(1)")]
-    except apsw.Error as error:
-        found = [str(error)]
-    return [f"{path} is damaged: {one}; {ADVICE}" for one in found if one != "ok"]
+        again = "to learn anew which rows records come from, run the same pinakes add again"
+        return [Problem(part=LEDGER_PART, message=f"{path} is missing", advice=again)]
+    faults = check_sqlite_file(path)
+    return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {one}", advice=ADVICE) for one in faults]
 
 
 @contextmanager

@@ -26,6 +26,8 @@ from pinakes.sources.port import Reading, RecallingSource, RowSource, SourceRow,
 BATCH_RECORDS = 256
 WHOLE_SOURCE = ""
 """The place under which the ledger keeps the stamp of a source that was read whole."""
+PROGRESS_ROWS = 100
+"""Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -264,6 +266,8 @@ class _Run:
                 ids_by_row.setdefault(origin, []).append(record_id)
         for row in self._source.iter_rows(start=start):
             self._report.rows += 1
+            if self._report.rows % PROGRESS_ROWS == 0:
+                self._progress(self._report)
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
             if origin in ids_by_row and not self._target.request.asks_for(row.place):
                 self._pass_over(row, ids_by_row[origin])

@@ -35,6 +35,7 @@ from pinakes.jobs.lease import NOBODY
 from pinakes.jobs.runs import RunState
 from pinakes.net.checksum import sha256_of
 from pinakes.net.partial import sync_file, sync_folder
+from pinakes.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"
 """What the job is called that makes back-ups."""
@@ -45,9 +46,6 @@ UNFINISHED = ".new"
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
-
-Checkpoint = Callable[[], None]
-"""Raises where the work is to end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from pinakes.control.audit.chain import AuditReport
 from pinakes.errors import ExpectedError, StorageError
-from pinakes.jobs.backup import BACKUP_JOB, BackupPlan, Checkpoint, make_backup
+from pinakes.jobs.backup import BACKUP_JOB, BackupPlan, make_backup
 from pinakes.jobs.context import JobContext
 from pinakes.jobs.schedule import MANUAL
 from pinakes.jobs.spec import JobSpec
+from pinakes.shelf.port import Checkpoint, Problem
 
 NUMBER = re.compile(r"\d+")
 RELEASE = re.compile(r"\d+(?:\.\d+)*")
@@ -56,11 +57,11 @@ class MaintenanceOperations:
     refresh: Callable[[Source, RowsRead], str]
     """Bring a catalogue up to one of its sources, and say what became of the rows."""
     list_catalogues: Callable[[], Sequence[str]]
-    verify_index: Callable[[str, Checkpoint], Sequence[str]]
+    verify_index: Callable[[str, Checkpoint], Sequence[Problem]]
     """Return how the indexes of a catalogue differ from its records."""
     rebuild_index: Callable[[str], str]
-    check_catalogue: Callable[[str], Sequence[str]]
-    """Return what is wrong with the files of a catalogue."""
+    check_catalogue: Callable[[str, Checkpoint], Sequence[Problem]]
+    """Return what is wrong with a catalogue."""
     check_control: Callable[[], Sequence[str]]
     """Return what is wrong with the control database."""
     verify_audit: Callable[[], AuditReport]
@@ -190,7 +191,7 @@ def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> 
     """Check every file that holds what cannot be made again."""
 
     def check_catalogue(name: str) -> str:
-        return _well(maintenance.check_catalogue(name), "whole")
+        return _well(maintenance.check_catalogue(name, context.check_cancelled), "whole")
 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},
@@ -271,10 +272,10 @@ def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[
         raise StorageError(f"{len(problems)} of {len(names)} failed: {'; '.join(problems)}")
 
 
-def _well(problems: Sequence[str], otherwise: str) -> str:
+def _well(problems: Sequence[Problem | str], otherwise: str) -> str:
     """Return what is said where nothing is wrong; else raise what is."""
     if problems:
-        raise StorageError("; ".join(problems))
+        raise StorageError("; ".join(str(problem) for problem in problems))
     return otherwise
 
 

@@ -88,7 +88,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_pack(folder: Path) -> list[str]:
-    """Return what is wrong with a pack; nothing when every file is as the manifest says."""
+    """Return what is wrong with a pack; nothing where every file is as the manifest says."""
     try:
         manifest = load_manifest(folder)
         wanted = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}
@@ -102,6 +102,11 @@ def check_pack(folder: Path) -> list[str]:
         elif sha256_of(path) != sha256:
             problems.append(f"{path} is damaged: its sha256 is not the manifest's")
     return problems
+
+
+def is_current_pack(folder: Path, change_no: int) -> bool:
+    """Tell whether there is a sound pack of the records as of this change."""
+    return folder.is_dir() and not check_pack(folder) and load_manifest(folder).get("change_no") == change_no
 
 
 def _write_records(reader: ShelfReader, path: Path) -> int:

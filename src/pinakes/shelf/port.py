@@ -11,18 +11,19 @@ Duties of every implementation, held by `tests/contract/`:
 - text is indexed as the tokens of `pinakes.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError
+from pinakes.errors import ExpectedError, InputError
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Scope
@@ -93,6 +94,54 @@ class PastChange:
     at: datetime
     before: Record | None
     after: Record | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A fault of a catalogue: the part that has it, what is wrong, and what to do about it."""
+
+    part: str
+    message: str
+    advice: str = ""
+
+    @classmethod
+    def from_error(cls, part: str, error: ExpectedError) -> "Problem":
+        """Return the problem of an error, whose message has the advice after its first semicolon."""
+        message, _, advice = error.message.partition("; ")
+        return cls(part=part, message=message, advice=advice)
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.advice}" if self.advice else self.message
+
+
+RECORDS_PART = "records"
+INDEX_PART = "index"
+"""The parts of a catalogue that a shelf has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShelfDescription:
+    """The state of a shelf, for those who run the server."""
+
+    kind: str
+    records: int
+    change_no: int
+    stale: str | None = None
+    model: ModelId | None = None
+    index_bytes: int = 0
+    """The size of the indexes on disk."""
+    sqlite_file: Path | None = None
+    """The file with the tables `records` and `changes`, where the shelf keeps them in SQLite."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """Figures of this implementation's indexes, by name."""
+
+
+Checkpoint = Callable[[], None]
+"""A function that long work calls now and then; it may raise to end the work."""
+
+
+def never_stop() -> None:
+    """Let long work go on to its end."""
 
 
 class ShelfReader(Protocol):
@@ -220,6 +269,24 @@ class Shelf(Protocol):
 
     def history(self) -> ShelfHistory:
         """Return what was changed, by whom."""
+
+    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+        """Yield what is wrong with the records and the indexes; nothing where the shelf is sound.
+
+        An implementation reads every record and compares the indexes with them. Damage is a problem with advice, not an
+        error; changes made meanwhile are no problem. It calls `checkpoint` about once a second or more often, and lets
+        through what that raises.
+        """
+
+    def rebuild(self) -> int:
+        """Derive every index anew from the records, and return how many records are indexed.
+
+        An implementation holds the writers' lock meanwhile and goes on answering reads. Stopped at any point, it leaves
+        a shelf that the next reader mends.
+        """
+
+    def describe(self) -> ShelfDescription:
+        """Return the state of the shelf."""
 
     def close(self) -> None:
         """Let go of files and connections."""

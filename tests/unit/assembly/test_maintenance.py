@@ -13,9 +13,10 @@ import pytest
 
 from pinakes.analytics.events import Event, EventKind, EventLog, EventRecorder
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import CALIBRATION_FILE, LEDGER_FILE, App, ToolChoice
+from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
-from pinakes.assembly.maintenance import build_maintenance, plan_backup
+from pinakes.assembly.maintenance import build_maintenance
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
@@ -26,10 +27,12 @@ from pinakes.jobs.builtin_jobs import MaintenanceOperations, Source, list_builti
 from pinakes.jobs.context import JobContext, JobStopped
 from pinakes.jobs.runs import RunState
 from pinakes.jobs.scheduler import Scheduler
+from pinakes.library import CALIBRATION_FILE, LEDGER_FILE
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import EmbeddingSettings, Settings
+from pinakes.shelf.port import never_stop
 from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
 from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 
@@ -214,10 +217,10 @@ def test_a_refresh_ends_between_rows_and_leaves_the_catalogue_whole(
 
     with pytest.raises(JobStopped):
         maintenance.refresh(source, rows_read)
-    assert maintenance.check_catalogue("films") == []
+    assert maintenance.check_catalogue("films", never_stop) == []
     assert search(app)("heat") == ["Heat"]
     assert maintenance.refresh(source, lambda _rows: None).startswith("2000 rows")
-    assert maintenance.verify_index("films", lambda: None) == []
+    assert maintenance.verify_index("films", never_stop) == []
 
 
 def test_indexes_that_are_well_are_verified_and_built_anew_while_they_are_served(
@@ -247,33 +250,29 @@ def test_an_index_that_differs_from_the_records_is_told(
     keys = shelf.reader().scan(scope=WHOLE, limit=10)
     view = type(shelf.reader())
     monkeypatch.setattr(view, "scan", lambda _self, *, scope, after=None, limit: keys[:1] if after is None else [])
-    assert maintenance.verify_index("films", lambda: None) == ["1 records are not indexed"]
+    advice = "run: pinakes job run rebuild_indexes"
+    (problem,) = maintenance.verify_index("films", never_stop)
+    assert (problem.part, str(problem)) == ("index", f"1 records are not indexed; {advice}")
     monkeypatch.undo()
     monkeypatch.setattr(view, "count_with_terms", lambda _self, _query, _keys: 0)
-    (problem,) = maintenance.verify_index("films", lambda: None)
-    assert problem == "2 of its records are not found by their own words, such as 'Heat'"
+    (problem,) = maintenance.verify_index("films", never_stop)
+    assert str(problem) == f"2 of its records are not found by their own words, such as 'Heat'; {advice}"
 
 
-def test_a_catalogue_that_is_changed_while_it_is_verified_is_looked_at_again(
+def test_a_catalogue_that_is_changed_all_the_time_while_it_is_verified_is_found_sound(
     maintenance: MaintenanceOperations, films: Path
 ) -> None:
     (source,) = (one for one in maintenance.list_sources() if not one.is_folder)
-    looks = 0
+    checkpoints = 0
 
     def change() -> None:
-        nonlocal looks
-        looks += 1
-        with films.open("a") as file:
-            file.write(f"Film {looks}\n")
+        nonlocal checkpoints
+        checkpoints += 1
+        films.write_text(f"title\nThe Third Man\nFilm {checkpoints}\n")
         maintenance.refresh(source, lambda _rows: None)
 
-    def change_at_first() -> None:
-        if looks == 0:
-            change()
-
-    assert maintenance.verify_index("films", change_at_first) == []
-    with pytest.raises(StorageError, match="changed all the time"):
-        maintenance.verify_index("films", change)
+    assert maintenance.verify_index("films", change) == []
+    assert checkpoints > 0
 
 
 def test_the_integrity_check_finds_what_is_damaged(
@@ -283,9 +282,10 @@ def test_the_integrity_check_finds_what_is_damaged(
     folder = app.library.get_installed("films").folder
     pack = next((folder / "pack").glob("records*"))
     pack.write_bytes(b"x")
-    assert "its sha256 is not the manifest's" in maintenance.check_catalogue("films")[0]
+    (problem,) = maintenance.check_catalogue("films", never_stop)
+    assert "its sha256 is not the manifest's" in problem.message
     (app.library.get_installed("notes").folder / LEDGER_FILE).write_bytes(b"not a database" * 1000)
-    assert "file is not a database" in " ".join(maintenance.check_catalogue("notes"))
+    assert "file is not a database" in maintenance.check_catalogue("notes", never_stop)[0].message
     with control.database.begin() as connection:
         connection.exec_driver_sql("UPDATE audit_head SET number = 7")
     with pytest.raises(StorageError, match="the audit is not whole: row 1 is missing"):
@@ -302,8 +302,7 @@ def test_a_catalogue_that_cannot_be_read_is_told_and_the_others_are_looked_after
     store.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     context = JobContext()
     with pytest.raises(
-        StorageError,
-        match=r"1 of \d failed: (catalogue )?films: (its files|.*records\.sqlite:) cannot be read: .*malformed",
+        StorageError, match=r"1 of \d failed: (catalogue )?films: films/records.sqlite.* malformed.*; .*from a back-up"
     ):
         run(name, maintenance, context)
     assert "notes: " in context.report().output
@@ -451,7 +450,7 @@ def test_a_calibration_is_measured_anew(embedded: App) -> None:
         path.unlink()
         assert run("recompute_calibration", maintenance).startswith("films: relevant from a cosine of 0.")
         assert path.is_file()
-        assert maintenance.verify_index("films", lambda: None) == []
+        assert maintenance.verify_index("films", never_stop) == []
 
 
 def test_a_catalogue_of_another_model_is_neither_refreshed_nor_measured(embedded: App) -> None:
@@ -471,15 +470,16 @@ def test_the_integrity_check_finds_records_that_name_what_is_not_there(
     (tmp_path / "music.jsonl").write_text('{"id": "air", "kind": "track", "name": "Air", "album_id": "gone"}\n')
     rows, recipe = open_rows(get_package("music"), str(tmp_path / "music.jsonl")), package_recipe(get_package("music"))
     add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
-    assert maintenance.check_catalogue("music") == ["'album_id' of track records names what is not there: 'gone'"]
+    (problem,) = maintenance.check_catalogue("music", never_stop)
+    assert problem.message == "'album_id' of track records names what is not there: 'gone'"
 
 
 def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:
     (app.library.get_installed("films").folder / "catalogue.toml").write_text("x y")
     fresh = build_maintenance(App(app.settings), control)
-    for check in (fresh.check_catalogue, lambda name: fresh.verify_index(name, lambda: None)):
+    for check in (fresh.check_catalogue, fresh.verify_index):
         with pytest.raises(ExpectedError, match=r"catalogue\.toml"):
-            check("films")
+            check("films", never_stop)
 
 
 def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_backup(
@@ -488,6 +488,6 @@ def test_a_catalogue_whose_marker_is_damaged_is_told_by_the_checks_and_by_the_ba
     (app.library.get_installed("films").folder / "installed.json").write_text("{")
     assert maintenance.list_catalogues() == ["films", "notes"]
     with pytest.raises(StorageError, match=r"installed.json is damaged"):
-        maintenance.check_catalogue("films")
+        maintenance.check_catalogue("films", never_stop)
     (note,) = plan_backup(app, control).notes
     assert note.startswith("'films' is not in it: ")

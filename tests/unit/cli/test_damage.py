@@ -1,19 +1,38 @@
 """A library of which something is damaged, lost or unfinished: the rest works, and doctor says what to do."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pinakes.assembly.app import App
+from pinakes.assembly.maintenance import check_installed
 from pinakes.errors import NotFoundError, StorageError
+from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
+from pinakes.shelf.port import never_stop
+from pinakes.tools.health import examine
 
 Run = Callable[..., Any]
+
+GAMES = """
+name = "games"
+title = "Games"
+summary = "Games."
+editable = true
+id = "id"
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +54,60 @@ def bad_lines(run: Run) -> list[str]:
 
 def test_nothing_is_wrong_with_a_library_that_is_whole(run: Run) -> None:
     assert bad_lines(run) == []
+
+
+def test_a_catalogue_that_was_edited_by_hand_is_healthy(catalogues: Path, tmp_path: Path, run: Run) -> None:
+    (tmp_path / "games.toml").write_text(GAMES)
+    (tmp_path / "games.csv").write_text("id,title\n1,Chess\n")
+    assert run(["add", str(tmp_path / "games.csv"), "--spec", str(tmp_path / "games.toml"), "--no-embed"]).code == 0
+    with closing(App(load_settings())) as app:
+        edit = {"action": "update", "id": "1", "fields": {"title": "Go"}}
+        answer = app.build_gate(["games"]).call(LOCAL_USER, "catalog.mutate", edit)
+        assert answer.error_code is None, answer.text
+    assert bad_lines(run) == []
+    (pack,) = [line for line in run(["doctor"]).out.splitlines() if "games: pack" in line]
+    assert "the records were edited since" in pack
+    checked = run(["job", "run", "integrity_check"])
+    assert checked.code == 0, checked.out + checked.err
+
+
+def test_a_library_that_was_restored_from_a_back_up_is_healthy(
+    catalogues: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    assert run(["job", "run", "backup"]).code == 0
+    (made,) = (catalogues.parent / "backups").iterdir()
+    shutil.copytree(made, tmp_path / "restored")
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "restored"))
+    assert bad_lines(run) == []
+    assert run(["job", "run", "integrity_check"]).code == 0
+
+
+def test_every_check_says_the_same_of_a_damaged_catalogue(catalogues: Path, run: Run) -> None:
+    pack = catalogues / "books" / "pack"
+    (pack / "records.jsonl.zst").write_bytes(b"x")
+    said = f"its sha256 is not the manifest's; delete {pack}, which nothing else needs"
+    (line,) = bad_lines(run)
+    assert line.startswith("BAD books: pack: ")
+    assert said in line
+    with closing(App(load_settings())) as app:
+        app.build_gate()
+        assert "catalogue books" not in app.problems()
+        problems = check_installed(app, "books", never_stop)
+        assert [said in str(one) for one in problems] == [True]
+        assert said in app.problems()["catalogue books"]
+        (found,) = [one for one in examine(app.open_catalogue("books")) if one.is_ok is not True]
+        assert (found.part, said in found.detail) == ("pack", True)
+    assert said in run(["job", "run", "integrity_check"]).err
+
+
+def test_a_catalogue_that_fails_while_it_is_served_is_named(catalogues: Path) -> None:
+    with closing(App(load_settings())) as app:
+        app.build_gate()
+        assert app.problems() == {}
+        for path in (catalogues / "books").glob("records.sqlite*"):
+            path.write_bytes(b"\xff" * path.stat().st_size)
+        assert list(app.problems()) == ["catalogue books"]
+        assert "from a back-up" in app.problems()["catalogue books"]
 
 
 @pytest.mark.parametrize("is_lost", [False, True])

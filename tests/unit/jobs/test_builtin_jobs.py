@@ -14,6 +14,7 @@ from pinakes.jobs.backup import BackupPlan
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, Source, list_builtin_jobs
 from pinakes.jobs.context import JobContext, JobStopped
 from pinakes.jobs.schedule import parse_schedule
+from pinakes.shelf.port import Problem
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -143,6 +144,11 @@ def test_where_there_is_nothing_to_do_it_says_so(maintenance: MaintenanceOperati
         assert run(name, empty) == "there is nothing to do\n"
 
 
+DAMAGE = [
+    Problem(part="records", message=message, advice="put it back") for message in ("page 7 is damaged", "page 8 too")
+]
+
+
 def test_the_integrity_check_says_what_is_whole_and_fails_with_what_is_not(maintenance: MaintenanceOperations) -> None:
     assert run("integrity_check", maintenance).splitlines() == [
         "catalogue films: whole",
@@ -152,12 +158,13 @@ def test_the_integrity_check_says_what_is_whole_and_fails_with_what_is_not(maint
     ]
     broken = replace(
         maintenance,
-        check_catalogue=lambda name: ["page 7 is damaged", "page 8 too"] if name == "notes" else [],
+        check_catalogue=lambda name, _checkpoint: DAMAGE if name == "notes" else [],
         verify_audit=lambda: replace(WHOLE, first_problem="row 3 is missing"),
     )
     why, output = failure("integrity_check", broken)
     assert why == (
-        "2 of 4 failed: catalogue notes: page 7 is damaged; page 8 too; audit: the audit is not whole: row 3 is missing"
+        "2 of 4 failed: catalogue notes: page 7 is damaged; put it back; page 8 too; put it back; audit: the audit is "
+        "not whole: row 3 is missing"
     )
     assert "control database: whole" in output
     assert "verify" in failure("verify_indexes", replace(maintenance, verify_index=lambda *_: ["verify"]))[0]

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import LEDGER_FILE, App
+from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import InputError
 from pinakes.gate.gate import Gate
 from pinakes.ingest.ledger import Ledger
+from pinakes.library import LEDGER_FILE
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from pinakes.api.registry import get_package
-from pinakes.assembly.app import CALIBRATION_FILE, App
+from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import StorageError
+from pinakes.library import CALIBRATION_FILE
 from pinakes.model.record import Record
 from pinakes.model.vectors import ModelId
 from pinakes.search.calibrate import (

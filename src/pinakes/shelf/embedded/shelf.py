@@ -14,8 +14,8 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,14 +24,27 @@ import numpy as np
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import Key, Record, RecordId
+from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.columns import Mask
+from pinakes.shelf.embedded.index_check import check_index
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
 from pinakes.shelf.lock import CatalogueLock
-from pinakes.shelf.port import LOCAL, Author, Change, PastChange, Put
+from pinakes.shelf.port import (
+    LOCAL,
+    RECORDS_PART,
+    Author,
+    Change,
+    Checkpoint,
+    PastChange,
+    Problem,
+    Put,
+    ShelfDescription,
+    never_stop,
+)
 
 STORE_FILE = "records.sqlite"
 INDEX_FOLDER = "index"
@@ -292,6 +305,41 @@ class EmbeddedShelf:
             self._text = TextIndex(self._index / "text", self.spec)
         return self._text
 
+    def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+        """Yield the faults of the file, or else those of the records and the indexes."""
+        damage = self.store.check(checkpoint)
+        if damage:
+            yield from damage
+            return
+        try:
+            yield from check_index(self.reader(), checkpoint)
+        except StorageError as error:
+            yield Problem.from_error(RECORDS_PART, error)
+
+    def rebuild(self) -> int:
+        """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
+        with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
+            shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
+            other.publish()  # stopped before this, the next reader does it
+            records = other.store.count()
+        with self._guard:
+            self._view = self._text = None
+        return records
+
+    def describe(self) -> ShelfDescription:
+        """Return the state of the shelf."""
+        view = self.reader()
+        return ShelfDescription(
+            kind="embedded",
+            records=view.count(WHOLE),
+            change_no=view.change_no,
+            stale=view.stale,
+            model=view.model,
+            index_bytes=_size_of(self.folder / INDEX_FOLDER),
+            sqlite_file=self.store.path,
+            counters=view.counters(),
+        )
+
     def is_empty(self) -> bool:
         """Tell whether there is no record on it."""
         return not self.store.count()
@@ -299,6 +347,15 @@ class EmbeddedShelf:
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep every other writer out, for several steps."""
         return self._lock.held(WRITER_LOCK_TIMEOUT_S)
+
+
+def _size_of(folder: Path) -> int:
+    """Return the size of the files below a folder, leaving out those that go meanwhile."""
+    size_bytes = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size_bytes += path.stat().st_size if path.is_file() else 0
+    return size_bytes
 
 
 def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:

@@ -24,7 +24,8 @@ from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
-from pinakes.shelf.port import Author, Change, Delete, Op, PastChange, Put
+from pinakes.shelf.port import RECORDS_PART, Author, Change, Checkpoint, Delete, Op, PastChange, Problem, Put
+from pinakes.shelf.sqlite_check import check_sqlite_file
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -43,7 +44,8 @@ SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 MAX_CHANGE_NO = 2**63 - 1
-IF_DAMAGED = "if it is damaged, put it back from a back-up, or move the catalogue's folder away and add it again"
+PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
+IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
 
 
 class Store:
@@ -249,10 +251,16 @@ class Store:
         unmoved = self.iter_rows([key for key in keys if key not in moved])
         yield from sorted((*was, *unmoved), key=lambda row: row.key) if was else unmoved
 
-    def check(self) -> list[str]:
-        """Return what SQLite finds wrong with the file."""
-        found = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+    def list_keys(self) -> list[Key]:
+        """Return the keys of all records."""
+        return [Key(key) for (key,) in self._rows("SELECT key FROM records")]
+
+    def check(self, checkpoint: Checkpoint) -> list[Problem]:
+        """Return the faults that SQLite finds in the file."""
+        faults = check_sqlite_file(self.path, checkpoint=checkpoint)
+        return [
+            Problem(part=RECORDS_PART, message=f"{self._label} is damaged: {one}", advice=PUT_BACK) for one in faults
+        ]
 
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
         body = encode_record(put.record)

@@ -21,6 +21,9 @@ from pinakes.shelf.segments import SegmentedView
 from pinakes.shelf.terms import require_filterable
 from pinakes.text.query import TextQuery
 
+MARKER_DOCUMENTS = 1
+"""Documents of the text index that are not records: the one that holds the change number."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedView(SegmentedView[Segment]):
@@ -76,6 +79,18 @@ class EmbeddedView(SegmentedView[Segment]):
             if segment.vectors is not None and here.any():
                 rows[here] = segment.vectors.exact[places[here]]
         return rows
+
+    def counters(self) -> dict[str, int]:
+        """Return the sizes and change numbers of the indexes."""
+        return {
+            "base_rows": self.base.columns.size,
+            "tail_rows": self.tail.columns.size,
+            "replaced_rows": 0 if self.base_alive is None else int(np.count_nonzero(~self.base_alive)),
+            "base_change_no": self.base.change_no,
+            "text_change_no": self.text.change_no(),
+            "text_documents": max(0, self.searcher.num_docs - MARKER_DOCUMENTS),
+            "text_segments": self.searcher.num_segments,
+        }
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
         of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]

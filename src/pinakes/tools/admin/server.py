@@ -17,7 +17,6 @@ from pinakes import __version__
 from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
 from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import INDEX_FOLDER
 from pinakes.tools.admin.choice import iter_bounded, one_of, row_line, visible_catalogues
 from pinakes.tools.admin.config import plain_settings
 from pinakes.tools.catalogue import OpenCatalogue
@@ -117,9 +116,8 @@ class ServerTool:
 
     def _memory(self, principal: Principal) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         sizes = {
-            f"index of {one.name}": _folder_bytes(one.folder / INDEX_FOLDER)
+            f"index of {one.name}": one.shelf.describe().index_bytes
             for one in visible_catalogues(self._state.catalogues(), principal)
-            if one.folder is not None
         }
         largest_first = sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
         return memory_of_process(), [{"part": part, "bytes": size} for part, size in largest_first if size]
@@ -181,17 +179,6 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
         "model": None if reader.model is None else str(reader.model),
         "stale": reader.stale,
     }
-
-
-def _folder_bytes(folder: Path) -> int:
-    """Return the size of all files below a folder, as far as they stay while they are looked at."""
-    sizes = 0
-    for path in folder.rglob("*") if folder.is_dir() else ():
-        try:
-            sizes += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
-    return sizes
 
 
 def _text(result: ServerResult) -> str:

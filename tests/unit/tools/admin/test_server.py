@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from pinakes.settings import (
     Settings,
     load_settings,
 )
-from pinakes.shelf.embedded.shelf import INDEX_FOLDER
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.tools.admin.config import REDACTED, config_resources, plain_settings
 from pinakes.tools.admin.server import ServerState, server_tools
 
@@ -79,13 +80,18 @@ def test_a_catalogue_that_somebody_does_not_see_is_not_told(served: Any) -> None
 
 
 @pytest.mark.row("Z9")
-def test_the_memory_is_told_with_the_indexes_in_it(served: Any, tmp_path: Path) -> None:
+def test_the_memory_is_told_with_the_indexes_in_it(
+    served: Any, songs: Any, settings: Settings, behind_gate: Callable[..., Any], tmp_path: Path
+) -> None:
     assert served.ask("server.query", query_type="memory")["rows"] == []
-    (tmp_path / INDEX_FOLDER / "1").mkdir(parents=True)
-    (tmp_path / INDEX_FOLDER / "1" / "vectors").write_bytes(bytes(70))
-    answer = served.ask("server.query", query_type="memory")
+    with closing(EmbeddedShelf.create(tmp_path / "songs", songs.opened.spec, model=None)) as shelf:
+        on_disk = replace(songs.opened, shelf=shelf)
+        state = ServerState(settings=settings, started_at=STARTED, catalogues=lambda: [on_disk])
+        shelf.publish()
+        answer = behind_gate(server_tools(state)).ask("server.query", query_type="memory")
     assert answer["values"]["resident_bytes"] > 10_000_000
-    assert answer["rows"] == [{"part": "index of songs", "bytes": 70}]
+    size_bytes = sum(path.stat().st_size for path in (tmp_path / "songs" / "index").rglob("*") if path.is_file())
+    assert answer["rows"] == [{"part": "index of songs", "bytes": size_bytes}]
 
 
 @pytest.mark.row("Z9")

@@ -1,0 +1,29 @@
+"""Checking SQLite files: SQLite's own integrity check, in a connection of its own, with checkpoints."""
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from pinakes.shelf.port import Checkpoint, never_stop
+
+BUSY_TIMEOUT_MS = 5_000
+STEPS_BETWEEN_CHECKPOINTS = 10_000
+MOST_FAULTS = 3
+
+
+def check_sqlite_file(path: Path, *, checkpoint: Checkpoint = never_stop) -> list[str]:
+    """Return the first faults that SQLite finds in a file; none where it is sound."""
+
+    def go_on() -> bool:
+        checkpoint()
+        return False
+
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.set_progress_handler(go_on, STEPS_BETWEEN_CHECKPOINTS)
+            found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({MOST_FAULTS})")]
+    except apsw.Error as error:
+        return [f"cannot be read: {error}"]
+    return [" ".join(fault.split()) for fault in found if fault != "ok"]

@@ -1,0 +1,113 @@
+"""The health of a catalogue: one check of all its parts, shown by `doctor`, `debug.inspect`, the jobs and `/health`.
+
+A catalogue that was edited by hand or restored from a back-up is healthy: its pack may be older than its records, or
+missing, since it is derived from them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pinakes.errors import StorageError
+from pinakes.ingest.ledger import LEDGER_PART, check_ledger
+from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER
+from pinakes.packs.builder import check_pack, load_manifest
+from pinakes.search.calibrate import find_calibration
+from pinakes.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.relations import check_relations
+
+VECTORS_PART = "vectors"
+RELATIONS_PART = "relations"
+PACK_PART = "pack"
+CALIBRATION_PART = "calibration"
+
+
+class Finding(NamedTuple):
+    """The state of one part of a catalogue; `is_ok` is None where the check did not get to its end."""
+
+    part: str
+    is_ok: bool | None
+    detail: str
+
+
+def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
+    """Yield what is wrong with a catalogue: its records and indexes, and what is kept beside them."""
+    is_readable = True
+    for problem in catalogue.shelf.check(checkpoint=checkpoint):
+        is_readable = is_readable and problem.part != RECORDS_PART
+        yield problem
+    if is_readable:
+        yield from _check_vectors(catalogue)
+        yield from _check_relations(catalogue)
+    if catalogue.folder is not None:
+        checkpoint()
+        yield from _check_ledger(catalogue, catalogue.folder / LEDGER_FILE)
+        checkpoint()
+        yield from _check_pack(catalogue.folder / PACK_FOLDER)
+        yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
+
+
+def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[Finding]:
+    """Yield the state of each part of a catalogue, its problems first."""
+    faulty = set()
+    for problem in check_catalogue(catalogue, checkpoint=checkpoint):
+        faulty.add(problem.part)
+        yield Finding(problem.part, False, str(problem))
+    if RECORDS_PART not in faulty:
+        yield from (Finding(part, True, note) for part, note in _notes(catalogue) if part not in faulty)
+
+
+def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
+    """Yield what there is to say of each part that has no problem."""
+    shelf = catalogue.shelf.describe()
+    yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}"
+    yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")
+    if catalogue.spec.editable and catalogue.spec.relations:
+        yield RELATIONS_PART, "every record that another names exists"
+    if catalogue.folder is not None:
+        if (catalogue.folder / LEDGER_FILE).is_file():
+            yield LEDGER_PART, "whole"
+        yield PACK_PART, _pack_note(catalogue.folder / PACK_FOLDER, shelf.change_no)
+
+
+def _pack_note(pack: Path, change_no: int) -> str:
+    if not pack.is_dir():
+        return "none; the next pinakes add makes it from the records"
+    if load_manifest(pack).get("change_no") != change_no:
+        return f"whole, in {pack}; the records were edited since, and the next pinakes add makes it anew"
+    return f"whole, in {pack}"
+
+
+def _check_vectors(catalogue: OpenCatalogue) -> Iterator[Problem]:
+    model, embedder = catalogue.shelf.reader().model, catalogue.searcher.embedder
+    if model is not None and embedder is not None and model != embedder.model:
+        yield Problem(
+            part=VECTORS_PART,
+            message=f"made by {model}, but the embedder is {embedder.model}: searches use words alone",
+            advice="set the section 'embedding' of the configuration to the model of the vectors",
+        )
+
+
+def _check_relations(catalogue: OpenCatalogue) -> Iterator[Problem]:
+    for message in check_relations(catalogue.shelf.reader(), catalogue.spec):
+        advice = "edit those records, or add the missing ones"
+        yield Problem(part=RELATIONS_PART, message=message, advice=advice)
+
+
+def _check_ledger(catalogue: OpenCatalogue, path: Path) -> Iterator[Problem]:
+    if path.exists() or catalogue.list_sources():
+        yield from check_ledger(path)
+
+
+def _check_pack(pack: Path) -> Iterator[Problem]:
+    advice = f"delete {pack}, which nothing else needs; the next pinakes add makes it from the records"
+    for message in check_pack(pack) if pack.is_dir() else ():
+        yield Problem(part=PACK_PART, message=message, advice=advice)
+
+
+def _check_calibration(path: Path) -> Iterator[Problem]:
+    try:
+        find_calibration(path)
+    except StorageError as error:
+        yield Problem.from_error(CALIBRATION_PART, error)
