@@ -16,7 +16,7 @@ from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.sql.children import SqlChildren
 from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
-from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, SqlFiles, columns_of, views_of
+from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of
 
 UNKNOWN_COLUMN = "no such column"
 SHOWN_VALUE = 200
@@ -50,7 +50,6 @@ class SqlTool:
         """`catalogues` returns those that are served now."""
         self._catalogues = catalogues
         self._children = SqlChildren()
-        self._files = SqlFiles()
 
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
         """Run a statement over a catalogue that the caller may see."""
@@ -59,7 +58,7 @@ class SqlTool:
         catalogue = choose_catalogue(self._catalogues(), principal, params.catalogue)
         reply = self._children.ask(
             SqlQuery(
-                path=str(self._files.path_of(catalogue)),
+                path=str(sqlite_file_of(catalogue)),
                 sql=params.query,
                 tables=TABLES,
                 views=views_of(catalogue.spec),
@@ -79,9 +78,8 @@ class SqlTool:
         )
 
     def close(self) -> None:
-        """End the processes, and remove copies."""
+        """End the processes."""
         self._children.close()
-        self._files.close()
 
 
 def sql_tools(tool: SqlTool) -> list[ToolSpec]:

@@ -1,29 +1,43 @@
 """`debug.sql` over catalogues: what can be read, and who may."""
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
-from pinakes.errors import StorageError
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.principal import LOCAL_USER, Action, Cost
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, Visibility
-from pinakes.tools.sql import tables as sql_tables
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.tools.sql.tables import sqlite_file_of
 from pinakes.tools.sql.tool import SqlTool, sql_tools
+from support.memory_shelf import MemoryShelf
 
 pytestmark = pytest.mark.row("Z10")
 
 CONFINED = replace(LOCAL_USER, name="confined", visibility=Visibility(only=frozenset({"other"})))
 NARROWED = replace(LOCAL_USER, name="narrowed", visibility=Visibility(frozenset({"staff"})))
+
+
+@pytest.fixture
+def open_songs(open_songs: Callable[[str], Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open catalogues of songs on the embedded shelf, which keeps them in SQLite."""
+    shelves: list[EmbeddedShelf] = []
+
+    def make(name: str = "songs") -> Any:
+        songs = open_songs(name)
+        folder, model = tmp_path / f"{name}-{len(shelves)}", songs.shelved.embedder.model
+        shelves.append(EmbeddedShelf.create(folder, songs.opened.spec, model=model))
+        songs.shelved.shelf = shelves[-1]
+        return replace(songs, opened=replace(songs.opened, shelf=shelves[-1]))
+
+    yield make
+    for shelf in shelves:
+        shelf.close()
 
 
 @pytest.fixture
@@ -192,76 +206,13 @@ def test_it_needs_the_servers_admin_and_counts_as_sql() -> None:
     assert (tool.action, tool.cost, tool.read_only, tool.cacheable) == (Action.SERVER_ADMIN, Cost.SQL, True, False)
 
 
-def test_copies_go_when_the_server_ends(songs: Any) -> None:
-    files = sql_tables.SqlFiles()
-    path = files.path_of(songs.opened)
-    assert path.is_file()
-    assert files.path_of(songs.opened) == path
-    files.close()
-    assert not path.parent.exists()
-
-
-def test_a_copy_that_somebody_took_away_is_made_again(songs: Any) -> None:
-    files = sql_tables.SqlFiles()
-    shutil.rmtree(files.path_of(songs.opened).parent)
-    assert files.path_of(songs.opened).is_file()
-    files.close()
-
-
-def test_a_copy_that_failed_leaves_nothing_in_the_way(songs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = sql_tables.SqlFiles()
-    with monkeypatch.context() as patched:
-        patched.setattr(songs.opened.shelf, "history", _fail)
-        with pytest.raises(StorageError):
-            files.path_of(songs.opened)
-    path = files.path_of(songs.opened)
-    assert {one.name for one in path.parent.iterdir()} == {path.name, sql_tables.LOCK_FILE}
-    files.close()
-
-
-def _fail() -> None:
-    raise StorageError("the disk is full")
-
-
-def test_another_shelf_under_the_same_name_is_not_taken_for_the_one_before(
-    songs: Any, open_songs: Callable[[str], Any], new_song: Callable[..., Record]
+def test_a_catalogue_that_is_not_in_sqlite_is_refused(
+    songs: Any, songs_spec: CatalogueSpec, behind_gate: Callable[..., Any]
 ) -> None:
-    other = open_songs("songs")
-    other.put(*(new_song(f"New {number}") for number in range(songs.opened.shelf.reader().change_no)))
-    files = sql_tables.SqlFiles()
-    titles = []
-    for catalogue in (songs.opened, other.opened):
-        with closing(apsw.Connection(str(files.path_of(catalogue)))) as db:
-            titles.append([row[0] for row in db.execute("SELECT id FROM records ORDER BY id LIMIT 1")])
-    files.close()
-    assert titles == [["Quiet Morning"], ["New 0"]]
-
-
-def test_the_copies_of_a_server_that_was_killed_go_and_those_of_one_that_runs_stay(
-    songs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    running = sql_tables.SqlFiles()
-    kept = running.path_of(songs.opened)
-    abandoned, fresh = tmp_path / "pinakes-sql-killed", tmp_path / "pinakes-sql-begun"
-    for folder in (abandoned, fresh):
-        folder.mkdir()
-        (folder / "songs-1.sqlite").touch()
-    for folder in (abandoned, kept.parent):
-        os.utime(folder, (0, 0))
-    files = sql_tables.SqlFiles()
-    files.path_of(songs.opened)
-    assert (abandoned.exists(), fresh.exists(), kept.is_file()) == (False, True, True)
-    files.close()
-    running.close()
-    assert [path.name for path in tmp_path.iterdir()] == [fresh.name]
-
-
-def test_a_catalogue_that_is_too_large_to_copy_is_refused(
-    songs: Any, served: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sql_tables, "COPIED_RECORDS", 3)
-    assert "too many to copy" in served.refusal("debug.sql", query="SELECT 1", catalogue="songs")[1]
+    tool = SqlTool(lambda: [replace(songs.opened, shelf=MemoryShelf(songs_spec))])
+    code, text = behind_gate(sql_tools(tool)).refusal("debug.sql", query="SELECT 1", catalogue="songs")
+    assert (code, "not kept in SQLite" in text) == ("invalid_input", True)
+    tool.close()
 
 
 def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alone(plain: Any) -> None:
@@ -282,8 +233,7 @@ def test_a_catalogue_whose_locks_were_dropped_is_read_and_its_files_are_left_alo
 
 def test_a_catalogue_on_disk_is_read_where_it_is(plain: Any) -> None:
     catalogue = plain.app.open_catalogue("anime")
-    files = sql_tables.SqlFiles()
-    assert files.path_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
+    assert sqlite_file_of(catalogue) == Path(catalogue.folder) / "records.sqlite"
     tool = SqlTool(lambda: [catalogue])
     try:
         (spec,) = sql_tools(tool)
