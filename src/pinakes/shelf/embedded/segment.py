@@ -22,7 +22,6 @@ from pinakes.model.vectors import Vector
 from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
-from pinakes.shelf.segments import find_rows
 from pinakes.shelf.terms import entries_of, number_of, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
@@ -65,6 +64,15 @@ class Segment:
         starts = np.where(rows > 0, self.id_ends[rows - 1], 0).tolist()
         letters = self.id_letters.data
         return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
+
+
+def find_rows(present: NDArray[np.int64], keys: Sequence[Key] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each key among those that are present, in order; −1 where it is not."""
+    wanted = np.asarray(keys, dtype=np.int64)
+    if not len(present):
+        return np.full(len(wanted), -1)
+    rows = np.minimum(np.searchsorted(present, wanted), len(present) - 1)
+    return np.where(present[rows] == wanted, rows, -1)
 
 
 def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None) -> Segment:

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from pinakes.model.vectors import Vector
 from pinakes.shelf.columns import Mask
-from pinakes.shelf.embedded.codes import Codes, Scores, code_dots, quantise
 from pinakes.shelf.embedded.sketches import Sketches, build_sketches
 
 Rows = NDArray[np.int64]
+Codes = NDArray[np.int8]
+Scores = NDArray[np.float32]
+
+THREADS = 2
+BLOCK_ROWS = 65_536
 
 SPARE = 100
 """How many more rows than asked for are scored exactly, to make up for what 8 bits blur."""
@@ -119,3 +124,27 @@ def _top(scores: Scores, limit: int) -> Rows:
     above = np.flatnonzero(scores > least)
     equal = np.flatnonzero(scores == least)[: limit - len(above)]
     return np.concatenate((above, equal))
+
+
+def quantise(vectors: Vector) -> tuple[Codes, Scores]:
+    """Return 8-bit codes and a scale for each row, so that `codes * scales` is nearly the vectors."""
+    codes = np.empty(vectors.shape, dtype=np.int8)
+    scales = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        codes[block], scales[block] = _quantised_block(vectors[block])
+    return codes, scales
+
+
+def code_dots(some: Codes, codes: Codes) -> Scores:
+    """Return the dot products of some codes (a row each) with many (a column each)."""
+    if not len(codes):
+        return np.empty((len(some), 0), np.float32)
+    threads = 1 if len(some) == 1 else THREADS
+    return np.asarray(simsimd.cdist(some, codes, metric="dot", threads=threads), dtype=np.float32)
+
+
+def _quantised_block(vectors: Vector) -> tuple[Codes, Scores]:
+    scales = (np.abs(vectors).max(axis=1, initial=0) / 127).astype(np.float32)
+    divisors = np.where(scales > 0, scales, 1)
+    return np.rint(vectors / divisors[:, None]).astype(np.int8), scales

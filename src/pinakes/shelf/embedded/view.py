@@ -1,40 +1,48 @@
 """A view of the embedded shelf: the base segment, the tail of what changed since, and the text index as of then."""
 
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
 
-from pinakes.model.hits import Ranking, build_ranking
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WORDS_FIELD, Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.columns import Mask
-from pinakes.shelf.embedded.codes import Scores
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.embedded.vectors import Rows
-from pinakes.shelf.segments import SegmentedView
-from pinakes.shelf.terms import require_filterable
+from pinakes.shelf.embedded.vectors import Rows, Scores
+from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
+MASKS_KEPT = 8
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedView(SegmentedView[Segment]):
-    """Implements `ShelfReader`."""
+class EmbeddedView:
+    """Implements `ShelfReader`. Rows of the base that were changed since are dead."""
 
+    spec: CatalogueSpec
+    base: Segment
+    tail: Segment
+    base_alive: Mask | None
     store: Store
     text: TextIndex
     searcher: tantivy.Searcher
     model: ModelId | None
     change_no: int
     stale: str | None = None
+    _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
+    _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and may be seen."""
@@ -92,13 +100,102 @@ class EmbeddedView(SegmentedView[Segment]):
             "text_segments": self.searcher.num_segments,
         }
 
+    def ids(self, keys: Sequence[Key]) -> list[RecordId]:
+        """Return the ids of keys that this view gave out."""
+        ids: dict[Key, RecordId] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            ids |= zip([keys[place] for place in here.tolist()], segment.ids_of(rows[here]), strict=True)
+        return [ids[key] for key in keys]
+
+    def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
+        """Return the terms of a column for each of these keys."""
+        found: dict[int, frozenset[str]] = {}
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            here = np.flatnonzero(rows >= 0)
+            found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
+        return [found.get(place, frozenset()) for place in range(len(keys))]
+
+    def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return the number of a column for each of these keys."""
+        values = np.full(len(keys), np.nan)
+        for segment in self._segments:
+            rows = segment.rows_of(keys)
+            values[rows >= 0] = segment.columns.numbers[field].values[rows[rows >= 0]]
+        return values
+
+    def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
+        """Return the records in scope with the names most like the text."""
+        found = [
+            TitleMatch(Key(int(segment.keys[row])), likeness)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+            for row, likeness in segment.titles.find_like(text, limit=limit, allowed=mask)
+        ]
+        return sorted(found, key=lambda match: (-match.likeness, match.key))[:limit]
+
+    def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
+        """Count the values of a field over the records in scope, most frequent first."""
+        require_countable(field, self.spec)
+        totals: dict[tuple[str, str], int] = {}
+        for segment, mask in zip(self._segments, self._masks(scope), strict=True):
+            column = segment.columns.terms[field]
+            for (_, category, value), count in zip(column.entries, column.counts(mask).tolist(), strict=True):
+                totals[category, value] = totals.get((category, value), 0) + count
+        counts = [FacetCount(category, value, count) for (category, value), count in totals.items() if count]
+        return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def count(self, scope: Scope) -> int:
+        """Return how many records are in scope."""
+        return sum(
+            segment.columns.size if mask is None else int(np.count_nonzero(mask))
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        )
+
+    def scan(self, *, scope: Scope, after: Key | None = None, limit: int) -> list[Key]:
+        """Return the keys in scope that follow `after`, in key order."""
+        keys = [
+            segment.keys if mask is None else segment.keys[mask]
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        ]
+        ordered = np.sort(np.concatenate(keys))
+        start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
+        return [Key(key) for key in ordered[start : start + limit].tolist()]
+
+    @cached_property
+    def _segments(self) -> tuple[Segment, ...]:
+        """The base, and the tail after it, so that what is newer wins."""
+        return (self.base, self.tail) if self.tail.columns.size else (self.base,)
+
+    def _masks(self, scope: Scope) -> list[Mask | None]:
+        """Return the rows of each segment that are alive and in scope; None means all.
+
+        The last few are kept: the reads of one search, and often those of the next, have the same scope.
+        """
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        with self._mask_guard:
+            if conditions not in self._last_masks:
+                if len(self._last_masks) >= MASKS_KEPT:
+                    self._last_masks.clear()
+                self._last_masks[conditions] = self._alive(self._masks_of(conditions))
+            return self._last_masks[conditions]
+
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
+        """Return the rows of each segment that meet the conditions, dead ones among them."""
         of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]
-        masks = super()._masks_of(tuple(condition for condition in conditions if condition.field != WORDS_FIELD))
+        of_columns = tuple(condition for condition in conditions if condition.field != WORDS_FIELD)
+        masks = [segment.columns.mask(of_columns) for segment in self._segments]
         if not of_words:
             return masks
         keys = self.text.keys_meeting(of_words, searcher=self.searcher)
         return [_only(keys, segment, mask) for segment, mask in zip(self._segments, masks, strict=True)]
+
+    def _alive(self, masks: list[Mask | None]) -> list[Mask | None]:
+        if self.base_alive is not None:
+            masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
+        return masks
 
 
 def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
