@@ -15,8 +15,8 @@ from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import build_embedder, is_on_this_machine
+from pinakes.embed.breaker import WatchedEmbedder
 from pinakes.embed.port import Embedder
-from pinakes.embed.watched import WatchedEmbedder
 from pinakes.errors import ExpectedError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer

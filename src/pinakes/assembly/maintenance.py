@@ -24,9 +24,8 @@ from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, Installed
 from pinakes.net.package_index import fetch_latest_version
 from pinakes.search.calibrate import calibrate, save_calibration
 from pinakes.shelf.port import Checkpoint, Problem
-from pinakes.sources.location import SourceLocation
+from pinakes.sources.location import LIMIT_MARK, SourceLocation
 from pinakes.sources.port import RowSource
-from pinakes.sources.provider_query import LIMIT_MARK
 from pinakes.tools.health import check_catalogue
 
 PACKAGE = "pinakes"

@@ -14,6 +14,7 @@ import orjson
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.net.deadline import DeadlineClient
+from pinakes.net.http import describe_failure
 from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
@@ -101,12 +102,6 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "did not answer in time"
-    if isinstance(error, httpx.ConnectError):
-        return "cannot be reached"
     if isinstance(error, httpx.HTTPStatusError):
         return f"answered status {error.response.status_code}"
-    if isinstance(error, ValueError):
-        return "answered something that is not JSON"
-    return str(error) or type(error).__name__
+    return "answered something that is not JSON" if isinstance(error, ValueError) else describe_failure(error)

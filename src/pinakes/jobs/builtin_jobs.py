@@ -4,12 +4,13 @@ A body goes over catalogues or sources one by one, says how each went, goes on p
 the end where any did. It can be left between any two.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+
+from packaging.version import Version
 
 from pinakes.control.audit.chain import AuditReport
 from pinakes.errors import ExpectedError, StorageError
@@ -18,10 +19,6 @@ from pinakes.jobs.context import JobContext
 from pinakes.jobs.schedule import MANUAL
 from pinakes.jobs.spec import JobSpec
 from pinakes.shelf.port import Checkpoint, Problem
-
-NUMBER = re.compile(r"\d+")
-RELEASE = re.compile(r"\d+(?:\.\d+)*")
-UNRELEASED = re.compile(r"[._-]?(?:a|b|rc|dev)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +232,7 @@ def check_updates(maintenance: MaintenanceOperations, context: JobContext) -> No
     latest = maintenance.find_latest_version()
     if latest is None:
         context.write("not asked: this Pinakes is set to be offline")
-    elif _order(latest) > _order(maintenance.version):
+    elif Version(latest) > Version(maintenance.version):
         context.write(
             f"there is a newer Pinakes: {latest}; this is {maintenance.version}. To have it: pip install -U pinakes"
         )
@@ -284,14 +281,3 @@ def _audit_state(report: AuditReport) -> str:
         raise StorageError(f"the audit is not whole: {report.first_problem}")
     pruned = f" (after {report.pruned} that were pruned)" if report.pruned else ""
     return f"the audit's {report.rows} rows{pruned} are as they were written"
-
-
-def _order(version: str) -> tuple[list[int], bool, list[int]]:
-    """Return what versions are compared by: their numbers, whether it is released, and the numbers of what follows."""
-    public = version.partition("+")[0]
-    release = RELEASE.match(public)
-    end = release.end() if release else 0
-    numbers, more = ([int(one) for one in NUMBER.findall(part)] for part in (public[:end], public[end:]))
-    while numbers and numbers[-1] == 0:
-        numbers.pop()  # 1.0 is 1.0.0
-    return numbers, not UNRELEASED.match(public, end), more

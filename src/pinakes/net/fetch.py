@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 
 import httpx
 
-from pinakes import __version__
 from pinakes.errors import StorageError, TooLargeError, UnavailableError
 from pinakes.net.addresses import AddressGuard, ResolvedUrl
-from pinakes.net.certificates import load_certificates
 from pinakes.net.checksum import sha256_of
+from pinakes.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
 from pinakes.net.partial import PartFile, PartNotes
-from pinakes.net.polite import RETRIED_STATUSES, Clock, read_retry_after
+from pinakes.net.polite import Clock
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
@@ -206,7 +205,7 @@ class Fetcher:
             "GET",
             httpx.URL(scheme=place.scheme, host=address, port=place.port, raw_path=place.target.encode("ascii")),
             headers={
-                "User-Agent": f"pinakes/{__version__}",
+                "User-Agent": USER_AGENT,
                 "Accept": "*/*",
                 **headers,
                 "Host": place.authority,
@@ -221,7 +220,7 @@ class Fetcher:
         try:
             return asyncio.run(self._supervised(work, is_cancelled))
         except (httpx.HTTPError, ssl.SSLError) as error:
-            raise TransferError(_reason(error)) from error
+            raise TransferError(f"the server {describe_failure(error)}") from error
 
     async def _supervised(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
         loop = asyncio.get_running_loop()
@@ -397,13 +396,3 @@ def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> Fetc
         raise TransferError("the file is not the one that was promised: its sha256 differs", is_final=not was_resumed)
     part.install()
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
-        return "the server cannot be reached"
-    if isinstance(error, httpx.TimeoutException):
-        return "the server sent nothing for too long"
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-        return f"the server ended its answer before it was whole ({error})"
-    return f"the answer could not be read ({str(error) or type(error).__name__})"

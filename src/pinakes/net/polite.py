@@ -9,16 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple, TypeVar
 
 import httpx
 
-from pinakes import __version__
 from pinakes.errors import UnavailableError
-from pinakes.net.certificates import load_certificates
-
-RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
+from pinakes.net.http import RETRIED_STATUSES, USER_AGENT, describe_failure, load_certificates, read_retry_after
 
 AnswerT = TypeVar("AnswerT")
 
@@ -110,7 +106,7 @@ class PoliteGetter:
         return max(backed_off_s, min(asked_s, longest_s))
 
     def _ask(self, params: Mapping[str, str | int]) -> Fetched:
-        headers = {"User-Agent": f"pinakes/{__version__}", **self.headers}
+        headers = {"User-Agent": USER_AGENT, **self.headers}
         try:
             with (
                 httpx.Client(headers=headers, timeout=self.pace.timeout_s, verify=load_certificates()) as client,
@@ -123,7 +119,7 @@ class PoliteGetter:
                     )
                 return Fetched(response.status_code, self._whole_body(response))
         except httpx.HTTPError as error:
-            raise UnusableAnswerError(_reason(error)) from error
+            raise UnusableAnswerError(describe_failure(error)) from error
         finally:
             self._asked_at = self.clock.monotonic()
 
@@ -143,25 +139,3 @@ class PoliteGetter:
 def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float) -> float:
     """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
     return min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)
-
-
-def read_retry_after(text: str, now: datetime) -> float:
-    """Return the seconds that a Retry-After header asks for, as seconds or as a date; 0 where it says nothing."""
-    if text.strip().isdecimal():
-        return float(text)
-    try:
-        until = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return 0.0
-    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
-    return max((aware - now).total_seconds(), 0.0)
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "did not answer in time"
-    if isinstance(error, httpx.ConnectError):
-        return "cannot be reached"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return f"ended its answer before it was whole ({error})"
-    return f"could not be read ({str(error) or type(error).__name__})"

@@ -1,6 +1,9 @@
-"""What the tables have in common, whatever their format: the names of columns, and bytes in cells."""
+"""Column names and cells, as all table formats share them."""
 
 from collections.abc import Iterable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
@@ -24,3 +27,24 @@ def text_in(cell: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
+
+
+def plain_value(value: Any) -> Any:
+    """Return a cell as plain JSON values, dates and times; bytes that are not text become None."""
+    if isinstance(value, bytes):
+        return text_in(value)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
+    if isinstance(value, dict):
+        return {name: plain_value(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return _plain_list(value)
+    return str(value) if isinstance(value, timedelta) else value
+
+
+def _plain_list(items: list[Any]) -> Any:
+    """Return a list, or the mapping that a list of pairs stands for."""
+    if items and all(isinstance(item, tuple) for item in items):
+        return {str(key): plain_value(item) for key, item in items}
+    return [plain_value(item) for item in items]

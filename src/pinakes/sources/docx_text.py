@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from pinakes.errors import InputError
-from pinakes.sources.extracted import Extracted
+from pinakes.sources.extract import Extracted
 
 MOST_UNPACKED_BYTES = 200_000_000
 """A part that unpacks to more than this is refused: it is made to fill the memory."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from pinakes.sources.extracted import Extracted, decode
+from pinakes.sources.extract import Extracted, decode
 
 SKIPPED = frozenset({"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"})
 BLOCKS = frozenset(

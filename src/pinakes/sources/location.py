@@ -1,9 +1,14 @@
-"""Names of sources that are files or folders, taken apart: the file, and the table or query of an SQLite file."""
+"""Names of sources, taken apart: a file with the table or query in it, or a query to a provider with its limit."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from pinakes.errors import InputError
+
+LIMIT_MARK = "?limit="
+DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 
@@ -38,3 +43,20 @@ def _split(name: str) -> tuple[str, str | None]:
         if Path(name[: found.start()]).is_file():
             return name[: found.start()], name[found.end() :]
     return name, None
+
+
+class ProviderQuery(NamedTuple):
+    """A query to a provider on the network, and how many results are wanted."""
+
+    query: str
+    limit: int
+
+
+def read_provider_query(text: str) -> ProviderQuery:
+    """Return the parts of `QUERY?limit=500`; without a limit, a thousand results are wanted."""
+    query, mark, limit = text.rpartition(LIMIT_MARK)
+    if not mark:
+        return ProviderQuery(text, DEFAULT_LIMIT)
+    if not limit.isdecimal() or len(limit) > 9:
+        raise InputError(f"'{limit}' after {LIMIT_MARK} is not a number of results; {query}{LIMIT_MARK}500 is right")
+    return ProviderQuery(query, int(limit))

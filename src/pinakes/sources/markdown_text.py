@@ -2,7 +2,7 @@
 
 import re
 
-from pinakes.sources.extracted import Extracted, decode
+from pinakes.sources.extract import Extracted, decode
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _ENTRY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")

@@ -3,8 +3,6 @@
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -12,7 +10,7 @@ from arro3.core import Array, RecordBatch
 from arro3.io import read_parquet
 
 from pinakes.errors import InputError
-from pinakes.sources.columns import text_in, unique_names
+from pinakes.sources.columns import plain_value, unique_names
 from pinakes.sources.port import SourceRow
 from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
@@ -127,24 +125,3 @@ def _cell(column: Array, place: int) -> Any:
         return plain_value(column[place].as_py())
     except Exception as error:
         return _Unreadable(reason=str(error))
-
-
-def plain_value(value: Any) -> Any:
-    """Return a cell as plain JSON values, dates and times; bytes that are not text become None."""
-    if isinstance(value, bytes):
-        return text_in(value)
-    if isinstance(value, Decimal):
-        exponent = value.as_tuple().exponent
-        return int(value) if isinstance(exponent, int) and exponent >= 0 else float(value)
-    if isinstance(value, dict):
-        return {name: plain_value(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return _plain_list(value)
-    return str(value) if isinstance(value, timedelta) else value
-
-
-def _plain_list(items: list[Any]) -> Any:
-    """Return a list, or the mapping that a list of pairs stands for."""
-    if items and all(isinstance(item, tuple) for item in items):
-        return {str(key): plain_value(item) for key, item in items}
-    return [plain_value(item) for item in items]

@@ -9,7 +9,7 @@ import pypdf
 from pypdf.errors import DependencyError, PyPdfError
 
 from pinakes.errors import InputError
-from pinakes.sources.extracted import Extracted
+from pinakes.sources.extract import Extracted
 
 FAULTS = (
     *(PyPdfError, DependencyError, zlib.error, struct.error, OSError, RuntimeError, AssertionError),

@@ -454,7 +454,7 @@ def test_a_busy_server_costs_nothing_of_what_came_before(place):
 def test_a_server_that_stalls_is_left_and_gone_on_with(place):
     place.server.replies["/a.mp3"] = [stall(after=50_000)]
 
-    with pytest.raises(TransferError, match="nothing for too long"):
+    with pytest.raises(TransferError, match="did not answer in time"):
         place.fetch(limits={"stall_s": 0.2})
     assert place.part.stat().st_size == 50_000
     assert place.fetch().sha256 == SHA256
@@ -713,5 +713,5 @@ def test_a_server_that_accepts_and_never_speaks_is_left(tmp_path):
         rules = AddressRules(ports=frozenset({port}), allowed_networks=LOOPBACK)
         fetcher = Fetcher(AddressGuard(rules), limits=FetchLimits(max_bytes=10, stall_s=0.2))
 
-        with pytest.raises(TransferError, match="nothing for too long"):
+        with pytest.raises(TransferError, match="did not answer in time"):
             fetcher.fetch_text(f"http://127.0.0.1:{port}/", max_bytes=10)

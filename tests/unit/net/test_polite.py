@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pinakes.errors import UnavailableError
-from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s, read_retry_after
+from pinakes.net.http import read_retry_after
+from pinakes.net.polite import Clock, Fetched, Pace, PoliteGetter, UnusableAnswerError, back_off_s
 
 pytestmark = pytest.mark.row("P3")
 

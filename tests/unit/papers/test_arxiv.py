@@ -17,7 +17,7 @@ from pinakes.ingest.pipeline import Target, ingest
 from pinakes.model.scope import WHOLE
 from pinakes.net.polite import Clock, Pace
 from pinakes.settings import Settings
-from pinakes.sources.provider_query import read_provider_query
+from pinakes.sources.location import read_provider_query
 from pinakes_catalogues.papers.arxiv import ArxivPapers, open_arxiv, read_feed
 from pinakes_catalogues.papers.rows import MAPPING
 from support.memory_shelf import MemoryShelf

@@ -12,7 +12,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.errors import InputError, StorageError
 from pinakes.model.scope import WHOLE
-from pinakes.packs import builder
+from pinakes.shelf import batches
 from pinakes_catalogues.papers.rows import record_of
 from pinakes_catalogues.papers.table import export_paper_table
 from support.memory_shelf import MemoryShelf
@@ -89,7 +89,7 @@ def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path)
 
 def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "once.sqlite")
-    monkeypatch.setattr(builder, "BATCH_ROWS", 3)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "parts.sqlite")
     assert rows_of(tmp_path / "parts.sqlite") == rows_of(tmp_path / "once.sqlite")
 

@@ -20,9 +20,9 @@ from lancedb.table import Table
 from pinakes.errors import InputError
 from pinakes.model.vectors import ModelId
 from pinakes.settings import Settings
+from pinakes.sources.columns import plain_value
 from pinakes.sources.lance.database import LanceDatabase, require_allowed
 from pinakes.sources.lance.layout import TABLE_ENDING, find_description, table_name
-from pinakes.sources.parquet_rows import plain_value
 from pinakes.sources.port import EncodedRecord, Readings, SourceRow, SourceVector
 
 PREFIX = "lancedb"
