@@ -7,8 +7,7 @@ from pinakes.embed.port import Embedder
 from pinakes.model.hits import SearchPage
 from pinakes.model.scope import Scope
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
-from pinakes.search.rerank import Reranker
-from pinakes.search.searcher import Searcher
+from pinakes.search.searcher import Reranker, Searcher
 from pinakes.shelf.port import Shelf
 
 

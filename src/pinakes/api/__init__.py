@@ -33,7 +33,7 @@ from pinakes.recommend.recommender import Recommendation, Recommendations, Reque
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
-from pinakes.search.searcher import Searcher, embed_query
+from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.csv_rows import CsvRows
@@ -48,7 +48,7 @@ from pinakes.text.chunks import Passage, first_heading, split_passages
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.endpoint import (
     BodyParams,
     Endpoint,
@@ -58,7 +58,9 @@ from pinakes.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
+from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
+from pinakes.tools.merge import Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec
 
@@ -66,6 +68,7 @@ __all__ = [
     "KIND_FIELD",
     "LEADS_OUT",
     "LOCAL_USER",
+    "UNREADABLE",
     "WHOLE",
     "WORDS_FIELD",
     "Action",
@@ -91,18 +94,24 @@ __all__ = [
     "FacetCount",
     "FolderRows",
     "ForbiddenError",
+    "FoundRecord",
+    "FromCatalogue",
     "Gate",
+    "Gathered",
     "Hit",
     "IngestCounts",
     "InputError",
     "InvalidUrlError",
     "JsonRows",
     "Key",
+    "LayoutCatalogues",
     "Ledger",
     "ListRows",
     "MediaFile",
     "MediaKind",
     "MediaSpec",
+    "Merged",
+    "MergedPage",
     "ModelError",
     "NoneOf",
     "NotFoundError",
@@ -115,6 +124,7 @@ __all__ = [
     "Provider",
     "QueryParams",
     "QueryText",
+    "QueryVector",
     "Range",
     "Ranked",
     "RankedKey",
@@ -163,7 +173,6 @@ __all__ = [
     "day_of",
     "deferred",
     "did_you_mean",
-    "embed_query",
     "find_file",
     "find_packed",
     "find_path",
@@ -174,12 +183,16 @@ __all__ = [
     "is_inside",
     "iter_files",
     "like_words",
+    "merge",
+    "merge_facets",
     "open_unpacked",
     "preference_vocabulary",
     "query_tokens",
     "read_section",
     "resolve_title",
+    "search_each",
     "setting",
+    "shown_id",
     "split_passages",
     "understand",
     "without_packing",

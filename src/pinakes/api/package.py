@@ -110,8 +110,6 @@ class CataloguePackage:
     """The tools over the catalogues that follow the package."""
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
-    serves_all: bool = True
-    """Whether the tools ask every catalogue that they are given, or the first only."""
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
     endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints

@@ -25,8 +25,7 @@ from pinakes.model.scope import SEES_EVERYTHING
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import Calibration, find_calibration
-from pinakes.search.rerank import Reranker
-from pinakes.search.searcher import Searcher
+from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
@@ -203,16 +202,6 @@ class App:
     def _count_failures(self) -> int:
         """Count how often an answer had to do without a part: the embedder, or the reranker."""
         return self.query_embedder.failures + (self.reranker.failures if self.reranker else 0)
-
-    def sharing_tools(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return the catalogues that follow the same spec, where its tools can serve only the first of them."""
-        asked = [one for one in self.library.list_installed() if not names or one.name in names]
-        wanted = [one for one in asked if self.find_problem(one.name) is None]
-        return {
-            package.name: [catalogue.name for catalogue in some]
-            for package, some in self._by_package(wanted)
-            if len(some) > 1 and not package.serves_all
-        }
 
     def _openable(self, names: Sequence[str]) -> list[Installed]:
         """Return those of these catalogues, or of all, that can be opened; the others must not keep them from it."""

@@ -138,9 +138,6 @@ def _load(
 ) -> Gate:
     """Open the catalogues and the model, so that the first call need not."""
     gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
-    for spec_name, shared in app.sharing_tools(names).items():
-        others = ", ".join(shared[1:])
-        click.echo(f"pinakes: the {spec_name} tools ask '{shared[0]}' only; ask {others} by search and fetch", err=True)
     if problem := _warm_up(app.query_embedder):
         click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()

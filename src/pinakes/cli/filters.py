@@ -2,34 +2,32 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import Condition, Range
+from pinakes.tools.filters import filters_of, values_condition, with_usual_kinds
 
 NOT = "not-"
-KIND = "kind"
 NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
 DATE_RANGES = "2015-04-30, 2015-01-01..2015-12-31, 2015-01-01.., ..1999-12-31"
 
 
 def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[Condition]:
     """Yield the conditions of a command line's free options."""
+    known = filters_of(spec)
     for name, value in _pairs(arguments):
-        negated = name.startswith(NOT)
-        field = _require_filter(name.removeprefix(NOT), spec)
-        condition = _condition(field, value, negated=negated)
-        yield replace(condition, field=KIND_FIELD) if field.name == KIND else condition
+        plain = name.removeprefix(NOT)
+        if plain not in known:
+            options = ", ".join(f"--{one}" for one in known)
+            raise InputError(f"no filter '--{plain}'{did_you_mean(plain, list(known))}; filters: {options}")
+        yield _condition(name, known[plain], value)
 
 
 def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a search: those of its options, without kinds that are hidden by default."""
-    conditions = list(parse_conditions(arguments, spec))
-    if spec.kinds_hidden_from_search and not any(condition.field == KIND_FIELD for condition in conditions):
-        conditions.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
-    return conditions
+    return with_usual_kinds(list(parse_conditions(arguments, spec)), spec)
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -46,33 +44,16 @@ def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _require_filter(name: str, spec: CatalogueSpec) -> FieldSpec:
-    filters = {field.name: field for field in spec.fields.values() if field.filter}
-    if len(spec.kinds) > 1:
-        any_of = FilterKind.ANY_OF
-        filters.setdefault(KIND, FieldSpec(name=KIND, type=FieldType.ENUM, filter=any_of, values=spec.kinds))
-    if name not in filters:
-        known = ", ".join(f"--{one}" for one in filters)
-        raise InputError(f"no filter '--{name}'{did_you_mean(name, list(filters))}; filters: {known}")
-    return filters[name]
-
-
-def _condition(field: FieldSpec, value: str, *, negated: bool) -> Condition:
+def _condition(name: str, field: FieldSpec, value: str) -> Condition:
+    is_negated = name.startswith(NOT)
     if field.filter is FilterKind.RANGE:
-        if negated:
-            raise InputError(f"'--{NOT}{field.name}': a range cannot be negated; give the range that is wanted")
+        if is_negated:
+            raise InputError(f"'--{name}': a range cannot be negated; give the range that is wanted")
         return _range(field, value)
-    values = tuple(part.strip() for part in value.split(",") if part.strip())
+    values = [part.strip() for part in value.split(",") if part.strip()]
     if not values:
-        raise InputError(f"'--{field.name}' wants a value")
-    for one in values if field.values else ():
-        known = {value.casefold() for value in field.values}
-        if one.casefold() not in known:
-            hint = did_you_mean(one.upper(), list(field.values))
-            raise InputError(f"'--{field.name}': no value '{one}'{hint}; values: {', '.join(field.values)}")
-    if negated:
-        return NoneOf(field.name, values)
-    return AllOf(field.name, values) if field.filter is FilterKind.ALL_OF else AnyOf(field.name, values)
+        raise InputError(f"'--{name}' wants a value")
+    return values_condition(field, values, label=f"--{name.removeprefix(NOT)}", is_negated=is_negated)
 
 
 def _range(field: FieldSpec, value: str) -> Range:

@@ -1,16 +1,22 @@
-"""Answers that were given already, for the same question by somebody who sees the same.
+"""The answer cache: the same call by a caller who sees the same is answered once.
 
-A key has everything that an answer follows from: the tool, its arguments, the catalogues that the caller sees with how
-far each has changed, and their audiences where some record is not for everybody. So nothing need be cleared: what has
-changed has another key, and the old one is the first to go.
+A key has everything that an answer follows from: the tool, its arguments, the versions of the catalogues that the call
+reads, and the caller's audiences where some record is not public. So nothing is ever invalidated: after a change the
+key is another, and the least recently used entry is evicted.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
+from pydantic import BaseModel
+
+from pinakes.errors import StorageError
 from pinakes.gate.answer import Answer
+from pinakes.model.scope import Visibility
+from pinakes.tools.spec import ToolSpec
+from pinakes.tools.toolbox import Toolbox, Versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +68,29 @@ class AnswerCache:
         """Return how often an answer was there."""
         with self._guard:
             return CacheStatistics(entries=len(self._answers), size=self._size, hits=self._hits, misses=self._misses)
+
+
+def answer_key(tool: ToolSpec, params: BaseModel, visibility: Visibility, versions: Versions) -> Hashable:
+    """Return the key of a call's answer: all that the answer follows from."""
+    audiences = None if all(version.is_public for version in versions) else visibility.audiences
+    return tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden
+
+
+def find_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
+    """Return the versions of the catalogues that a call reads, where they are known without waiting."""
+    return toolbox.find_versions(_catalogues_read(tool, params))
+
+
+def read_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
+    """Return the versions of the catalogues that a call reads; None where one cannot be read.
+
+    Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
+    """
+    try:
+        return toolbox.versions(_catalogues_read(tool, params))
+    except StorageError:
+        return None
+
+
+def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:
+    return tool.reads(params) if tool.reads else None

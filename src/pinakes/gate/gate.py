@@ -23,7 +23,7 @@ from pinakes.errors import (
     did_you_mean,
 )
 from pinakes.gate.answer import Answer, outcome_of
-from pinakes.gate.cache import AnswerCache
+from pinakes.gate.cache import AnswerCache, answer_key, find_versions, read_versions
 from pinakes.gate.problems import validate_arguments
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
@@ -303,7 +303,7 @@ class Gate:
         if self.cache is None or not tool.cacheable:
             return _answered(tool, ask, params)
         if cache_key is None:
-            versions = _readable_versions(toolbox, tool, params)
+            versions = read_versions(toolbox, tool, params)
             if versions is None:
                 return _answered(tool, ask, params)
             cache_key = self._cache_key_at(tool, ask, params, versions)
@@ -311,7 +311,7 @@ class Gate:
             if kept is not None:
                 return kept
         answer = _answered(tool, ask, params)
-        seen = _readable_versions(toolbox, tool, params), self._failures()
+        seen = read_versions(toolbox, tool, params), self._failures()
         if seen == cache_key.seen and not answer.is_partial:
             self.cache.keep(cache_key.key, answer)
         return answer
@@ -322,13 +322,11 @@ class Gate:
         """Return what to ask the cache, where that is known at once, and an answer from it is noted at once."""
         if self.cache is None or not tool.cacheable or ask.cost is not Cost.READ:
             return None
-        versions = toolbox.find_versions(_catalogues_read(tool, params))
+        versions = find_versions(toolbox, tool, params)
         return None if versions is None else self._cache_key_at(tool, ask, params, versions)
 
     def _cache_key_at(self, tool: ToolSpec, ask: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
-        visibility = ask.principal.visibility
-        audiences = None if all(version.is_public for version in versions) else visibility.audiences
-        key = (tool.name, params.model_dump_json(), versions, audiences, visibility.only, visibility.hidden)
+        key = answer_key(tool, params, ask.principal.visibility, versions)
         return _CacheKey(key=key, seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
@@ -436,21 +434,6 @@ def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceE
     except StorageError as error:
         logger.warning("resources under '%s' are not listed: %s", resource.prefix, error.message)
         return ()
-
-
-def _catalogues_read(tool: ToolSpec, params: BaseModel) -> Iterable[str] | None:
-    return tool.reads(params) if tool.reads else None
-
-
-def _readable_versions(toolbox: Toolbox, tool: ToolSpec, params: BaseModel) -> Versions | None:
-    """Return the versions of the catalogues that a call reads; None where one cannot be read.
-
-    Such a call is not cached; the tool itself decides whether it can answer without that catalogue.
-    """
-    try:
-        return toolbox.versions(_catalogues_read(tool, params))
-    except StorageError:
-        return None
 
 
 def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:

@@ -2,10 +2,10 @@
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from pinakes.model.vectors import Vector
 from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS
 from pinakes.search.ranked import Ranked, RankedKey, build_places
-from pinakes.search.rerank import Reranker
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean, fold_name
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
@@ -42,6 +41,21 @@ HAS_LATIN = re.compile("[a-z0-9]")
 
 PART_LIKENESS = 0.98
 """How alike a name counts that has the whole query in it, in a script without spaces."""
+
+
+class Reranker(Protocol):
+    """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
+
+    depth: int
+    """How many of the best hits it looks at."""
+    failures: int
+    """How often it had no answer so far."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """Return one score a text, higher is better, or None when there is no answer in time."""
+
+    def close(self) -> None:
+        """Let go of connections; it is not used any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import StorageError
+from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 from pinakes.model.hits import Hit, SearchPage
+from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 AskedT = TypeVar("AskedT")
 FoundT = TypeVar("FoundT")
+
+UNREADABLE = "skipped, its storage cannot be read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,3 +129,19 @@ def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT |
         return ask(asked)
     except StorageError as error:
         return error
+
+
+def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:
+    """Return those that the caller sees."""
+    return [catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)]
+
+
+def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:
+    """Return the named one; without a name the only one there is."""
+    visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
+    known = list(visible)
+    if name is not None and name not in visible:
+        raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
+    if name is None and len(visible) != 1:
+        raise InputError(f"'catalogue' is missing; there are {', '.join(known)}")
+    return visible[name] if name is not None else visible[known[0]]

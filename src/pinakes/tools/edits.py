@@ -22,8 +22,10 @@ from pinakes.ingest.edits.draft import (
 from pinakes.ingest.edits.undo import is_visible, record_change
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.shelf.port import Author, Op, PastChange
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.model.record import RecordId
+from pinakes.model.scope import Scope
+from pinakes.shelf.port import Author, Op, PastChange, Shelf
+from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
@@ -95,7 +97,7 @@ class EditTools:
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and make it unless a preview is all that is asked for."""
-        name = self._chosen(params)
+        name = self._chosen(principal, params)
         edits, request = self._edits[name], _request_of(params, name)
         if params.preview:
             plan = edits.plan(request, visibility=principal.visibility)
@@ -105,8 +107,8 @@ class EditTools:
         made = call_id if applied.plan.changes else None
         return _result(principal, applied.plan, call_id=made, notes=applied.notes)
 
-    def _chosen(self, params: MutateParams) -> str:
-        """Return the catalogue that is meant: the named one, the only one, or the one a call changed."""
+    def _chosen(self, principal: Principal, params: MutateParams) -> str:
+        """Return the catalogue that is meant: the named one, or the only one that the request can be about."""
         known = list(self._edits)
         asked = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
         if asked is not None and asked not in known:
@@ -114,15 +116,28 @@ class EditTools:
             raise NotFoundError(f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}")
         if asked is not None or len(known) == 1:
             return asked or known[0]
-        if params.action is EditAction.UNDO and params.id:
+        if params.id:
             require_id(params.id, longest=LONGEST_SOURCE_ID)
-            changed = [name for name in known if self._has_call(name, params.id)]
-            if len(changed) == 1:
-                return changed[0]
+            name, _, rest = params.id.partition("/")
+            if name in known and rest:
+                return name
+        scope = Scope(visibility=principal.visibility)
+        asked_of = ask_each(self._edits, lambda edits: _is_about(params, edits.shelf, scope))
+        able = [name for name, is_about in asked_of.found.items() if is_about]
+        if len(able) == 1:
+            return able[0]
         raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
 
-    def _has_call(self, name: str, call_id: str) -> bool:
-        return bool(self._edits[name].shelf.history().list_changes(call_id=call_id, limit=1))
+
+def _is_about(params: MutateParams, shelf: Shelf, scope: Scope) -> bool:
+    """Tell whether a request can be about a catalogue: it has the record, the change or the kind that is named."""
+    if params.action is EditAction.CREATE:
+        return params.kind in shelf.spec.kinds
+    if not params.id:
+        return False
+    if params.action is EditAction.UNDO:
+        return bool(shelf.history().list_changes(call_id=params.id, limit=1))
+    return bool(shelf.reader().find([RecordId(params.id)], scope=scope))
 
 
 class ChangelogResource:
@@ -135,7 +150,8 @@ class ChangelogResource:
         """Return the last changes that the principal may see, newest first, as JSON."""
         if rest != RECENT:
             return None
-        found = [(change, one.name) for one in self._catalogues for change in _list_visible(one, principal)]
+        changes = ask_each({one.name: one for one in self._catalogues}, lambda one: _list_visible(one, principal))
+        found = [(change, name) for name, some in changes.found.items() for change in some]
         newest = sorted(found, key=lambda one: (one[0].at, one[0].change_no), reverse=True)[:CHANGES_LOGGED]
         text = orjson.dumps({"changes": [{"catalogue": name, **_logged(change)} for change, name in newest]}).decode()
         return ResourceContent(mime_type="application/json", text=text)

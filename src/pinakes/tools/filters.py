@@ -52,12 +52,41 @@ def _usual(spec: CatalogueSpec) -> list[FieldSpec]:
     return [field for field in filterable(spec) if field.facet or field.role is Role.TIME]
 
 
+def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
+    """Return the fields that a catalogue can be filtered by, by the names that callers use; and `kind`, if it has."""
+    found = {field.name: field for field in filterable(spec)}
+    if len(spec.kinds) > 1:
+        any_of = FilterKind.ANY_OF
+        found[KIND] = FieldSpec(name=KIND_FIELD, type=FieldType.ENUM, filter=any_of, values=spec.kinds)
+    return found
+
+
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a catalogue that the filters ask for, or refuse with what would be right."""
-    conditions = [_condition(name, asked, spec) for name, asked in filters.items() if asked not in (None, [], {})]
-    if spec.kinds_hidden_from_search and not filters.get(KIND):
-        conditions.append(NoneOf(KIND_FIELD, spec.kinds_hidden_from_search))
-    return conditions
+    known = filters_of(spec)
+    asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
+    return with_usual_kinds([_condition(name, value, known, spec.name) for name, value in asked.items()], spec)
+
+
+def with_usual_kinds(conditions: list[Condition], spec: CatalogueSpec) -> list[Condition]:
+    """Return the conditions of a search, which leaves out kinds that must be asked for."""
+    if not spec.kinds_hidden_from_search or any(condition.field == KIND_FIELD for condition in conditions):
+        return conditions
+    return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
+
+
+def values_condition(
+    field: FieldSpec, values: Sequence[str], *, label: str, is_negated: bool = False
+) -> AnyOf | AllOf | NoneOf:
+    """Return the condition that a record has any of the values, all or none; refuse one that the field cannot have."""
+    known = {one.casefold() for one in field.values}
+    for value in values if known else ():
+        if value.casefold() not in known:
+            hint = did_you_mean(value, list(field.values)) or did_you_mean(value.upper(), list(field.values))
+            raise InputError(f"'{label}': no value '{value[:60]}'{hint}; one of {', '.join(field.values)}")
+    if is_negated:
+        return NoneOf(field.name, tuple(values))
+    return (AllOf if field.filter is FilterKind.ALL_OF else AnyOf)(field.name, tuple(values))
 
 
 def _bounds(of: str) -> dict[str, Any]:
@@ -68,10 +97,6 @@ def _bounds(of: str) -> dict[str, Any]:
 _RANGE = _bounds("number")
 _DATES = _bounds("string")
 _VALUES = {"type": "array", "items": {"type": "string"}}
-
-
-def _names(spec: CatalogueSpec) -> list[str]:
-    return [*(field.name for field in filterable(spec)), *([KIND] if len(spec.kinds) > 1 else [])]
 
 
 def _joined_form(fields: Sequence[FieldSpec]) -> dict[str, Any]:
@@ -92,31 +117,19 @@ def _form(field: FieldSpec) -> dict[str, Any]:
     return _DATES if field.type is FieldType.DATE else _RANGE
 
 
-def _condition(name: str, asked: Any, spec: CatalogueSpec) -> Condition:
-    if name == KIND and len(spec.kinds) > 1:
-        return AnyOf(KIND_FIELD, _values(name, asked, known=spec.kinds))
-    field = spec.fields.get(name)
-    if field is None or field.filter is None:
-        known = _names(spec)
+def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], catalogue: str) -> Condition:
+    field = known.get(name)
+    if field is None:
         raise InputError(
-            f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{did_you_mean(name, known)}; "
+            f"'filters.{name[:60]}': '{catalogue}' cannot be filtered by it{did_you_mean(name, list(known))}; "
             f"filterable: {', '.join(known)}"
         )
     if field.filter is FilterKind.RANGE:
         return _range(name, asked, field)
-    values = _values(name, asked, known=field.values)
-    return AllOf(name, values) if field.filter is FilterKind.ALL_OF else AnyOf(name, values)
-
-
-def _values(name: str, asked: Any, *, known: Sequence[str]) -> tuple[str, ...]:
     values = [asked] if isinstance(asked, str) else asked
-    if not isinstance(values, list | tuple) or not values or not all(isinstance(value, str) for value in values):
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
         raise InputError(f'\'filters.{name}\' is a list of texts, as in ["a", "b"]')
-    for value in values:
-        if known and value.lower() not in {one.lower() for one in known}:
-            hint = did_you_mean(value, list(known))
-            raise InputError(f"'filters.{name}': no value '{value[:60]}'{hint}; one of {', '.join(known)}")
-    return tuple(values)
+    return values_condition(field, values, label=f"filters.{name}")
 
 
 def _range(name: str, asked: Any, field: FieldSpec) -> Range:

@@ -5,9 +5,8 @@ a record with id, title, text, url and metadata.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any
 
@@ -21,18 +20,15 @@ from pinakes.model.hits import SearchMode
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Scope
-from pinakes.model.vectors import ModelId
-from pinakes.search.searcher import QueryVector
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import like_words
-from pinakes.tools.addresses import address_of, parse_address, uri_of
-from pinakes.tools.catalogue import CatalogueView, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, parse_filters
-from pinakes.tools.merge import MERGED_HEAD, Merged, merge
+from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
+from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec
 
 SNIPPET_CHARS = 240
-UNREADABLE = "skipped, its storage cannot be read"
 CURSOR = re.compile(r"[1-9]\d{0,3}")
 FURTHEST = 99
 """How deep results can be paged through: as deep as both arms of a search look anyway, so that pages fit together."""
@@ -160,15 +156,6 @@ class BrowseResult(PartialResult, GenericResult):
     catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
-    """What one catalogue found, how much there is in all, and what is to be said of it."""
-
-    items: list[Merged]
-    total: int
-    note: str | None
-
-
 class GenericTools:
     """The tools over these catalogues."""
 
@@ -182,31 +169,24 @@ class GenericTools:
         end = start + params.limit
         filters = params.filters or {}
         chosen, notes = self._chosen(params.catalogue, filters)
-        views = ask_each(chosen, OpenCatalogue.view)
-        vectors = _embed_once(views.found, params.query)
-        pages = ask_each(
-            views.found,
-            lambda view: _page(
-                view,
-                vectors[view.name],
-                principal=principal,
-                query=params.query,
-                filters=filters,
-                depth=min(end, FURTHEST) + 1,
+        depth = max(min(end, FURTHEST) + 1, MERGED_HEAD)
+        found = search_each(
+            ask_each(chosen, OpenCatalogue.view),
+            params.query,
+            lambda view, vector: view.search(
+                params.query, scope=_scope(view, filters, principal), limit=depth, query_vector=vector
             ),
+            is_graded=True,
             pool=self._pool,
         )
-        merged = merge([page.items for page in pages.found.values()])
-        unread = [*views.skipped, *pages.skipped]
-        skipped = [f"{name}: {UNREADABLE}" for name in unread]
-        has_more = len(merged) > end and end < FURTHEST
+        has_more = len(found.items) > end and end < FURTHEST
         return SearchResult(
-            results=[_found(item) for item in merged[start:end]],
-            total=sum(page.total for page in pages.found.values()),
+            results=[_found(item) for item in found.items[start:end]],
+            total=found.total_matches,
             has_more=has_more,
             cursor=str(end) if has_more else None,
-            notes=[*notes, *skipped, *(page.note for page in pages.found.values() if page.note)],
-            unread=unread,
+            notes=[*notes, *_notes(found)],
+            unread=found.unread,
         )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
@@ -365,33 +345,16 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:
-    """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model."""
-    by_model: dict[ModelId | None, QueryVector] = {}
-    for view in views.values():
-        if view.reader.model not in by_model:
-            by_model[view.reader.model] = view.embed(query)
-    return {name: by_model[view.reader.model] for name, view in views.items()}
+def _scope(view: CatalogueView, filters: dict[str, Any], principal: Principal) -> Scope:
+    return Scope(conditions=tuple(parse_filters(filters, view.spec)), visibility=principal.visibility)
 
 
-def _page(
-    view: CatalogueView,
-    query_vector: QueryVector,
-    *,
-    principal: Principal,
-    query: str,
-    filters: dict[str, Any],
-    depth: int,
-) -> _Page:
-    scope = Scope(conditions=tuple(parse_filters(filters, view.spec)), visibility=principal.visibility)
-    page = view.search(query, scope=scope, limit=max(depth, MERGED_HEAD), query_vector=query_vector)
-    items = [
-        Merged(catalogue=view.catalogue, hit=hit, strength=grade.strength, label=grade.label)
-        for hit, grade in zip(page.hits, view.grade(query, page.hits), strict=True)
+def _notes(found: MergedPage) -> list[str]:
+    by_words = {name: page for name, page in found.pages.items() if page.mode is SearchMode.FTS_ONLY}
+    return [
+        *(f"{name}: {UNREADABLE}" for name in found.unread),
+        *(f"{name}: searched by words alone ({page.degraded})" for name, page in by_words.items()),
     ]
-    by_words = page.mode is SearchMode.FTS_ONLY
-    note = f"{view.name}: searched by words alone ({page.degraded})" if by_words else None
-    return _Page(items=items, total=page.total_matches, note=note)
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
@@ -404,7 +367,7 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
 
 
 def _found(item: Merged) -> Found:
-    return _shape(item.catalogue, item.hit.record, score=item.strength, label=item.label)
+    return _shape(item.view.catalogue, item.hit.record, score=item.strength, label=item.label)
 
 
 def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None) -> Found:

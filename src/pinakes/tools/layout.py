@@ -15,6 +15,7 @@ from pinakes.errors import InputError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.tools.catalogue import CatalogueView, Gathered, OpenCatalogue, ask_each
+from pinakes.tools.merge import Merged
 from pinakes.tools.spec import ToolResult, ToolSpec
 
 
@@ -41,6 +42,10 @@ class LayoutCatalogues:
     def label(self, name: str) -> str | None:
         """Return a catalogue's name where answers say it."""
         return name if self.is_several else None
+
+    def score(self, item: Merged) -> float:
+        """Return a hit's score: that of its search, or its strength where it is compared with other catalogues'."""
+        return item.strength if self.is_several else item.hit.score
 
     def views(self, chosen: str | None) -> Gathered[CatalogueView]:
         """Open the chosen catalogue, or every one that can be read."""

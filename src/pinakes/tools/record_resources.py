@@ -1,26 +1,48 @@
-"""The records of every catalogue as resources: one by its id or title, and all that have a value of a field."""
+"""The records of every catalogue as resources: one by its id or title, and all that have a value of a field.
+
+The generic tools call a record `CATALOGUE/ID`; as a resource its address is `pinakes://CATALOGUE/ID`.
+"""
 
 from collections.abc import Sequence
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import orjson
 
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.principal import Action, Principal
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import AnyOf, Scope
 from pinakes.search.candidates import TITLE_FLOOR
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
-from pinakes.tools.addresses import SCHEME, address_of, parse_address
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.resource import ResourceContent, ResourceSpec
 
+SCHEME = "pinakes://"
 VALUES_SCHEME = "pinakes-values://"
 COMPLETED = 50
 TITLES_TRIED = 10
 LISTED_BY_VALUE = 200
+
+
+def address_of(catalogue: str, record_id: RecordId) -> str:
+    """Return the id by which the generic tools know a record."""
+    return f"{catalogue}/{record_id}"
+
+
+def uri_of(catalogue: str, record_id: RecordId) -> str:
+    """Return a record's address as a resource."""
+    return f"{SCHEME}{catalogue}/{quote(record_id, safe='/')}"
+
+
+def parse_address(address: str) -> tuple[str, RecordId] | None:
+    """Return the catalogue and the id of an address in either form, None where it is neither."""
+    is_uri = address.startswith(SCHEME)
+    catalogue, slash, record_id = address.removeprefix(SCHEME).partition("/")
+    if not catalogue or not slash or not record_id:
+        return None
+    return catalogue, RecordId(unquote(record_id) if is_uri else record_id)
 
 
 class RecordResources:

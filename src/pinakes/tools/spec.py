@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost
 from pinakes.text.query import MAX_CHARS
 from pinakes.tools.schema import compact_schema, shallow_schema
@@ -18,6 +29,12 @@ SearchText = Annotated[str, _Cut]
 """Words to look for. Of megabytes the beginning is taken, before anything is done with them."""
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _Cut]
 """The same, where there must be some."""
+
+
+LARGEST = 10**9
+"""The greatest id or offset; every database counts so far."""
+
+ValueT = TypeVar("ValueT")
 
 
 class ToolParams(BaseModel):
@@ -101,6 +118,18 @@ class ToolSpec:
         """The JSON schema of the structured answer."""
         schema = compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
         return shallow_schema(schema) if self.is_brief else schema
+
+
+def one_of(choices: type[StrEnum]) -> WithJsonSchema:
+    """Return the schema of an argument that is one of these words, and no more than that."""
+    return WithJsonSchema({"type": "string", "enum": [str(choice) for choice in choices]})
+
+
+def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
+    """Return an argument that one of the things that a tool can do needs; refuse where it is missing."""
+    if value is None:
+        raise InputError(f"'{name}' is missing, which '{purpose}' needs")
+    return value
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:

@@ -20,5 +20,4 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="anime", files=FOLDER / "sample.jsonl", examples=EXAMPLES),),
     tools=deferred("pinakes_catalogues.anime.tools:tools"),
     replaces_generic_tools=True,
-    serves_all=False,
 )

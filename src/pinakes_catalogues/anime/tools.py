@@ -1,21 +1,19 @@
 """The anime tools: search, recommend, details, taxonomy. Names, defaults, limits and fields are a fixed interface."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from typing import Any
 
 from pinakes.api import (
     Action,
-    AllOf,
-    AnyOf,
-    Condition,
+    CatalogueView,
     Cost,
+    FoundRecord,
     InputError,
+    LayoutCatalogues,
+    Merged,
     OpenCatalogue,
     Principal,
-    Range,
     Recommendation,
     Recommendations,
     Record,
@@ -23,243 +21,77 @@ from pinakes.api import (
     Request,
     Scope,
     TitleChoice,
-    ToolParams,
-    ToolResult,
     ToolSpec,
+    ask_each,
     like_words,
+    merge_facets,
     resolve_title,
+    search_each,
+    shown_id,
 )
-
-AnimeType = Literal["TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN"]
-AnimeStatus = Literal["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
-Category = Literal["genre", "theme", "demographic", "setting"]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
-
-
-def _require_year(value: int) -> int:
-    """Refuse what no calendar has; said here rather than in the schema, which every conversation pays for."""
-    if not 0 <= value <= 9999:
-        raise ValueError("a year has at most four digits")
-    return value
-
-
-Year = Annotated[int, AfterValidator(_require_year)]
+from pinakes_catalogues.anime.shapes import (
+    AnimeDetails,
+    AnimeShape,
+    BrowseParams,
+    BrowseResult,
+    CategoryShape,
+    DetailsParams,
+    DetailsResult,
+    RecommendedAnime,
+    RecommendParams,
+    RecommendResult,
+    SearchHit,
+    SearchParams,
+    SearchResult,
+    SeasonShape,
+    SignalShape,
+    TagCount,
+    TagShape,
+    TitlesShape,
+)
 
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
 LISTED_IN_TEXT = 10
 
 
-class SearchFilters(ToolParams):
-    """Conditions that every result meets."""
-
-    type: list[AnimeType] | None = None
-    status: list[AnimeStatus] | None = None
-    year_min: Year | None = None
-    year_max: Year | None = None
-    tags: list[Title] | None = Field(default=None, description="All of these")
-
-    def conditions(self) -> list[Condition]:
-        """Return the filters as conditions."""
-        if self.year_min is not None and self.year_max is not None and self.year_min > self.year_max:
-            raise InputError(f"'filters': yearMin {self.year_min} is after yearMax {self.year_max}")
-        found: list[Condition] = []
-        if self.type:
-            found.append(AnyOf("type", tuple(self.type)))
-        if self.status:
-            found.append(AnyOf("status", tuple(self.status)))
-        if self.year_min is not None or self.year_max is not None:
-            found.append(Range("year", self.year_min, self.year_max))
-        if self.tags:
-            found.append(AllOf("tags", tuple(self.tags)))
-        return found
-
-
-class SearchParams(ToolParams):
-    """Arguments of `search_anime`."""
-
-    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
-    limit: int = Field(default=10, ge=1, le=50)
-    filters: SearchFilters | None = None
-
-
-class TagShape(ToolResult):
-    """A tag and its category."""
-
-    category: str
-    value: str
-
-
-class AnimeShape(ToolResult):
-    """What every answer says of an anime."""
-
-    id: str
-    title: str
-    type: str
-    episodes: int
-    year: int | None
-    tags: list[TagShape]
-    synopsis: str | None
-
-
-class SearchHit(AnimeShape):
-    """One result of a search."""
-
-    alternatives: list[str]
-    status: str
-    score: float
-    match_type: Literal["fts", "vector", "hybrid"]
-
-
-class SearchResult(ToolResult):
-    """The answer of `search_anime`."""
-
-    results: list[SearchHit]
-    total_matches: int
-    search_mode: Literal["hybrid", "fts_only"]
-    degraded: str | None
-
-
-class RecommendParams(ToolParams):
-    """Arguments of `recommend_similar`."""
-
-    titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
-    preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
-        default=None, description='e.g. "post-2020, darker tone, not horror, under 13 episodes"'
-    )
-    exclude_titles: list[Title] | None = Field(default=None, max_length=200, description="Already seen")
-    limit: int = Field(default=8, ge=1, le=20)
-
-
-class SignalShape(ToolResult):
-    """The parts of a recommendation's score, each 0–1."""
-
-    semantic: float
-    taxonomy: float
-    temporal: float
-    format: float
-
-
-class RecommendedAnime(AnimeShape):
-    """One recommendation."""
-
-    similarity_score: float
-    signals: SignalShape
-
-
-class RecommendResult(ToolResult):
-    """The answer of `recommend_similar`."""
-
-    recommendations: list[RecommendedAnime]
-    taste_centroid: list[str]
-    understood: list[str]
-    not_understood: list[str]
-
-
-class DetailsParams(ToolParams):
-    """Arguments of `get_anime_details`: a title or an id."""
-
-    title: Title | None = Field(default=None, description="Spelling may be off")
-    id: Title | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> "DetailsParams":
-        if (self.title is None) == (self.id is None):
-            raise ValueError("give either 'title' or 'id'")
-        return self
-
-
-class TitlesShape(ToolResult):
-    """An anime's names."""
-
-    canonical: str
-    alternatives: list[str]
-
-
-class SeasonShape(ToolResult):
-    """When it first aired."""
-
-    year: int | None
-    season: str | None
-
-
-class AnimeDetails(ToolResult):
-    """All that is known of an anime."""
-
-    id: str
-    titles: TitlesShape
-    type: str
-    episodes: int
-    status: str
-    season: SeasonShape
-    duration: int | None
-    sources: list[str]
-    relations: list[str]
-    tags: list[TagShape]
-    synopsis: str | None
-
-
-class DetailsResult(ToolResult):
-    """The answer of `get_anime_details`."""
-
-    anime: AnimeDetails | None
-    suggestions: list[str]
-
-
-class BrowseParams(ToolParams):
-    """Arguments of `browse_taxonomy`."""
-
-    category: Category | None = None
-    search: Title | None = Field(default=None, description="Fuzzy, within tags")
-
-
-class TagCount(ToolResult):
-    """A tag and how many anime have it."""
-
-    value: str
-    count: int
-
-
-class CategoryShape(ToolResult):
-    """The tags of a category."""
-
-    category: str
-    tags: list[TagCount]
-
-
-class BrowseResult(ToolResult):
-    """The answer of `browse_taxonomy`."""
-
-    categories: list[CategoryShape]
-
-
 class AnimeTools:
-    """The four tools over one anime catalogue."""
+    """The four tools over every anime catalogue."""
 
-    def __init__(self, catalogue: OpenCatalogue) -> None:
-        self._catalogue = catalogue
+    def __init__(self, catalogues: LayoutCatalogues) -> None:
+        self._catalogues = catalogues
 
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find anime by a description."""
         conditions = params.filters.conditions() if params.filters else []
         scope = Scope(conditions=tuple(conditions), visibility=principal.visibility)
-        page = self._catalogue.view().search(params.query, scope=scope, limit=params.limit)
+        found = search_each(
+            self._catalogues.views(catalogue),
+            params.query,
+            lambda view, vector: view.search(params.query, scope=scope, limit=params.limit, query_vector=vector),
+            is_graded=False,
+        )
         return SearchResult(
-            results=[
-                SearchHit(
-                    **_shape(hit.record),
-                    alternatives=list(hit.record.get("alternatives") or ()),
-                    status=hit.record.get("status"),
-                    score=round(hit.score, 4),
-                    match_type=hit.match_type.value,
-                )
-                for hit in page.hits
-            ],
-            total_matches=page.total_matches,
-            search_mode=page.mode.value,
-            degraded=page.degraded,
+            results=[self._hit(item) for item in found.items[: params.limit]],
+            total_matches=found.total_matches,
+            search_mode=found.mode.value,
+            degraded=found.degraded,
+            unread=found.unread,
         )
 
-    def recommend(self, principal: Principal, params: RecommendParams) -> RecommendResult:
+    def _hit(self, item: Merged) -> SearchHit:
+        record = item.hit.record
+        return SearchHit(
+            **_shape(record),
+            alternatives=list(record.get("alternatives") or ()),
+            status=record.get("status"),
+            score=round(self._catalogues.score(item), 4),
+            match_type=item.hit.match_type.value,
+            catalogue=self._catalogues.label(item.view.name),
+        )
+
+    def recommend(
+        self, principal: Principal, params: RecommendParams, *, catalogue: str | None = None
+    ) -> RecommendResult:
         """Recommend anime like those given."""
         request = Request(
             titles=tuple(params.titles),
@@ -267,28 +99,49 @@ class AnimeTools:
             exclude=tuple(params.exclude_titles or ()),
             limit=params.limit,
         )
-        answer = self._catalogue.view().recommend(request, scope=Scope(visibility=principal.visibility))
+        scope = Scope(visibility=principal.visibility)
+        views = self._catalogues.views(catalogue)
+        asked = ask_each(views.found, lambda view: _recommend_or_refuse(view, request, scope))
+        answers = {name: answer for name, answer in asked.found.items() if isinstance(answer, Recommendations)}
+        if not answers:
+            raise next(refusal for refusal in asked.found.values() if isinstance(refusal, InputError))
+        items = [(item, name) for name, answer in answers.items() for item in answer.items]
+        best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendResult(
-            recommendations=[_recommended(item) for item in answer.items],
-            taste_centroid=list(answer.taste_tags),
-            understood=_understood(answer),
-            not_understood=_not_understood(answer),
+            recommendations=[_recommended(item, self._catalogues.label(name)) for item, name in best],
+            taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
+            understood=_understood(answers.values()),
+            not_understood=_not_understood(answers.values()),
+            unread=[*views.skipped, *asked.skipped],
         )
 
-    def details(self, principal: Principal, params: DetailsParams) -> DetailsResult:
+    def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
         """Look one anime up."""
-        view, scope = self._catalogue.view(), Scope(visibility=principal.visibility)
+        views, scope = self._catalogues.views(catalogue).found, Scope(visibility=principal.visibility)
         if params.id is not None:
-            record = view.find_record(RecordId(params.id), scope=scope)
-            return DetailsResult(anime=_details(record) if record else None, suggestions=[])
-        choice = resolve_title(view.reader, view.spec, params.title or "", scope=scope)
-        return DetailsResult(
-            anime=_details(choice.record) if choice.record else None, suggestions=list(choice.suggestions)
+            found = self._catalogues.find_one(
+                views, params.id, lambda view, stated: view.find_record(RecordId(stated), scope=scope)
+            )
+            return DetailsResult(anime=self._details(found) if found else None, suggestions=[])
+        title = params.title or ""
+        choices = {name: resolve_title(view.reader, view.spec, title, scope=scope) for name, view in views.items()}
+        likeness = max(choice.likeness for choice in choices.values())
+        found = self._catalogues.find_one(
+            {name: views[name] for name, choice in choices.items() if choice.likeness == likeness},
+            title,
+            lambda view, _title: choices[view.name].record,
         )
+        suggestions = dict.fromkeys(one for choice in choices.values() for one in choice.suggestions)
+        return DetailsResult(anime=self._details(found) if found else None, suggestions=list(suggestions))
 
-    def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
+    def _details(self, found: FoundRecord) -> AnimeDetails:
+        return _details(found.record, self._catalogues.label(found.view.name))
+
+    def browse(self, principal: Principal, params: BrowseParams, *, catalogue: str | None = None) -> BrowseResult:
         """List tags by category, with how many anime have each."""
-        facets = self._catalogue.shelf.reader().facets("tags", scope=Scope(visibility=principal.visibility))
+        scope = Scope(visibility=principal.visibility)
+        views = self._catalogues.views(catalogue).found
+        facets = merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
         if params.search:
             wanted = set(like_words(params.search, {facet.value for facet in facets}))
             facets = [facet for facet in facets if facet.value in wanted]
@@ -304,9 +157,10 @@ class AnimeTools:
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    """Declare the anime tools over the first anime catalogue that is served."""
-    anime = AnimeTools(catalogues[0])
-    return [
+    """Declare the anime tools over every anime catalogue that is served."""
+    layout = LayoutCatalogues(catalogues)
+    anime = AnimeTools(layout)
+    every = [
         ToolSpec(
             name="search_anime",
             title="Search anime",
@@ -357,6 +211,15 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_browse_text,
         ),
     ]
+    return layout.declare(every)
+
+
+def _recommend_or_refuse(view: CatalogueView, request: Request, scope: Scope) -> Recommendations | InputError:
+    """Recommend from one catalogue; return the refusal where it has none of the titles."""
+    try:
+        return view.recommend(request, scope=scope)
+    except InputError as error:
+        return error
 
 
 def _shape(record: Record) -> dict[str, Any]:
@@ -375,10 +238,11 @@ def _tags(record: Record) -> list[TagShape]:
     return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
 
 
-def _recommended(item: Recommendation) -> RecommendedAnime:
+def _recommended(item: Recommendation, catalogue: str | None) -> RecommendedAnime:
     parts = item.signals
     return RecommendedAnime(
         **_shape(item.record),
+        catalogue=catalogue,
         similarity_score=round(item.score, 4),
         signals=SignalShape(
             semantic=round(parts.semantic, 4),
@@ -389,17 +253,19 @@ def _recommended(item: Recommendation) -> RecommendedAnime:
     )
 
 
-def _understood(answer: Recommendations) -> list[str]:
-    titles = [f"{choice.asked}: the title '{choice.title}'" for choice in answer.titles if choice.title]
-    return [*titles, *(f"{one.text}: {one.meaning}" for one in answer.wishes.understood)]
+def _understood(answers: Collection[Recommendations]) -> list[str]:
+    choices = [choice for answer in answers for choice in answer.titles if choice.title]
+    wishes = [one for answer in answers for one in answer.wishes.understood]
+    titles = [f"{choice.asked}: the title '{choice.title}'" for choice in choices]
+    return list(dict.fromkeys([*titles, *(f"{one.text}: {one.meaning}" for one in wishes)]))
 
 
-def _not_understood(answer: Recommendations) -> list[str]:
-    return [
-        *(_unknown(choice) for choice in answer.titles if not choice.title),
-        *answer.wishes.not_understood,
-        *answer.notes,
-    ]
+def _not_understood(answers: Collection[Recommendations]) -> list[str]:
+    """Return what no catalogue knows or understands, and what was noted."""
+    known = {choice.asked for answer in answers for choice in answer.titles if choice.title}
+    choices = [choice for answer in answers for choice in answer.titles if choice.asked not in known]
+    said = [one for answer in answers for one in (*answer.wishes.not_understood, *answer.notes)]
+    return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
 
 
 def _unknown(choice: TitleChoice) -> str:
@@ -407,8 +273,9 @@ def _unknown(choice: TitleChoice) -> str:
     return f"no title like '{choice.asked}'{hint}"
 
 
-def _details(record: Record) -> AnimeDetails:
+def _details(record: Record, catalogue: str | None) -> AnimeDetails:
     return AnimeDetails(
+        catalogue=catalogue,
         id=record.id,
         titles=TitlesShape(canonical=record.get("title"), alternatives=list(record.get("alternatives") or ())),
         type=record.get("type"),
@@ -424,7 +291,8 @@ def _details(record: Record) -> AnimeDetails:
 
 
 def _line(anime: AnimeShape) -> str:
-    return f"{anime.title} ({anime.type}, {anime.year or 'year unknown'}, {anime.episodes or '?'} ep) [{anime.id}]"
+    shown = shown_id(anime.id, anime.catalogue)
+    return f"{anime.title} ({anime.type}, {anime.year or 'year unknown'}, {anime.episodes or '?'} ep) [{shown}]"
 
 
 def _search_text(result: SearchResult) -> str:

@@ -15,7 +15,6 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="judoka", files=FOLDER / "sample"),),
     tools=deferred("pinakes_catalogues.judoka.tools:tools"),
     replaces_generic_tools=True,
-    serves_all=False,
     resources=deferred("pinakes_catalogues.judoka.tools:resources"),
     commands={
         "rag": (

@@ -69,17 +69,18 @@ def source_of(record: Record) -> str:
 class JudokonFiles:
     """The files of one catalogue."""
 
-    def __init__(self, catalogue: OpenCatalogue) -> None:
+    def __init__(self, catalogue: OpenCatalogue, prefix: str) -> None:
         self._catalogue = catalogue
+        self._prefix = prefix
 
     def declare(self) -> ResourceSpec:
         """Return the declaration of the files."""
-        return ResourceSpec(prefix=PREFIX, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read)
+        return ResourceSpec(prefix=self._prefix, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read)
 
     def entries(self, _principal: Principal) -> list[ResourceEntry]:
         """Return the address of each file."""
         return [
-            ResourceEntry(uri=f"{PREFIX}{name}", name=name, title=title, mime_type=mime_type)
+            ResourceEntry(uri=f"{self._prefix}{name}", name=name, title=title, mime_type=mime_type)
             for name, (title, mime_type) in FILES.items()
         ]
 

@@ -10,7 +10,17 @@ from typing import Any
 
 import orjson
 
-from pinakes.api import CatalogueView, InputError, OpenCatalogue, Scope, SearchPage, TextQuery, analyse_query, clean
+from pinakes.api import (
+    CatalogueView,
+    InputError,
+    OpenCatalogue,
+    QueryVector,
+    Scope,
+    SearchPage,
+    TextQuery,
+    analyse_query,
+    clean,
+)
 
 SYNONYMS = "synonyms.json"
 KEPT_FOLDER = "files"
@@ -57,7 +67,7 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def search_expanded(view: CatalogueView, query: str, *, scope: Scope, limit: int) -> SearchPage:
+def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> SearchPage:
     """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
     text = clean(query[:MAX_QUERY_CHARS])
     added = synonyms_in(text, load_kept(view.catalogue))
@@ -65,8 +75,9 @@ def search_expanded(view: CatalogueView, query: str, *, scope: Scope, limit: int
     others = analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
-    searcher, vector = view.catalogue.searcher, view.embed(text)
-    return searcher.search_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit)
+    return view.catalogue.searcher.search_with(
+        view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit
+    )
 
 
 def _padded(text: str) -> str:

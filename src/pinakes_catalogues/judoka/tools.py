@@ -5,18 +5,22 @@ hidden are found and looked up like others; they are not drawn at random and not
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, cast
 
 import orjson
-from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.api import (
     Action,
     AnyOf,
     CatalogueView,
     Cost,
+    FoundRecord,
+    Gathered,
+    LayoutCatalogues,
+    Merged,
+    MergedPage,
     NotFoundError,
     OpenCatalogue,
     Principal,
@@ -25,15 +29,39 @@ from pinakes.api import (
     ResourceSpec,
     Scope,
     ShelfReader,
-    ToolParams,
-    ToolResult,
     ToolSpec,
     like_words,
+    merge_facets,
+    search_each,
 )
 from pinakes_catalogues.judoka.codes import check_code, code_key
-from pinakes_catalogues.judoka.files import JudokonFiles, source_of, text_of
+from pinakes_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
 from pinakes_catalogues.judoka.filters import SHOWN, CardFilters
 from pinakes_catalogues.judoka.rows import CARD, STATS, card_of, shown_id, stats_of
+from pinakes_catalogues.judoka.shapes import (
+    CardResult,
+    CodeParams,
+    CodeResult,
+    CompareParams,
+    CompareResult,
+    CountriesParams,
+    CountriesResult,
+    CountryCount,
+    IdParams,
+    JudokaHit,
+    JudokaShape,
+    Opponent,
+    OpponentParams,
+    OpponentResult,
+    RagHit,
+    RagParams,
+    RagResult,
+    RandomParams,
+    SearchParams,
+    SearchResult,
+    Side,
+    StatShape,
+)
 from pinakes_catalogues.judoka.synonyms import search_expanded
 
 RAG_RESULTS = 5
@@ -43,303 +71,175 @@ LIKE = 0.6
 SET_UP = "run: pinakes rag prepare, then pinakes add FOLDER --as judoka"
 
 
-def _id_text(value: Any) -> Any:
-    """Take a number for the text that it is in the catalogue."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-CardId = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
-    BeforeValidator(_id_text),
-    WithJsonSchema({"type": ["string", "integer"]}),
-]
-OBJECT = WithJsonSchema({"type": "object"})
-LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""Every conversation pays for the declarations, so only `judokon.search`, which is used most, spells its rows out."""
-
-SHARED = WithJsonSchema({"type": "object", "description": "As of judokon.search"})
-FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
-Side = Literal["a", "b", "draw"]
-Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
-
-
-class RagParams(ToolParams):
-    """Arguments of `query_rag`."""
-
-    query: Query
-
-
-class RagHit(ToolResult):
-    """A passage, technique or card that answers."""
-
-    id: FileId
-    text: str
-    source: str
-    score: float
-    qa_context: str | None
-    tags: list[str]
-
-
-class RagResult(ToolResult):
-    """The answer of `query_rag`; `hint` says why it went by words alone, and what to do."""
-
-    results: Annotated[list[RagHit], LEAN]
-    hint: str | None
-
-
-class SearchParams(ToolParams):
-    """Arguments of `judokon.search`."""
-
-    query: Query
-    top_k: int = Field(default=8, ge=1, le=50)
-    filters: CardFilters | None = None
-
-
-class JudokaShape(ToolResult):
-    """What a list says of a card."""
-
-    id: FileId
-    name: str
-    country: str | None
-    rarity: str | None
-    weight_class: str | None
-    stats: dict[str, int]
-
-
-class JudokaHit(JudokaShape):
-    """One result of a search."""
-
-    score: float
-
-
-class SearchResult(ToolResult):
-    """The answer of `judokon.search`."""
-
-    results: list[JudokaHit]
-    hint: str | None
-
-
-class IdParams(ToolParams):
-    """Arguments of `judokon.getById`."""
-
-    id: CardId
-
-
-class CardResult(ToolResult):
-    """A whole card: whatever its file has of it."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class RandomParams(ToolParams):
-    """Arguments of `judokon.random`."""
-
-    filters: Annotated[CardFilters, SHARED] | None = None
-    seed: int | None = None
-
-
-class CodeParams(ToolParams):
-    """Arguments of `judokon.resolveCode` and `judokon.validateCardCode`."""
-
-    code: Code
-
-
-class CodeResult(ToolResult):
-    """What is known of a code; it is valid when a card has it. `checksum` is null for codes without a check letter."""
-
-    valid: bool
-    format: bool
-    checksum: bool | None
-    known: bool
-    id: Annotated[int | str | None, WithJsonSchema({"type": ["string", "integer", "null"]})]
-    reason: str | None
-
-
-class CompareParams(ToolParams):
-    """Arguments of `judokon.compare`."""
-
-    id_a: CardId
-    id_b: CardId
-
-
-class StatShape(ToolResult):
-    """A stat of two cards."""
-
-    a: int
-    b: int
-    winner: Side
-
-
-class CompareResult(ToolResult):
-    """Two cards side by side: each stat's numbers and winner, the totals, and who wins more stats."""
-
-    a: Annotated[JudokaShape, OBJECT]
-    b: Annotated[JudokaShape, OBJECT]
-    stats: Annotated[dict[str, StatShape], OBJECT]
-    totals: dict[str, int]
-    winner: Side
-
-
-class OpponentParams(ToolParams):
-    """Arguments of `judokon.suggestOpponent`."""
-
-    id: CardId
-    top_k: int = Field(default=3, ge=1, le=10)
-
-
-class Opponent(JudokaShape):
-    """A card that makes a fair match, and why."""
-
-    reasons: list[str]
-
-
-class OpponentResult(ToolResult):
-    """The answer of `judokon.suggestOpponent`."""
-
-    opponents: Annotated[list[Opponent], LEAN]
-
-
-class CountriesParams(ToolParams):
-    """Arguments of `judokon.listCountries`: none."""
-
-
-class CountryCount(ToolResult):
-    """A country, and how many cards are of it."""
-
-    country: str
-    code: str | None
-    count: int
-
-
-class CountriesResult(ToolResult):
-    """The answer of `judokon.listCountries`, most cards first."""
-
-    countries: Annotated[list[CountryCount], LEAN]
-
-
 class JudokonTools:
-    """The nine tools over one catalogue. `chance` is what draws cards where no seed is given."""
+    """The nine tools over every judoka catalogue. `chance` is what draws cards where no seed is given."""
 
-    def __init__(self, catalogue: OpenCatalogue, chance: random.Random) -> None:
-        self._catalogue = catalogue
+    def __init__(self, catalogues: LayoutCatalogues, chance: random.Random) -> None:
+        self._catalogues = catalogues
         self._chance = chance
 
-    def query_rag(self, principal: Principal, params: RagParams) -> RagResult:
+    def query_rag(self, principal: Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
         """Find what answers a question."""
-        view, scope = self._catalogue.view(), Scope(visibility=principal.visibility)
-        if not view.reader.count(scope):
-            raise NotFoundError(f"the catalogue '{view.name}' is empty; {SET_UP}")
-        page = search_expanded(view, params.query, scope=scope, limit=RAG_RESULTS)
-        if page.degraded and not page.hits:
+        views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
+        if not any(view.reader.count(scope) for view in views.found.values()):
+            raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
+        page = _search(views, params.query, scope, RAG_RESULTS)
+        if page.degraded and not page.items:
             raise NotFoundError(f"nothing has these words, and meaning was not compared: {_hint(page.degraded)}")
-        return RagResult(results=[_rag_hit(hit.record, hit.score) for hit in page.hits], hint=_hint(page.degraded))
+        hits = [self._rag_hit(item) for item in page.items[:RAG_RESULTS]]
+        return RagResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
 
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find cards by a description."""
         scope = _scope(principal, params.filters)
-        page = search_expanded(self._catalogue.view(), params.query, scope=scope, limit=params.top_k)
-        hits = [JudokaHit(**_shape(hit.record), score=round(hit.score, 4)) for hit in page.hits]
-        return SearchResult(results=hits, hint=_hint(page.degraded))
+        page = _search(self._catalogues.views(catalogue), params.query, scope, params.top_k)
+        hits = [self._hit(item) for item in page.items[: params.top_k]]
+        return SearchResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
 
-    def get_by_id(self, principal: Principal, params: IdParams) -> CardResult:
+    def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
         """Look one card up."""
-        return CardResult(**card_of(_get_card(self._catalogue.view(), principal, params.id)))
+        return self._card(self._get_card(self._catalogues.views(catalogue).found, principal, params.id))
 
-    def draw(self, principal: Principal, params: RandomParams) -> CardResult:
+    def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
         """Draw a card that is not hidden; the same seed draws the same card of the same cards."""
-        view, scope = self._catalogue.view(), _scope(principal, params.filters).narrowed(SHOWN)
-        ids = sorted(view.reader.ids(view.reader.scan(scope=scope, limit=view.reader.count(scope))))
-        if not ids:
+        views, scope = self._catalogues.views(catalogue).found, _scope(principal, params.filters).narrowed(SHOWN)
+        cards = sorted((record_id, name) for name, view in views.items() for record_id in _ids(view.reader, scope))
+        if not cards:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries there are")
         chance = self._chance if params.seed is None else random.Random(params.seed)
-        return CardResult(**card_of(_get_card(view, principal, chance.choice(ids))))
+        record_id, name = chance.choice(cards)
+        return self._card(self._get_card({name: views[name]}, principal, record_id))
 
-    def resolve_code(self, principal: Principal, params: CodeParams) -> CardResult:
+    def resolve_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CardResult:
         """Return the card that has a code."""
-        record = _find_by_code(self._catalogue.view(), principal, params.code)
-        if record is None:
+        found = self._find_by_code(principal, params.code, catalogue)
+        if found is None:
             reason = check_code(params.code).problem
             raise NotFoundError(f"no judoka has the code '{params.code[:200]}'{f': {reason}' if reason else ''}")
-        return CardResult(**card_of(record))
+        return self._card(found)
 
-    def validate_code(self, principal: Principal, params: CodeParams) -> CodeResult:
+    def validate_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CodeResult:
         """Say whether a code is well-formed, whether its check letter is right, and whether a card has it."""
-        form, record = check_code(params.code), _find_by_code(self._catalogue.view(), principal, params.code)
-        is_known = record is not None
+        form, found = check_code(params.code), self._find_by_code(principal, params.code, catalogue)
+        is_known = found is not None
         return CodeResult(
             valid=is_known,
             format=form.is_well_formed,
             checksum=form.has_right_check,
             known=is_known,
-            id=shown_id(record) if record else None,
+            id=shown_id(found.record) if found else None,
             reason=None if is_known else form.problem or "well-formed, but no card here has it",
+            catalogue=self._catalogues.label(found.view.name) if found else None,
         )
 
-    def compare(self, principal: Principal, params: CompareParams) -> CompareResult:
+    def compare(self, principal: Principal, params: CompareParams, *, catalogue: str | None = None) -> CompareResult:
         """Set two cards side by side."""
-        view = self._catalogue.view()
-        one, other = _get_card(view, principal, params.id_a), _get_card(view, principal, params.id_b)
-        here, there = stats_of(one), stats_of(other)
+        views = self._catalogues.views(catalogue).found
+        one, other = self._get_card(views, principal, params.id_a), self._get_card(views, principal, params.id_b)
+        here, there = stats_of(one.record), stats_of(other.record)
         rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
         won, lost = (sum(row.winner == side for row in rows.values()) for side in ("a", "b"))
         return CompareResult(
-            a=JudokaShape(**_shape(one)),
-            b=JudokaShape(**_shape(other)),
+            a=JudokaShape(**self._shape(one)),
+            b=JudokaShape(**self._shape(other)),
             stats=rows,
             totals={"a": sum(here.values()), "b": sum(there.values())},
             winner=_compared(won, lost).winner,
         )
 
-    def suggest_opponent(self, principal: Principal, params: OpponentParams) -> OpponentResult:
+    def suggest_opponent(
+        self, principal: Principal, params: OpponentParams, *, catalogue: str | None = None
+    ) -> OpponentResult:
         """Suggest fair matches: of the same gender first, then of the same weight class, then nearest in average."""
-        view = self._catalogue.view()
-        card = _get_card(view, principal, params.id)
+        view, card = self._get_card(self._catalogues.views(catalogue).found, principal, params.id)
         others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
         others.sort(key=lambda one: _mismatch(card, one))
         return OpponentResult(
-            opponents=[Opponent(**_shape(one), reasons=_reasons(card, one)) for one in others[: params.top_k]]
+            opponents=[
+                Opponent(**self._shape(FoundRecord(view, one)), reasons=_reasons(card, one))
+                for one in others[: params.top_k]
+            ]
         )
 
-    def list_countries(self, principal: Principal, _params: CountriesParams) -> CountriesResult:
+    def list_countries(
+        self, principal: Principal, _params: CountriesParams, *, catalogue: str | None = None
+    ) -> CountriesResult:
         """Count the cards of each country."""
-        reader, scope = self._catalogue.shelf.reader(), _scope(principal, None)
-        rows = []
-        for facet in reader.facets("country", scope=scope):
-            first = reader.scan(scope=scope.narrowed(AnyOf("country", (facet.value,))), limit=1)
-            record = next(iter(reader.fetch(first, scope=scope).values()), None)
-            code = record.get("countryCode") if record else None
-            rows.append(CountryCount(country=facet.value, code=code, count=facet.count))
+        readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
+        scope = _scope(principal, None)
+        facets = merge_facets([reader.facets("country", scope=scope) for reader in readers])
+        rows = [
+            CountryCount(country=one.value, code=_country_code(readers, one.value, scope), count=one.count)
+            for one in facets
+        ]
         return CountriesResult(countries=rows)
 
+    def _get_card(self, views: Mapping[str, CatalogueView], principal: Principal, stated: str) -> FoundRecord:
+        scope = _scope(principal, None)
+        found = self._catalogues.find_one(
+            views, stated, lambda view, plain: view.find_record(RecordId(plain), scope=scope)
+        )
+        if found is None or found.record.kind != CARD:
+            alike = [one for view in views.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
+            hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
+            raise NotFoundError(f"no judoka '{stated[:200]}'{hint}")
+        return found
 
-def _get_card(view: CatalogueView, principal: Principal, stated: str) -> Record:
-    scope = _scope(principal, None)
-    record = view.find_record(RecordId(stated), scope=scope)
-    if record is None or record.kind != CARD:
-        raise NotFoundError(f"no judoka '{stated[:200]}'{_alike(view.reader, stated, scope)}")
-    return record
+    def _find_by_code(self, principal: Principal, code: str, catalogue: str | None) -> FoundRecord | None:
+        """Return the card with a code; the first by id where several of a catalogue have it."""
+        condition = AnyOf("codeKey", (code_key(code),))
+        if not all(condition.values):
+            return None
+        return self._catalogues.find_one(
+            self._catalogues.views(catalogue).found,
+            code,
+            lambda view, _code: min(_cards(view, principal, condition), key=lambda one: one.id, default=None),
+        )
+
+    def _card(self, found: FoundRecord) -> CardResult:
+        label = self._catalogues.label(found.view.name)
+        return CardResult(**card_of(found.record), **({"catalogue": label} if label else {}))
+
+    def _hit(self, item: Merged) -> JudokaHit:
+        found = FoundRecord(item.view, item.hit.record)
+        return JudokaHit(**self._shape(found), score=round(self._catalogues.score(item), 4))
+
+    def _shape(self, found: FoundRecord) -> dict[str, Any]:
+        return {**_shape(found.record), "catalogue": self._catalogues.label(found.view.name)}
+
+    def _rag_hit(self, item: Merged) -> RagHit:
+        record = item.hit.record
+        return RagHit(
+            id=shown_id(record),
+            text=text_of(record),
+            source=source_of(record),
+            score=round(self._catalogues.score(item), 4),
+            qa_context=record.get("qaContext"),
+            tags=list(record.get("tags") or (record.kind,)),
+            catalogue=self._catalogues.label(item.view.name),
+        )
 
 
-def _alike(reader: ShelfReader, stated: str, scope: Scope) -> str:
-    """Say which cards have an id or a name like the one asked for."""
-    ids = reader.ids(reader.scan(scope=scope, limit=reader.count(scope)))
+def _search(views: Gathered[CatalogueView], query: str, scope: Scope, limit: int) -> MergedPage:
+    return search_each(
+        views,
+        query,
+        lambda view, vector: search_expanded(view, query, vector, scope=scope, limit=limit),
+        is_graded=False,
+    )
+
+
+def _alike(reader: ShelfReader, stated: str, scope: Scope) -> list[str]:
+    """Return the cards that have an id or a name like the one asked for."""
     names = [match for match in reader.titles_like(stated, scope=scope, limit=ALIKE) if match.likeness >= LIKE]
     named = reader.ids([match.key for match in names])
-    alike = list(dict.fromkeys([*like_words(stated, ids)[:ALIKE], *named]))[:ALIKE]
+    alike = list(dict.fromkeys([*like_words(stated, _ids(reader, scope))[:ALIKE], *named]))[:ALIKE]
     found = reader.fetch(list(reader.find([RecordId(one) for one in alike], scope=scope).values()), scope=scope)
-    listed = ", ".join(f"{one.id} ({one.get('name')})" for one in found.values())
-    return f"; alike: {listed}" if listed else "; judokon.search finds ids"
+    return [f"{one.id} ({one.get('name')})" for one in found.values()]
 
 
-def _find_by_code(view: CatalogueView, principal: Principal, code: str) -> Record | None:
-    """Return the card with a code; the first by id where several have it."""
-    wanted = code_key(code)
-    found = _cards(view, principal, AnyOf("codeKey", (wanted,))) if wanted else []
-    return min(found, key=lambda record: record.id, default=None)
+def _ids(reader: ShelfReader, scope: Scope) -> list[RecordId]:
+    return reader.ids(reader.scan(scope=scope, limit=reader.count(scope)))
 
 
 def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[Record]:
@@ -347,11 +247,21 @@ def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[
     return list(reader.fetch(reader.scan(scope=scope, limit=reader.count(scope)), scope=scope).values())
 
 
+def _country_code(readers: Sequence[ShelfReader], country: str, scope: Scope) -> str | None:
+    """Return the code that the first card of a country has."""
+    for reader in readers:
+        first = reader.scan(scope=scope.narrowed(AnyOf("country", (country,))), limit=1)
+        for record in reader.fetch(first, scope=scope).values():
+            return cast(str | None, record.get("countryCode"))
+    return None
+
+
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    """Declare the judoka tools over the first judoka catalogue that is served."""
-    judokon = JudokonTools(catalogues[0], random.SystemRandom())
+    """Declare the judoka tools over every judoka catalogue that is served."""
+    layout = LayoutCatalogues(catalogues)
+    judokon = JudokonTools(layout, random.SystemRandom())
     declared = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
-    return [
+    every = [
         declared(
             name="query_rag",
             title="Query RAG",
@@ -437,11 +347,16 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_countries_text,
         ),
     ]
+    return layout.declare(every)
 
 
 def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
-    """Declare the files of the first judoka catalogue that is served."""
-    return [JudokonFiles(catalogues[0]).declare()]
+    """Declare the files of the catalogue named like its layout, or the first; of several, also those of each."""
+    main = next((one for one in catalogues if one.name == one.spec.name), catalogues[0])
+    files = [JudokonFiles(main, PREFIX)]
+    if len(catalogues) > 1:
+        files += [JudokonFiles(one, f"{PREFIX}{one.name}/") for one in catalogues]
+    return [one.declare() for one in files]
 
 
 def _scope(principal: Principal, filters: CardFilters | None) -> Scope:
@@ -463,17 +378,6 @@ def _shape(record: Record) -> dict[str, Any]:
         "weight_class": record.get("weightClass"),
         "stats": stats_of(record),
     }
-
-
-def _rag_hit(record: Record, score: float) -> RagHit:
-    return RagHit(
-        id=shown_id(record),
-        text=text_of(record),
-        source=source_of(record),
-        score=round(score, 4),
-        qa_context=record.get("qaContext"),
-        tags=list(record.get("tags") or (record.kind,)),
-    )
 
 
 def _compared(here: int, there: int) -> StatShape:
@@ -504,7 +408,8 @@ def _reasons(card: Record, other: Record) -> list[str]:
 
 def _line(judoka: JudokaShape) -> str:
     numbers = " ".join(f"{stat} {number}" for stat, number in judoka.stats.items())
-    return f"{judoka.name} ({judoka.country}, {judoka.rarity}, {judoka.weight_class}) {numbers} [{judoka.id}]"
+    address = f"{judoka.catalogue}/{judoka.id}" if judoka.catalogue else judoka.id
+    return f"{judoka.name} ({judoka.country}, {judoka.rarity}, {judoka.weight_class}) {numbers} [{address}]"
 
 
 def _rag_text(result: RagResult) -> str:

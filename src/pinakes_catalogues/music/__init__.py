@@ -15,7 +15,6 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
     tools=deferred("pinakes_catalogues.music.tools:tools"),
     replaces_generic_tools=True,
-    serves_all=False,
     media=deferred("pinakes_catalogues.music.media:media"),
     endpoints=deferred("pinakes_catalogues.music.player.endpoints:list_endpoints"),
     server="pinakes_catalogues.music.server:build_server_parts",

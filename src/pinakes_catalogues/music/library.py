@@ -8,11 +8,11 @@ import numpy as np
 from pinakes.api import (
     KIND_FIELD,
     AnyOf,
+    CatalogueView,
     Condition,
     InputError,
     Key,
     NotFoundError,
-    OpenCatalogue,
     Principal,
     Record,
     RecordId,
@@ -38,9 +38,9 @@ LIKE = 0.5
 class MusicLibrary:
     """One catalogue, one caller, one moment: every read of it sees the same data."""
 
-    def __init__(self, catalogue: OpenCatalogue, principal: Principal) -> None:
-        self.catalogue = catalogue
-        self.view = catalogue.view()
+    def __init__(self, view: CatalogueView, principal: Principal) -> None:
+        self.view = view
+        self.catalogue = view.catalogue
         self._visibility = principal.visibility
 
     @property
@@ -120,6 +120,13 @@ class MusicLibrary:
                 raise InputError(f"'{wanted[:200]}' is a record of kind {record.kind}, not {kind}")
             return record
         return self._named((kind,), wanted)
+
+    def find_named(self, kind: str | None, wanted: str) -> Record | None:
+        """Return the record of a name, of one kind or of any; None where there is none."""
+        try:
+            return self._named((kind,) if kind else KINDS, wanted)
+        except NotFoundError:
+            return None
 
     def get_any(self, wanted: str) -> Record:
         """Return a record of any kind by its id or its name; an artist before an album before a track."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import QueryText, Record, Tag, ToolParams, ToolResult
+from pinakes.api import FromCatalogue, PartialResult, QueryText, Record, Tag, ToolParams, ToolResult
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.playlist import MOST_MINUTES
 
@@ -66,7 +66,7 @@ class GetParams(MusicParams):
     )
 
 
-class Entry(MusicResult):
+class Entry(FromCatalogue, MusicResult):
     """A record in a list."""
 
     id: str
@@ -94,7 +94,7 @@ class Group(MusicResult):
 LeanGroup = Annotated[Group, LEAN]
 
 
-class SearchResult(MusicResult):
+class SearchResult(PartialResult, MusicResult):
     """The answer of `catalog.search`; a kind that was not asked for is left out."""
 
     artists: LeanGroup | None = _left_out()
@@ -166,7 +166,7 @@ class Stats(MusicResult):
     tracks_without_year: int
 
 
-class GetResult(MusicResult):
+class GetResult(FromCatalogue, MusicResult):
     """The answer of `catalog.get`: the record that was asked for, and lists; what does not apply is left out."""
 
     query_type: QueryType
@@ -181,7 +181,9 @@ class GetResult(MusicResult):
     notes: list[str] | None = _left_out()
 
 
-def entry_of(record: Record, *, within: Record | None = None, score: float | None = None) -> Entry:
+def entry_of(
+    record: Record, *, within: Record | None = None, score: float | None = None, catalogue: str | None = None
+) -> Entry:
     """Return a record as an entry of a list. What those of an artist or album share with it need not be said again."""
     is_on_album = within is not None and within.kind == ALBUM
     artists = list(record.get("artists") or ())
@@ -198,6 +200,7 @@ def entry_of(record: Record, *, within: Record | None = None, score: float | Non
         plays=record.get("plays"),
         playable=True if record.kind == TRACK and record.get("file") else None,
         score=None if score is None else round(score, 4),
+        catalogue=catalogue,
     )
 
 

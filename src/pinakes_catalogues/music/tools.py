@@ -5,30 +5,31 @@ and corrections as the very arguments of `catalog.mutate`, which somebody who ma
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from pinakes.api import (
+    UNREADABLE,
     Action,
     Cost,
     InputError,
+    LayoutCatalogues,
     OpenCatalogue,
     Preferences,
     Principal,
-    Ranked,
-    RankedKey,
     Record,
-    Searcher,
     ToolSpec,
+    ask_each,
     fold_name,
+    merge,
     preference_vocabulary,
+    shown_id,
     understand,
 )
 from pinakes_catalogues.music.fixes import Fix, propose_fixes
@@ -36,6 +37,7 @@ from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, choose, minutes_in
+from pinakes_catalogues.music.search import FoundOfKind, search_kinds
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
@@ -59,17 +61,12 @@ from pinakes_catalogues.music.shapes import (
 from pinakes_catalogues.music.similar import find_similar
 
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
-HEAD = 21
-"""How many of the best hits are looked at for whether they answer, and for the very words of a query."""
 CANDIDATES = 300
 """How many tracks a playlist is chosen from, unless it is a very long one."""
 SHORT_TRACK_S = 120
 POOL = 4
 """How many times as much as asked for a playlist is chosen from, the best of what fits."""
 FEWEST = 30
-FIGURE = re.compile(r"\d")
-LATIN = re.compile(r"[a-z]")
-"""A query without such letters is of a name: a model of English makes nothing of it."""
 TOP_TRACKS = 10
 """How many of an artist's tracks are beside the albums at a time."""
 SHOWN_OF_GROUP = 5
@@ -77,92 +74,78 @@ SHOWN_OF_GAP = 3
 
 
 class MusicTools:
-    """The tools over one music catalogue."""
+    """The tools over every music catalogue."""
 
-    def __init__(self, catalogue: OpenCatalogue, *, is_only: bool) -> None:
-        self._catalogue = catalogue
-        self._naming = {} if is_only else {"catalogue": catalogue.name}
-        """What names the catalogue to `catalog.mutate`, which knows it where it is the only one."""
+    def __init__(self, catalogues: LayoutCatalogues) -> None:
+        self._catalogues = catalogues
 
-    @cached_property
-    def _searcher(self) -> Searcher:
-        """The catalogue's, without a share of the neighbours' scores, by which names gain nothing but time is lost."""
-        searcher = self._catalogue.searcher
-        return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
-
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find artists, albums and tracks, each kind by itself."""
-        library = MusicLibrary(self._catalogue, principal)
-        meaning = library.view.embed(params.query)
+        views = self._catalogues.views(catalogue)
+        is_merged = len(views.found) > 1
+        asked = ask_each(
+            views.found, lambda view: search_kinds(MusicLibrary(view, principal), params, is_merged=is_merged)
+        )
+        kinds = [params.kind] if params.kind else KINDS
+        groups = {
+            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params) for kind in kinds
+        }
+        skipped = [*views.skipped, *asked.skipped]
+        reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
+        degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
+        return SearchResult(**groups, degraded=degraded, unread=skipped)
+
+    def _group(self, found: Sequence[FoundOfKind], params: SearchParams) -> Group:
+        """Return a page of what the catalogues found of one kind; a single one has read that page only."""
         wanted = min(params.offset + params.limit, MOST)
-        looked_at = max(wanted + 1, HEAD)
-        groups: dict[str, Group] = {}
-        degraded = None
-        for kind in [params.kind] if params.kind else KINDS:
-            ranked = self._searcher.rank(
-                library.reader, params.query, scope=library.scope(kind), limit=looked_at, query_vector=meaning
-            )
-            groups[GROUPS[kind]] = self._found(ranked, params, wanted=wanted)
-            degraded = ranked.degraded
-        return SearchResult(**groups, degraded=degraded)
-
-    def _found(self, ranked: Ranked, params: SearchParams, *, wanted: int) -> Group:
-        """Return the hits that answer: where one of the first does not, those before it, else all.
-
-        Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone. Only
-        the first are judged, however many are wanted, so that pages fit together and the total is the same on each.
-        """
-        places = self._named_first(ranked, params.query)
-        is_named = any(place.reasons.get("title", 0) >= 1.0 for place in places[:HEAD])
-        by_meaning = not is_named and LATIN.search(fold_name(params.query)) is not None
-        answers = partial(self._answers, by_meaning=by_meaning)
-        end = next((rank for rank, place in enumerate(places[:HEAD]) if not answers(place)), None)
-        answering = places if end is None else places[:end]
+        merged = merge([one.items for one in found])
+        shown = merged[params.offset : wanted] if len(found) > 1 else merged
         return Group(
-            items=[entry_of(hit.record) for hit in ranked.read(answering[params.offset : wanted])],
-            total=ranked.total_matches if end is None else end,
-            has_more=len(answering) > wanted and wanted < MOST,
+            items=[entry_of(item.hit.record, catalogue=self._catalogues.label(item.view.name)) for item in shown],
+            total=sum(one.total for one in found),
+            has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
         )
 
-    def _named_first(self, ranked: Ranked, query: str) -> Sequence[RankedKey]:
-        """Return the places, of the first of them those before the others that have the whole query in a name.
-
-        That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
-        """
-        phrase = f" {fold_name(query)} "
-        if len(phrase.split()) < 2 or not FIGURE.search(phrase):
-            return ranked.places
-        first, rest = ranked.places[:HEAD], ranked.places[HEAD:]
-        names = {hit.key: self._catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
-        named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
-        return [*sorted(first, key=lambda place: place.key not in named), *rest]
-
-    def _answers(self, place: RankedKey, *, by_meaning: bool) -> bool:
-        """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
-        if place.reasons.get("bm25", 0) > 0 or place.reasons.get("title", 0) > 0:
-            return True
-        if not by_meaning:
-            return False
-        calibration = self._catalogue.calibration
-        return calibration is None or calibration.label_of(place.reasons.get("cosine", 0)) is not None
-
-    def get(self, principal: Principal, params: GetParams) -> GetResult:
+    def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
         """Look something up, or put something together."""
-        return self._ways[params.query_type](MusicLibrary(self._catalogue, principal), params)
+        views = self._catalogues.views(catalogue).found
+        libraries = {name: MusicLibrary(view, principal) for name, view in views.items()}
+        library, plain = self._meant(libraries, params)
+        label = self._catalogues.label(library.catalogue.name)
+        naming = {"catalogue": label} if label else {}
+        return _ways(naming)[params.query_type](library, plain).model_copy(update={"catalogue": label})
 
-    @property
-    def _ways(self) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
-        return {
-            "artist": _artist,
-            "album": _album,
-            "track": _track,
-            "recent": _recent,
-            "stats": _stats,
-            "similar": _similar,
-            "gaps": _gaps,
-            "playlist": _playlist,
-            "fixes": partial(_fixes, naming=self._naming),
-        }
+    def _meant(self, libraries: Mapping[str, MusicLibrary], params: GetParams) -> tuple[MusicLibrary, GetParams]:
+        """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
+        views = {name: library.view for name, library in libraries.items()}
+        if len(views) == 1 or params.id is None:
+            only = self._catalogues.require_one(views, f"query_type '{params.query_type}' is about one catalogue")
+            return libraries[only.name], params
+        name, _, rest = params.id.partition("/")
+        if name in libraries and rest:
+            return libraries[name], params.model_copy(update={"id": rest})
+        kind = params.query_type if params.query_type in KINDS else None
+        found = self._catalogues.find_one(
+            views, params.id, lambda view, stated: libraries[view.name].find(stated)
+        ) or self._catalogues.find_one(
+            views, params.id, lambda view, stated: libraries[view.name].find_named(kind, stated)
+        )
+        return libraries[found.view.name if found else next(iter(libraries))], params
+
+
+def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetParams], GetResult]]:
+    """Return the function of each query type; `naming` names the catalogue to `catalog.mutate`."""
+    return {
+        "artist": _artist,
+        "album": _album,
+        "track": _track,
+        "recent": _recent,
+        "stats": _stats,
+        "similar": _similar,
+        "gaps": _gaps,
+        "playlist": _playlist,
+        "fixes": partial(_fixes, naming=naming),
+    }
 
 
 def _required_id(params: GetParams) -> str:
@@ -391,9 +374,10 @@ def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    """Declare the tools over the first music catalogue that is served."""
-    music = MusicTools(catalogues[0], is_only=len(catalogues) == 1)
-    return [
+    """Declare the tools over every music catalogue that is served."""
+    layout = LayoutCatalogues(catalogues)
+    music = MusicTools(layout)
+    every = [
         ToolSpec(
             name="catalog.search",
             title="Search music",
@@ -424,6 +408,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]
+    return layout.declare(every)
 
 
 def _search_text(result: SearchResult) -> str:
@@ -445,7 +430,7 @@ def _line(one: Entry) -> str:
     number = f"{one.position}. " if one.position else ""
     by = f" – {', '.join(one.artists)}" if one.artists else ""
     extra = ", ".join(part for part in (one.album or "", str(one.year or ""), clock(one.seconds)) if part)
-    return f"{number}{one.name}{by}{f' ({extra})' if extra else ''} [{one.id}]"
+    return f"{number}{one.name}{by}{f' ({extra})' if extra else ''} [{shown_id(one.id, one.catalogue)}]"
 
 
 def clock(seconds: float | None) -> str:

@@ -18,7 +18,6 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="papers", files=FOLDER / "sample.jsonl", examples=EXAMPLES),),
     tools=deferred("pinakes_catalogues.papers.tools:tools"),
     replaces_generic_tools=True,
-    serves_all=False,
     commands={
         "export": (
             "pinakes_catalogues.papers.export:export_command",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
@@ -12,9 +12,12 @@ from pinakes.api import (
     AllOf,
     Condition,
     Cost,
-    Hit,
+    FromCatalogue,
     InputError,
+    LayoutCatalogues,
+    Merged,
     OpenCatalogue,
+    PartialResult,
     Principal,
     QueryText,
     Range,
@@ -23,6 +26,7 @@ from pinakes.api import (
     ToolResult,
     ToolSpec,
     query_tokens,
+    search_each,
 )
 
 Relevance = Literal["IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT"]
@@ -67,7 +71,7 @@ class AuthorShape(ToolResult):
     affiliations: list[str]
 
 
-class PaperShape(ToolResult):
+class PaperShape(FromCatalogue):
     """One result of a search."""
 
     title: str
@@ -77,7 +81,7 @@ class PaperShape(ToolResult):
     score: float
 
 
-class SearchResult(ToolResult):
+class SearchResult(PartialResult):
     """The answer of `search_papers`."""
 
     papers: list[PaperShape]
@@ -87,43 +91,57 @@ class SearchResult(ToolResult):
 
 
 class PaperTools:
-    """The tool over one catalogue of papers."""
+    """The tool over every catalogue of papers."""
 
-    def __init__(self, catalogue: OpenCatalogue) -> None:
-        self._catalogue = catalogue
+    def __init__(self, catalogues: LayoutCatalogues) -> None:
+        self._catalogues = catalogues
 
-    def search(self, principal: Principal, params: SearchParams) -> SearchResult:
+    def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
-        view = self._catalogue.view()
-        page = view.search(params.query, scope=scope, limit=params.paper_count)
-        grades = view.grade(params.query, page.hits)
+        found = search_each(
+            self._catalogues.views(catalogue),
+            params.query,
+            lambda view, vector: view.search(params.query, scope=scope, limit=params.paper_count, query_vector=vector),
+            is_graded=True,
+        )
         return SearchResult(
-            papers=[_shape(hit, grade.label) for hit, grade in zip(page.hits, grades, strict=True)],
-            total=page.total_matches,
-            search_mode=page.mode.value,
-            degraded=page.degraded,
+            papers=[self._shape(item) for item in found.items[: params.paper_count]],
+            total=found.total_matches,
+            search_mode=found.mode.value,
+            degraded=found.degraded,
+            unread=found.unread,
+        )
+
+    def _shape(self, item: Merged) -> PaperShape:
+        record = item.hit.record
+        return PaperShape(
+            title=record.get("title"),
+            authors=[AuthorShape(**author) for author in record.get("authors") or ()],
+            abstract=record.get("abstract"),
+            relevance=cast(Relevance | None, item.label),
+            score=round(self._catalogues.score(item), 4),
+            catalogue=self._catalogues.label(item.view.name),
         )
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
-    """Declare the paper tool over the first catalogue of papers that is served."""
-    papers = PaperTools(catalogues[0])
-    return [
-        ToolSpec(
-            name="search_papers",
-            title="Search papers",
-            description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
-            params=SearchParams,
-            result=SearchResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
-            run=papers.search,
-            text=_search_text,
-            count_of=attrgetter("total"),
-        ),
-    ]
+    """Declare the paper tool over every catalogue of papers that is served."""
+    layout = LayoutCatalogues(catalogues)
+    search = ToolSpec(
+        name="search_papers",
+        title="Search papers",
+        description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
+        params=SearchParams,
+        result=SearchResult,
+        action=Action.ACCESS_CATALOG,
+        cost=Cost.READ,
+        cacheable=True,
+        run=PaperTools(layout).search,
+        text=_search_text,
+        count_of=attrgetter("total"),
+    )
+    return layout.declare([search])
 
 
 def _conditions(params: SearchParams) -> list[Condition]:
@@ -147,17 +165,6 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _shape(hit: Hit, label: Any) -> PaperShape:
-    record = hit.record
-    return PaperShape(
-        title=record.get("title"),
-        authors=[AuthorShape(**author) for author in record.get("authors") or ()],
-        abstract=record.get("abstract"),
-        relevance=label,
-        score=round(hit.score, 4),
-    )
-
-
 def _search_text(result: SearchResult) -> str:
     head = f"{result.total} papers ({result.search_mode})"
     lines = [f"{n}. {_line(paper)}" for n, paper in enumerate(result.papers[:LISTED_IN_TEXT], start=1)]
@@ -167,4 +174,5 @@ def _search_text(result: SearchResult) -> str:
 def _line(paper: PaperShape) -> str:
     names = [author.name for author in paper.authors]
     by = f", {names[0]}{' et al.' if len(names) > 1 else ''}" if names else ""
-    return f"{paper.title}{by} [{paper.relevance or 'no label'}, {paper.score}]"
+    source = f", {paper.catalogue}" if paper.catalogue else ""
+    return f"{paper.title}{by} [{paper.relevance or 'no label'}, {paper.score}{source}]"

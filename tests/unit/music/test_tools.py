@@ -383,7 +383,7 @@ def library_on(shelf: MemoryShelf, embedder: Any) -> MusicLibrary:
         searcher=Searcher(spec=shelf.spec, embedder=embedder),
         recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
     )
-    return MusicLibrary(catalogue, LOCAL_USER)
+    return MusicLibrary(catalogue.view(), LOCAL_USER)
 
 
 @pytest.mark.row("Z15")

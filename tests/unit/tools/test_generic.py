@@ -20,10 +20,9 @@ from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import calibrate
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.port import Delete, Put
-from pinakes.tools.addresses import address_of, parse_address, uri_of
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.generic import generic_tools
-from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.record_resources import address_of, generic_resources, parse_address, uri_of
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 

@@ -16,11 +16,11 @@ from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
-from pinakes.tools.addresses import address_of
-from pinakes.tools.admin.choice import LARGEST, one_of, rows_text, visible_catalogues
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.admin.row_text import rows_text
+from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.record_resources import address_of
+from pinakes.tools.spec import LARGEST, ToolSpec, one_of
 
 DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 

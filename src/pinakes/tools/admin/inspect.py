@@ -14,14 +14,14 @@ from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.shelf.port import ShelfReader
-from pinakes.tools.addresses import address_of, parse_address
-from pinakes.tools.admin.choice import choose_catalogue, one_of, rows_text, visible_catalogues
 from pinakes.tools.admin.logs import LogRing
+from pinakes.tools.admin.row_text import rows_text
 from pinakes.tools.admin.why import explain
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
 from pinakes.tools.health import Finding, examine
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.record_resources import address_of, parse_address
+from pinakes.tools.spec import ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
 """Of how many records it is counted whether they have a vector."""

@@ -17,11 +17,11 @@ from pinakes import __version__
 from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
 from pinakes.settings import Settings
-from pinakes.tools.admin.choice import iter_bounded, one_of, row_line, visible_catalogues
 from pinakes.tools.admin.config import plain_settings
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.admin.row_text import iter_bounded, row_line
+from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.spec import ToolSpec, one_of
 
 try:
     import resource

@@ -10,8 +10,8 @@ from pydantic import Field, WithJsonSchema
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageError
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.choice import choose_catalogue, iter_bounded
-from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.admin.row_text import iter_bounded
+from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
 from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.sql.children import SqlChildren

@@ -1,6 +1,6 @@
 """How the rows of admin tools read in a text."""
 
-from pinakes.tools.admin.choice import TEXT_CHARS, iter_bounded, rows_text
+from pinakes.tools.admin.row_text import TEXT_CHARS, iter_bounded, rows_text
 
 
 def test_every_row_of_a_page_is_in_the_text() -> None:

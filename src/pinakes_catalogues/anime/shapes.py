@@ -1,0 +1,215 @@
+"""What the anime tools take and give. Names, parameters and defaults are a fixed interface."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from pinakes.api import (
+    AllOf,
+    AnyOf,
+    Condition,
+    FromCatalogue,
+    InputError,
+    PartialResult,
+    Range,
+    ToolParams,
+    ToolResult,
+)
+
+AnimeType = Literal["TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN"]
+AnimeStatus = Literal["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
+Category = Literal["genre", "theme", "demographic", "setting"]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+def _require_year(value: int) -> int:
+    """Refuse what no calendar has; said here rather than in the schema, which every conversation pays for."""
+    if not 0 <= value <= 9999:
+        raise ValueError("a year has at most four digits")
+    return value
+
+
+Year = Annotated[int, AfterValidator(_require_year)]
+
+
+class SearchFilters(ToolParams):
+    """Conditions that every result meets."""
+
+    type: list[AnimeType] | None = None
+    status: list[AnimeStatus] | None = None
+    year_min: Year | None = None
+    year_max: Year | None = None
+    tags: list[Title] | None = Field(default=None, description="All of these")
+
+    def conditions(self) -> list[Condition]:
+        """Return the filters as conditions."""
+        if self.year_min is not None and self.year_max is not None and self.year_min > self.year_max:
+            raise InputError(f"'filters': yearMin {self.year_min} is after yearMax {self.year_max}")
+        found: list[Condition] = []
+        if self.type:
+            found.append(AnyOf("type", tuple(self.type)))
+        if self.status:
+            found.append(AnyOf("status", tuple(self.status)))
+        if self.year_min is not None or self.year_max is not None:
+            found.append(Range("year", self.year_min, self.year_max))
+        if self.tags:
+            found.append(AllOf("tags", tuple(self.tags)))
+        return found
+
+
+class SearchParams(ToolParams):
+    """Arguments of `search_anime`."""
+
+    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
+    limit: int = Field(default=10, ge=1, le=50)
+    filters: SearchFilters | None = None
+
+
+class TagShape(ToolResult):
+    """A tag and its category."""
+
+    category: str
+    value: str
+
+
+class AnimeShape(FromCatalogue):
+    """What every answer says of an anime."""
+
+    id: str
+    title: str
+    type: str
+    episodes: int
+    year: int | None
+    tags: list[TagShape]
+    synopsis: str | None
+
+
+class SearchHit(AnimeShape):
+    """One result of a search."""
+
+    alternatives: list[str]
+    status: str
+    score: float
+    match_type: Literal["fts", "vector", "hybrid"]
+
+
+class SearchResult(PartialResult):
+    """The answer of `search_anime`."""
+
+    results: list[SearchHit]
+    total_matches: int
+    search_mode: Literal["hybrid", "fts_only"]
+    degraded: str | None
+
+
+class RecommendParams(ToolParams):
+    """Arguments of `recommend_similar`."""
+
+    titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
+    preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
+        default=None, description='e.g. "post-2020, darker tone, not horror, under 13 episodes"'
+    )
+    exclude_titles: list[Title] | None = Field(default=None, max_length=200, description="Already seen")
+    limit: int = Field(default=8, ge=1, le=20)
+
+
+class SignalShape(ToolResult):
+    """The parts of a recommendation's score, each 0–1."""
+
+    semantic: float
+    taxonomy: float
+    temporal: float
+    format: float
+
+
+class RecommendedAnime(AnimeShape):
+    """One recommendation."""
+
+    similarity_score: float
+    signals: SignalShape
+
+
+class RecommendResult(PartialResult):
+    """The answer of `recommend_similar`."""
+
+    recommendations: list[RecommendedAnime]
+    taste_centroid: list[str]
+    understood: list[str]
+    not_understood: list[str]
+
+
+class DetailsParams(ToolParams):
+    """Arguments of `get_anime_details`: a title or an id."""
+
+    title: Title | None = Field(default=None, description="Spelling may be off")
+    id: Title | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "DetailsParams":
+        if (self.title is None) == (self.id is None):
+            raise ValueError("give either 'title' or 'id'")
+        return self
+
+
+class TitlesShape(ToolResult):
+    """An anime's names."""
+
+    canonical: str
+    alternatives: list[str]
+
+
+class SeasonShape(ToolResult):
+    """When it first aired."""
+
+    year: int | None
+    season: str | None
+
+
+class AnimeDetails(FromCatalogue):
+    """All that is known of an anime."""
+
+    id: str
+    titles: TitlesShape
+    type: str
+    episodes: int
+    status: str
+    season: SeasonShape
+    duration: int | None
+    sources: list[str]
+    relations: list[str]
+    tags: list[TagShape]
+    synopsis: str | None
+
+
+class DetailsResult(ToolResult):
+    """The answer of `get_anime_details`."""
+
+    anime: AnimeDetails | None
+    suggestions: list[str]
+
+
+class BrowseParams(ToolParams):
+    """Arguments of `browse_taxonomy`."""
+
+    category: Category | None = None
+    search: Title | None = Field(default=None, description="Fuzzy, within tags")
+
+
+class TagCount(ToolResult):
+    """A tag and how many anime have it."""
+
+    value: str
+    count: int
+
+
+class CategoryShape(ToolResult):
+    """The tags of a category."""
+
+    category: str
+    tags: list[TagCount]
+
+
+class BrowseResult(ToolResult):
+    """The answer of `browse_taxonomy`."""
+
+    categories: list[CategoryShape]

@@ -1,0 +1,186 @@
+"""What the judoka tools take and give. Names, parameters and defaults are a fixed interface."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from pinakes.api import FromCatalogue, PartialResult, ToolParams, ToolResult
+from pinakes_catalogues.judoka.filters import CardFilters
+
+
+def _id_text(value: Any) -> Any:
+    """Take a number for the text that it is in the catalogue."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+CardId = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=512),
+    BeforeValidator(_id_text),
+    WithJsonSchema({"type": ["string", "integer"]}),
+]
+OBJECT = WithJsonSchema({"type": "object"})
+LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+"""Every conversation pays for the declarations, so only `judokon.search`, which is used most, spells its rows out."""
+
+SHARED = WithJsonSchema({"type": "object", "description": "As of judokon.search"})
+FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
+Side = Literal["a", "b", "draw"]
+Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
+
+
+class RagParams(ToolParams):
+    """Arguments of `query_rag`."""
+
+    query: Query
+
+
+class RagHit(FromCatalogue):
+    """A passage, technique or card that answers."""
+
+    id: FileId
+    text: str
+    source: str
+    score: float
+    qa_context: str | None
+    tags: list[str]
+
+
+class RagResult(PartialResult):
+    """The answer of `query_rag`; `hint` says why it went by words alone, and what to do."""
+
+    results: Annotated[list[RagHit], LEAN]
+    hint: str | None
+
+
+class SearchParams(ToolParams):
+    """Arguments of `judokon.search`."""
+
+    query: Query
+    top_k: int = Field(default=8, ge=1, le=50)
+    filters: CardFilters | None = None
+
+
+class JudokaShape(FromCatalogue):
+    """What a list says of a card."""
+
+    id: FileId
+    name: str
+    country: str | None
+    rarity: str | None
+    weight_class: str | None
+    stats: dict[str, int]
+
+
+class JudokaHit(JudokaShape):
+    """One result of a search."""
+
+    score: float
+
+
+class SearchResult(PartialResult):
+    """The answer of `judokon.search`."""
+
+    results: list[JudokaHit]
+    hint: str | None
+
+
+class IdParams(ToolParams):
+    """Arguments of `judokon.getById`."""
+
+    id: CardId
+
+
+class CardResult(ToolResult):
+    """A whole card: whatever its file has of it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class RandomParams(ToolParams):
+    """Arguments of `judokon.random`."""
+
+    filters: Annotated[CardFilters, SHARED] | None = None
+    seed: int | None = None
+
+
+class CodeParams(ToolParams):
+    """Arguments of `judokon.resolveCode` and `judokon.validateCardCode`."""
+
+    code: Code
+
+
+class CodeResult(FromCatalogue):
+    """What is known of a code; it is valid when a card has it. `checksum` is null for codes without a check letter."""
+
+    valid: bool
+    format: bool
+    checksum: bool | None
+    known: bool
+    id: Annotated[int | str | None, WithJsonSchema({"type": ["string", "integer", "null"]})]
+    reason: str | None
+
+
+class CompareParams(ToolParams):
+    """Arguments of `judokon.compare`."""
+
+    id_a: CardId
+    id_b: CardId
+
+
+class StatShape(ToolResult):
+    """A stat of two cards."""
+
+    a: int
+    b: int
+    winner: Side
+
+
+class CompareResult(ToolResult):
+    """Two cards side by side: each stat's numbers and winner, the totals, and who wins more stats."""
+
+    a: Annotated[JudokaShape, OBJECT]
+    b: Annotated[JudokaShape, OBJECT]
+    stats: Annotated[dict[str, StatShape], OBJECT]
+    totals: dict[str, int]
+    winner: Side
+
+
+class OpponentParams(ToolParams):
+    """Arguments of `judokon.suggestOpponent`."""
+
+    id: CardId
+    top_k: int = Field(default=3, ge=1, le=10)
+
+
+class Opponent(JudokaShape):
+    """A card that makes a fair match, and why."""
+
+    reasons: list[str]
+
+
+class OpponentResult(ToolResult):
+    """The answer of `judokon.suggestOpponent`."""
+
+    opponents: Annotated[list[Opponent], LEAN]
+
+
+class CountriesParams(ToolParams):
+    """Arguments of `judokon.listCountries`: none."""
+
+
+class CountryCount(ToolResult):
+    """A country, and how many cards are of it."""
+
+    country: str
+    code: str | None
+    count: int
+
+
+class CountriesResult(ToolResult):
+    """The answer of `judokon.listCountries`, most cards first."""
+
+    countries: Annotated[list[CountryCount], LEAN]

@@ -1,0 +1,218 @@
+"""Two catalogues of one layout: its tools serve both, say which one a record is from, and let a call choose."""
+
+import importlib.resources
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.assembly.app import App, ToolChoice
+from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.record import Record, RecordId
+from pinakes.settings import Settings
+from pinakes.shelf.port import Put
+
+OTHER = "other"
+OWN_RECORDS = {
+    "papers": Record(id=RecordId("own-1"), fields={"title": "Quokka census", "abstract": "We count quokkas."}),
+    "anime": Record(id=RecordId("own-1"), fields={"title": "Quokka Days", "type": "TV", "status": "FINISHED"}),
+    "judoka": Record(
+        id=RecordId("own-1"),
+        kind="card",
+        fields={"name": "Quokka Mori", "country": "Japan", "visibility": "shown", "stats": {}},
+    ),
+    "music": Record(id=RecordId("artist-quokka"), kind="artist", fields={"name": "Quokka"}),
+}
+"""A record of each layout that only the second catalogue has."""
+
+
+class Twins:
+    """The sample of one layout, under two names; the second has a record of its own."""
+
+    def __init__(self, app: App, layout: str) -> None:
+        self.layout = layout
+        package = get_package(layout)
+        for name in (layout, OTHER):
+            with importlib.resources.as_file(package.samples[0].files) as path:
+                add_catalogue(
+                    app,
+                    open_rows(package, str(path)),
+                    recipe=package_recipe(package),
+                    name=name,
+                    progress=lambda _report: None,
+                    embed=False,
+                )
+        app.open_catalogue(OTHER).shelf.writer().apply([Put(record=OWN_RECORDS[layout])])
+        self.gate: Gate = app.build_gate(tools=ToolChoice.OWN)
+
+    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.gate.call(LOCAL_USER, tool, arguments)
+        assert answer.structured is not None, answer.text
+        return dict(answer.structured)
+
+    def refusal(self, tool: str, **arguments: Any) -> str:
+        answer = self.gate.call(LOCAL_USER, tool, arguments)
+        assert answer.error_code == "invalid_input", answer.text
+        return answer.text
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Twins]]:
+    apps: list[App] = []
+    made: dict[str, Twins] = {}
+
+    def make(layout: str) -> Twins:
+        if layout not in made:
+            apps.append(App(Settings(home=tmp_path_factory.mktemp(layout))))
+            made[layout] = Twins(apps[-1], layout)
+        return made[layout]
+
+    yield make
+    for app in apps:
+        app.close()
+
+
+def sources(items: list[Mapping[str, Any]]) -> set[str | None]:
+    return {one.get("catalogue") for one in items}
+
+
+@pytest.mark.parametrize("layout", ["papers", "anime", "judoka", "music"])
+def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, layout: str) -> None:
+    served = twins(layout)
+    own = [tool for tool in served.gate.list_tools(LOCAL_USER) if tool.name != "catalog.mutate"]
+    assert own
+    for tool in own:
+        assert tool.input_schema["properties"]["catalogue"] == {"type": "string", "enum": sorted((layout, OTHER))}
+        assert "catalogue" not in tool.input_schema.get("required", [])
+    search = {"papers": "search_papers", "anime": "search_anime", "judoka": "judokon.search", "music": "catalog.search"}
+    told = served.refusal(search[layout], query="x", catalogue="othr")
+    assert "no 'othr' (did you mean 'other'?); there are: " in told
+
+
+@pytest.mark.row("P1")
+def test_papers_are_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: Any) -> None:
+    papers = twins("papers")
+    both = papers.ask("search_papers", query="learning", paper_count=6)
+    assert sources(both["papers"]) == {"papers", OTHER}
+    assert [one["score"] for one in both["papers"]] == sorted((one["score"] for one in both["papers"]), reverse=True)
+    chosen = papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER)
+    assert sources(chosen["papers"]) == {OTHER}
+    assert both["total"] == 2 * chosen["total"]
+    (best, *_) = papers.ask("search_papers", query="quokka census")["papers"]
+    assert (best["title"], best["catalogue"]) == ("Quokka census", OTHER)
+
+
+@pytest.mark.row("A1")
+def test_anime_is_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins: Any) -> None:
+    anime = twins("anime")
+    both = anime.ask("search_anime", query="space", limit=6)
+    assert sources(both["results"]) == {"anime", OTHER}
+    assert sources(anime.ask("search_anime", query="space", limit=6, catalogue="anime")["results"]) == {"anime"}
+    counts, once = (
+        {tag["value"]: tag["count"] for one in found["categories"] for tag in one["tags"]}
+        for found in (anime.ask("browse_taxonomy"), anime.ask("browse_taxonomy", catalogue="anime"))
+    )
+    assert counts == {value: 2 * count for value, count in once.items()}
+
+
+@pytest.mark.row("A6")
+def test_an_anime_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
+    anime = twins("anime")
+    known = anime.ask("search_anime", query="space", limit=1, catalogue="anime")["results"][0]
+    told = anime.refusal("get_anime_details", id=known["id"])
+    assert "is in anime and other; give one of them as 'catalogue'" in told
+    assert "is in anime and other" in anime.refusal("get_anime_details", title=known["title"])
+    for arguments in ({"id": known["id"], "catalogue": OTHER}, {"id": f"{OTHER}/{known['id']}"}):
+        assert anime.ask("get_anime_details", **arguments)["anime"]["catalogue"] == OTHER
+    only = anime.ask("get_anime_details", title="Quokka Days")["anime"]
+    assert (only["id"], only["catalogue"]) == ("own-1", OTHER)
+
+
+@pytest.mark.row("J2")
+def test_judoka_are_found_drawn_and_counted_in_every_catalogue(twins: Any) -> None:
+    judoka = twins("judoka")
+    assert sources(judoka.ask("judokon.search", query="Japan", topK=8)["results"]) == {"judoka", OTHER}
+    assert sources(judoka.ask("judokon.search", query="Japan", catalogue=OTHER)["results"]) == {OTHER}
+    assert sources(judoka.ask("query_rag", query="judoka")["results"]) <= {"judoka", OTHER}
+    drawn = {judoka.ask("judokon.random", seed=seed)["catalogue"] for seed in range(30)}
+    assert drawn == {"judoka", OTHER}
+    every, one = (
+        sum(row["count"] for row in judoka.ask("judokon.listCountries", **chosen)["countries"])
+        for chosen in ({}, {"catalogue": "judoka"})
+    )
+    assert every == 2 * one + 1
+
+
+@pytest.mark.row("J4")
+def test_a_card_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
+    judoka = twins("judoka")
+    known = judoka.ask("judokon.search", query="Japan", catalogue="judoka")["results"][0]["id"]
+    assert "is in judoka and other" in judoka.refusal("judokon.getById", id=known)
+    assert judoka.ask("judokon.getById", id=known, catalogue=OTHER)["catalogue"] == OTHER
+    assert judoka.ask("judokon.getById", id="own-1")["catalogue"] == OTHER
+    compared = judoka.ask("judokon.compare", idA=f"judoka/{known}", idB=f"{OTHER}/{known}")
+    assert (compared["a"]["catalogue"], compared["b"]["catalogue"]) == ("judoka", OTHER)
+    opponents = judoka.ask("judokon.suggestOpponent", id=f"{OTHER}/{known}")["opponents"]
+    assert sources(opponents) == {OTHER}
+
+
+@pytest.mark.row("J6")
+def test_the_files_of_each_judoka_catalogue_are_resources(twins: Any) -> None:
+    gate = twins("judoka").gate
+    files = {
+        address: json.loads(gate.read(LOCAL_USER, f"judokon://{address}").text or "")
+        for address in ("judoka.json", "judoka/judoka.json", f"{OTHER}/judoka.json")
+    }
+    assert files["judoka.json"] == files["judoka/judoka.json"]
+    assert len(files[f"{OTHER}/judoka.json"]) == len(files["judoka.json"]) + 1
+
+
+@pytest.mark.row("Z4")
+def test_music_is_found_in_every_catalogue_and_its_pages_fit_together(twins: Any) -> None:
+    music = twins("music")
+    both = music.ask("catalog.search", query="bach", limit=6)
+    assert sources(both["tracks"]["items"]) == {"music", OTHER}
+    one = music.ask("catalog.search", query="bach", limit=6, catalogue=OTHER)
+    assert sources(one["tracks"]["items"]) == {OTHER}
+    assert both["tracks"]["total"] == 2 * one["tracks"]["total"]
+    pages = [music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)]
+    assert [item for page in pages for item in page["tracks"]["items"]] == both["tracks"]["items"]
+
+
+@pytest.mark.row("Z4")
+def test_an_artist_that_both_have_is_ambiguous_until_one_is_chosen(twins: Any) -> None:
+    music = twins("music")
+    (bach, *_) = music.ask("catalog.search", query="johann sebastian bach", catalogue="music")["artists"]["items"]
+    assert "is in music and other" in music.refusal("catalog.get", query_type="artist", id=bach["id"])
+    chosen = music.ask("catalog.get", query_type="artist", id=bach["id"], catalogue=OTHER)
+    assert (chosen["item"]["id"], chosen["catalogue"]) == (bach["id"], OTHER)
+    addressed = music.ask("catalog.get", query_type="artist", id=f"music/{bach['id']}")
+    assert addressed["catalogue"] == "music"
+    assert music.ask("catalog.get", query_type="artist", id="Quokka")["catalogue"] == OTHER
+    assert "'catalogue' is missing" in music.refusal("catalog.get", query_type="stats")
+    assert music.ask("catalog.get", query_type="stats", catalogue=OTHER)["stats"]["artists"] > 0
+
+
+@pytest.mark.parametrize("layout", ["papers", "anime", "judoka", "music"])
+def test_a_single_catalogue_says_nothing_of_catalogues(tmp_path: Path, layout: str) -> None:
+    app = App(Settings(home=tmp_path))
+    package = get_package(layout)
+    with importlib.resources.as_file(package.samples[0].files) as path:
+        add_catalogue(
+            app,
+            open_rows(package, str(path)),
+            recipe=package_recipe(package),
+            name="mine",
+            progress=lambda _report: None,
+            embed=False,
+        )
+    gate = app.build_gate(tools=ToolChoice.OWN)
+    for tool in gate.list_tools(LOCAL_USER):
+        assert "catalogue" not in tool.input_schema["properties"]
+        assert '"catalogue"' not in json.dumps(tool.output_schema)
+    app.close()
