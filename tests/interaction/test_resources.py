@@ -221,7 +221,7 @@ def test_a_long_list_of_resources_comes_in_parts(converse: Any) -> None:
         assert parts == 3
         assert [one.uri for one in found] == [entry.uri for entry in FILES]
         assert (found[7].name, found[7].title, found[7].mime_type) == ("7.txt", "File 7", "text/plain")
-        with pytest.raises(MCPError, match="'cursor' is not one that a list of resources gave") as caught:
+        with pytest.raises(MCPError, match="'cursor' is not valid for this list") as caught:
             await client.list_resources(cursor="later")
         assert caught.value.error.code == types.INVALID_PARAMS
         for whole in (client.list_tools, client.list_resource_templates):

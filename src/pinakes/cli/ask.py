@@ -170,9 +170,9 @@ def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
         taken = f"taken as '{choice.title}'" if choice.title else "not in the catalogue"
         hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
         click.echo(f"'{choice.asked}': {taken}{hint}")
-    for understood in answer.wishes.understood:
+    for understood in answer.preferences.understood:
         click.echo(f"'{understood.text}': {understood.meaning}")
-    for text in (*answer.wishes.not_understood, *answer.notes):
+    for text in (*answer.preferences.not_understood, *answer.notes):
         click.echo(f"not understood: {text}")
 
 
@@ -222,6 +222,6 @@ def _recommendations_json(answer: Recommendations) -> dict[str, Any]:
         "titles": [
             {"asked": one.asked, "title": one.title or None, "suggestions": one.suggestions} for one in answer.titles
         ],
-        "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.wishes.understood],
-        "notUnderstood": [*answer.wishes.not_understood, *answer.notes],
+        "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.preferences.understood],
+        "notUnderstood": [*answer.preferences.not_understood, *answer.notes],
     }

@@ -21,7 +21,7 @@ from pinakes.tools.toolbox import Toolbox, Versions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatistics:
-    """How often an answer was there already."""
+    """Hits and misses of the cache."""
 
     entries: int
     size: int
@@ -30,13 +30,13 @@ class CacheStatistics:
 
     @property
     def hit_rate(self) -> float:
-        """The share of questions that were answered from the cache; 0 before the first."""
+        """The share of look-ups that were hits; 0 before the first."""
         asked = self.hits + self.misses
         return self.hits / asked if asked else 0.0
 
 
 class AnswerCache:
-    """The answers used last, up to a number of them."""
+    """An LRU cache of answers. Thread-safe."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -46,7 +46,7 @@ class AnswerCache:
         self._misses = 0
 
     def find(self, key: Hashable) -> Answer | None:
-        """Return the answer of this key, and count whether there was one."""
+        """Return the answer of this key, and count the hit or miss."""
         with self._guard:
             answer = self._answers.get(key)
             if answer is None:
@@ -57,7 +57,7 @@ class AnswerCache:
             return answer
 
     def keep(self, key: Hashable, answer: Answer) -> None:
-        """Keep an answer; the one that was used longest ago makes room."""
+        """Keep an answer; evict the least recently used one where the cache is full."""
         with self._guard:
             self._answers[key] = answer
             self._answers.move_to_end(key)
@@ -65,7 +65,7 @@ class AnswerCache:
                 self._answers.popitem(last=False)
 
     def statistics(self) -> CacheStatistics:
-        """Return how often an answer was there."""
+        """Return the counters."""
         with self._guard:
             return CacheStatistics(entries=len(self._answers), size=self._size, hits=self._hits, misses=self._misses)
 

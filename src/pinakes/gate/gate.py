@@ -37,16 +37,16 @@ logger = logging.getLogger(__name__)
 COMPLETIONS = 20
 RESOURCES_A_PAGE = 200
 PAUSES_S = (0.05, 0.2)
-"""How long to wait before a read that storage failed is tried again, each time."""
+"""Pauses between the attempts of a read that fails in storage."""
 
 _call_ids = random.Random()
-"""Names calls apart; seeded by the system, and asked without letting another thread in, as the system is not."""
+"""PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
 
 ResultT = TypeVar("ResultT")
 
 
 class ResultSummary(NamedTuple):
-    """What is noted of a result: its size, its digest, and how many records it tells of."""
+    """The audited part of a result: its size, its digest, and how many records it has."""
 
     size_bytes: int
     digest: str
@@ -60,19 +60,19 @@ class Limiter(Protocol):
     """Refuses calls beyond a caller's rate limit."""
 
     def require(self, principal: Principal, cost: Cost) -> None:
-        """Count a call; raise RateLimitedError where it is one too many."""
+        """Count a call; raise RateLimitedError where it exceeds the quota."""
 
 
 class Observer(Protocol):
-    """Is told of every call: the audit, the log, the counters."""
+    """Receives an entry for every call: the audit, the log, the counters."""
 
     def write(self, entry: AuditEntry, *, durable: bool) -> None:
-        """Note a call; where `durable`, return when the note cannot be lost any more."""
+        """Write an entry; where `durable`, return only when it is on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What somebody asks for, as it is noted."""
+    """One audited operation: who, what, with which parameters."""
 
     principal: Principal
     via: str
@@ -81,12 +81,12 @@ class CallContext:
     parameters: Mapping[str, Any]
     cost: Cost = Cost.READ
     call_id: str = field(default_factory=lambda: f"{_call_ids.getrandbits(64):016x}")
-    """What it is noted under."""
+    """The id of the audit entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePage:
-    """A part of the list of resources, and the cursor of the next part."""
+    """A page of the list of resources, and the cursor of the next."""
 
     entries: Sequence[ResourceEntry]
     next_cursor: str | None
@@ -94,7 +94,7 @@ class ResourcePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completions:
-    """The first of the values that fit, and how many there are."""
+    """The first matching values, and the total."""
 
     values: list[str]
     total: int
@@ -102,29 +102,29 @@ class Completions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCall(Generic[ResultT]):
-    """What somebody asked for and may have: there already, or the rest of its work."""
+    """An admitted call: answered already, or the function that finishes it."""
 
-    ask: CallContext
+    context: CallContext
     finish: Callable[[], ResultT]
-    """Does the work, which may take a while, and answers."""
+    """Runs the rest of the call; may block."""
     answer: ResultT | None = None
-    """The answer, where there is nothing more to do."""
+    """The answer of a call that is finished already."""
     is_instant: bool = False
-    """Whether `finish` takes no time either."""
+    """Whether `finish` may run on the event loop."""
     waits: bool = False
-    """Whether `finish` only waits for another process."""
+    """Whether `finish` only waits for another process, and uses no CPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CacheKey:
-    """What an answer is kept under, and what must be the same when it is there: then nothing changed meanwhile."""
+    """A cache key, and the versions and failures it was made at; an answer is kept only if they are still the same."""
 
     key: Hashable
     seen: tuple[Versions, int]
 
 
 class Gate:
-    """Every call goes through here."""
+    """The single path of every call, read, list, completion and operation."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Gate:
         cache: AnswerCache | None = None,
         failures: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`failures` counts how often a part failed that answers can do without: such answers are not kept."""
+        """`failures` counts failures of optional parts (embedder, reranker); answers made meanwhile are not cached."""
         self._toolboxes = toolboxes
         self._limiter = limiter
         self._observers = tuple(observers)
@@ -143,11 +143,11 @@ class Gate:
         self.cache = cache
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
-        """Return the tools that the principal may call, in the order of their names."""
+        """Return the tools that the principal may call, sorted by name."""
         return _callable(self._toolboxes.of(principal.visibility), principal)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
-        """Return a tool; one that the principal may not call is as unknown as one that does not exist."""
+        """Return a tool; one that the principal may not call is reported as unknown."""
         return _get_tool(self._toolboxes.of(principal.visibility), principal, name)
 
     def call(self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = "") -> Answer:
@@ -157,68 +157,68 @@ class Gate:
     def begin_call(
         self, principal: Principal, name: str, arguments: Mapping[str, Any], *, via: str = ""
     ) -> PendingCall[Answer]:
-        """Begin a call: permission, limit, validation and a look into the cache, which take no time.
+        """Begin a call: permission, rate limit, validation and cache look-up, none of which blocks.
 
-        What is refused, or was asked before, is answered already.
+        A refused call, or one with a cached answer, is finished already.
         """
         toolbox = self._toolboxes.of(principal.visibility)
         tool = _find_tool(toolbox, principal, name)
-        cost = tool.cost if tool else Cost.READ  # what may not be called is noted like what does not exist, as quickly
-        ask = CallContext(
+        cost = tool.cost if tool else Cost.READ  # a forbidden tool is audited like an unknown one, in the same time
+        context = CallContext(
             principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost
         )
         started = time.perf_counter()
         try:
-            self._require_within_limit(ask)
+            self._require_within_limit(context)
             tool = _get_tool(toolbox, principal, name)
             params = validate_arguments(tool, arguments)
         except ExpectedError as error:
-            self._note(ask, started, error)
+            self._audit(context, started, error)
             if isinstance(error, UnknownToolError):
                 raise
-            return _given(ask, Answer.of_error(error))
-        cache_key = self._find_cache_key(toolbox, tool, ask, params)
+            return _finished(context, Answer.of_error(error))
+        cache_key = self._find_cache_key(toolbox, tool, context, params)
         kept = self.cache.find(cache_key.key) if self.cache and cache_key else None
         if kept is not None:
-            self._note(ask, started, None, summary=lambda: _answer_summary(kept))
-            return _given(ask, kept)
+            self._audit(context, started, None, summary=lambda: _answer_summary(kept))
+            return _finished(context, kept)
         return PendingCall(
-            ask=ask,
-            finish=lambda: self._finish(ask, lambda: self._run(toolbox, tool, ask, params, cache_key)),
+            context=context,
+            finish=lambda: self._finish(context, lambda: self._run(toolbox, tool, context, params, cache_key)),
             is_instant=tool.is_instant,
             waits=tool.cost is Cost.SQL,
         )
 
-    def _finish(self, ask: CallContext, work: Callable[[], Answer]) -> Answer:
+    def _finish(self, context: CallContext, work: Callable[[], Answer]) -> Answer:
         try:
-            return self._noted(ask, work, _answer_summary)
+            return self._audited(context, work, _answer_summary)
         except ExpectedError as error:
             return Answer.of_error(error)
 
     def list_resources(self, principal: Principal, cursor: str | None = None) -> ResourcePage:
-        """Return a part of the resources that the principal may read; the cursor comes from the part before."""
+        """Return a page of the resources that the principal may read; `cursor` is the one of the page before."""
         entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
         start = _position(cursor)
         end = start + RESOURCES_A_PAGE
         return ResourcePage(entries=entries[start:end], next_cursor=str(end) if end < len(entries) else None)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
-        """Return the resources with a template that the principal may read."""
+        """Return the resource templates that the principal may read."""
         return [resource for resource in self._readable(principal) if resource.template]
 
     def read(self, principal: Principal, uri: str, *, via: str = "") -> ResourceContent:
-        """Return what stands at an address; what may not be seen is as unknown as what does not exist."""
+        """Return the content at a URI; one that the principal may not see is reported as unknown."""
         return self.begin_read(principal, uri, via=via).finish()
 
     def begin_read(self, principal: Principal, uri: str, *, via: str = "") -> PendingCall[ResourceContent]:
-        """Begin to read: count it, or refuse it where it is one too many."""
-        ask = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
-        self._admit(ask)
+        """Begin a read: check the rate limit."""
+        context = CallContext(principal=principal, via=via, operation="resources/read", target=uri[:200], parameters={})
+        self._check_limit(context)
 
         def work() -> ResourceContent:
-            return _again_when_storage_fails(lambda: self._read(principal, uri))
+            return _with_retries(lambda: self._read(principal, uri))
 
-        return PendingCall(ask=ask, finish=lambda: self._noted(ask, work, _content_summary))
+        return PendingCall(context=context, finish=lambda: self._audited(context, work, _content_summary))
 
     def complete(
         self,
@@ -230,7 +230,7 @@ class Gate:
         *,
         via: str = "",
     ) -> Completions:
-        """Return values for a variable of a template that begin like what was typed."""
+        """Return values of a template variable that begin like the typed text."""
         return self.begin_completion(principal, template, variable, typed, others, via=via).finish()
 
     def begin_completion(
@@ -243,9 +243,9 @@ class Gate:
         *,
         via: str = "",
     ) -> PendingCall[Completions]:
-        """Begin a completion: count it, or refuse it where it is one too many."""
+        """Begin a completion: check the rate limit."""
         parameters = {**others, "variable": variable, "typed": typed}
-        ask = CallContext(
+        context = CallContext(
             principal=principal,
             via=via,
             operation="completion/complete",
@@ -253,19 +253,19 @@ class Gate:
             parameters=parameters,
         )
 
-        self._admit(ask)
+        self._check_limit(context)
 
         def work() -> Completions:
             return self._complete(principal, template, variable, typed, others)
 
-        return PendingCall(ask=ask, finish=lambda: self._noted(ask, work, _no_summary))
+        return PendingCall(context=context, finish=lambda: self._audited(context, work, _no_summary))
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
         return self._toolboxes.of(principal.visibility)
 
     def require_catalogues(self, principal: Principal, names: Iterable[str], *, field: str) -> None:
-        """Refuse a catalogue that the principal does not see, with those that they do."""
+        """Raise InputError for a catalogue that the principal does not see, naming those that they do."""
         known = [catalogue.name for catalogue in self._toolboxes.of(principal.visibility).catalogues]
         for name in names:
             if name not in known:
@@ -274,7 +274,7 @@ class Gate:
 
     def perform(
         self,
-        ask: CallContext,
+        context: CallContext,
         work: Callable[[], ResultT],
         *,
         is_limited: bool = True,
@@ -287,46 +287,46 @@ class Gate:
 
         def limited() -> ResultT:
             if is_limited:
-                self._require_within_limit(ask)
+                self._require_within_limit(context)
             return work()
 
-        return self._noted(ask, limited, lambda result: ResultSummary(size_of(result), ""))
+        return self._audited(context, limited, lambda result: ResultSummary(size_of(result), ""))
 
-    def refuse(self, ask: CallContext, error: ExpectedError) -> None:
-        """Note what had to be refused before it came here."""
-        self._note(ask, time.perf_counter(), error)
+    def refuse(self, context: CallContext, error: ExpectedError) -> None:
+        """Audit an operation that was refused before it reached the gate."""
+        self._audit(context, time.perf_counter(), error)
 
     def _run(
-        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel, cache_key: _CacheKey | None
+        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel, cache_key: _CacheKey | None
     ) -> Answer:
-        """Run a tool. `question` is one that the cache was asked in vain, where it could be asked already."""
+        """Run a tool, or answer from the cache. `cache_key` is given where the look-up was made already and missed."""
         if self.cache is None or not tool.cacheable:
-            return _answered(tool, ask, params)
+            return _answered(tool, context, params)
         if cache_key is None:
             versions = read_versions(toolbox, tool, params)
             if versions is None:
-                return _answered(tool, ask, params)
-            cache_key = self._cache_key_at(tool, ask, params, versions)
+                return _answered(tool, context, params)
+            cache_key = self._cache_key_at(tool, context, params, versions)
             kept = self.cache.find(cache_key.key)
             if kept is not None:
                 return kept
-        answer = _answered(tool, ask, params)
+        answer = _answered(tool, context, params)
         seen = read_versions(toolbox, tool, params), self._failures()
         if seen == cache_key.seen and not answer.is_partial:
             self.cache.keep(cache_key.key, answer)
         return answer
 
     def _find_cache_key(
-        self, toolbox: Toolbox, tool: ToolSpec, ask: CallContext, params: BaseModel
+        self, toolbox: Toolbox, tool: ToolSpec, context: CallContext, params: BaseModel
     ) -> _CacheKey | None:
-        """Return what to ask the cache, where that is known at once, and an answer from it is noted at once."""
-        if self.cache is None or not tool.cacheable or ask.cost is not Cost.READ:
+        """Return the cache key where it is known without blocking, and the audit entry need not be durable."""
+        if self.cache is None or not tool.cacheable or context.cost is not Cost.READ:
             return None
         versions = find_versions(toolbox, tool, params)
-        return None if versions is None else self._cache_key_at(tool, ask, params, versions)
+        return None if versions is None else self._cache_key_at(tool, context, params, versions)
 
-    def _cache_key_at(self, tool: ToolSpec, ask: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
-        key = answer_key(tool, params, ask.principal.visibility, versions)
+    def _cache_key_at(self, tool: ToolSpec, context: CallContext, params: BaseModel, versions: Versions) -> _CacheKey:
+        key = answer_key(tool, params, context.principal.visibility, versions)
         return _CacheKey(key=key, seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
@@ -350,35 +350,35 @@ class Gate:
         resources = self._toolboxes.of(principal.visibility).resources
         return [resource for resource in resources if resource.action in principal.actions]
 
-    def _require_within_limit(self, ask: CallContext) -> None:
+    def _require_within_limit(self, context: CallContext) -> None:
         if self._limiter:
-            self._limiter.require(ask.principal, ask.cost)
+            self._limiter.require(context.principal, context.cost)
 
-    def _admit(self, ask: CallContext) -> None:
-        """Count what is asked for; note that it was refused where it is one too many."""
+    def _check_limit(self, context: CallContext) -> None:
+        """Check the rate limit; audit the refusal."""
         started = time.perf_counter()
         try:
-            self._require_within_limit(ask)
+            self._require_within_limit(context)
         except ExpectedError as error:
-            self._note(ask, started, error)
+            self._audit(context, started, error)
             raise
 
-    def _noted(
-        self, ask: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
+    def _audited(
+        self, context: CallContext, work: Callable[[], ResultT], summary: Callable[[ResultT], ResultSummary]
     ) -> ResultT:
-        """Do the work, and note what became of it before anybody hears of it."""
+        """Do the work, and audit the outcome before it is returned."""
         started = time.perf_counter()
         try:
             result = work()
         except Exception as error:
-            self._note(ask, started, error)
+            self._audit(context, started, error)
             raise
-        self._note(ask, started, None, summary=lambda: summary(result))
+        self._audit(context, started, None, summary=lambda: summary(result))
         return result
 
-    def _note(
+    def _audit(
         self,
-        ask: CallContext,
+        context: CallContext,
         started: float,
         error: Exception | None,
         *,
@@ -389,12 +389,12 @@ class Gate:
         left = summary()
         entry = AuditEntry(
             at=datetime.now(UTC),
-            call_id=ask.call_id,
-            principal=ask.principal.name,
-            via=ask.via,
-            operation=ask.operation,
-            target=redacted(ask.target),
-            parameters=redacted(ask.parameters),
+            call_id=context.call_id,
+            principal=context.principal.name,
+            via=context.via,
+            operation=context.operation,
+            target=redacted(context.target),
+            parameters=redacted(context.parameters),
             outcome=outcome_of(error),
             error_code=error.code if isinstance(error, ExpectedError) else None,
             duration_ms=(time.perf_counter() - started) * 1000,
@@ -403,11 +403,11 @@ class Gate:
             result_count=left.records,
         )
         for observer in self._observers:
-            observer.write(entry, durable=ask.cost is not Cost.READ)
+            observer.write(entry, durable=context.cost is not Cost.READ)
 
 
-def _given(ask: CallContext, answer: Answer) -> PendingCall[Answer]:
-    return PendingCall(ask=ask, answer=answer, finish=lambda: answer)
+def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
+    return PendingCall(context=context, answer=answer, finish=lambda: answer)
 
 
 def _callable(toolbox: Toolbox, principal: Principal) -> list[ToolSpec]:
@@ -436,20 +436,20 @@ def _entries(resource: ResourceSpec, principal: Principal) -> Sequence[ResourceE
         return ()
 
 
-def _answered(tool: ToolSpec, ask: CallContext, params: BaseModel) -> Answer:
-    arguments = (ask.principal, params, ask.call_id) if tool.wants_call_id else (ask.principal, params)
+def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer:
+    arguments = (context.principal, params, context.call_id) if tool.wants_call_id else (context.principal, params)
 
     def run() -> ToolResult:
         return tool.run(*arguments)
 
-    result = _again_when_storage_fails(run) if tool.read_only else run()
+    result = _with_retries(run) if tool.read_only else run()
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
     structured = result.model_dump(mode="json", by_alias=True)
     return Answer(structured=structured, text=tool.text(result), is_partial=is_partial, count=tool.count_of(result))
 
 
-def _again_when_storage_fails(work: Callable[[], ResultT]) -> ResultT:
-    """Do something that only reads; where storage fails, wait and try again, a few times."""
+def _with_retries(work: Callable[[], ResultT]) -> ResultT:
+    """Run a read, and retry it after each pause where storage fails."""
     for pause_s in PAUSES_S:
         try:
             return work()
@@ -474,5 +474,5 @@ def _position(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdecimal() or len(cursor) > 9:
-        raise InputError("'cursor' is not one that a list of resources gave")
+        raise InputError("'cursor' is not valid for this list; start again without it")
     return int(cursor)

@@ -1,4 +1,4 @@
-"""What is noted about a call, whatever became of it."""
+"""The audit entry of a call, whatever its outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ class Outcome(StrEnum):
 
     OK = "ok"
     ERROR = "error"
-    """It failed in a foreseen way."""
+    """A foreseen failure."""
     REFUSED = "refused"
-    """What was asked for does not exist, or not for this caller."""
+    """A target that does not exist, or not for this caller."""
     LIMITED = "limited"
     OVERLOADED = "overloaded"
     FAILED = "failed"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One call: who, what, with which parameters, and what became of it."""
+    """One call: who, what, with which parameters, and the outcome."""
 
     at: datetime
     call_id: str
@@ -31,9 +31,9 @@ class AuditEntry:
     via: str
     """The transport: `stdio`, `http`, `sse`, `websocket`, `rest` or `cli`."""
     operation: str
-    """What kind of call, such as `tools/call` or `account/login`."""
+    """The kind of call, such as `tools/call` or `account/login`."""
     target: str
-    """The tool, the address or the account that was asked for."""
+    """The tool, URI or account that was asked for."""
     parameters: Mapping[str, Any]
     """JSON values, without secrets."""
     outcome: Outcome
@@ -43,4 +43,4 @@ class AuditEntry:
     result_digest: str = ""
     """SHA-256 of the result, empty where there is none."""
     result_count: int | None = None
-    """How many records the result tells of, where it does; for analytics, and not in the audit itself."""
+    """How many records the result has, for analytics; not written to the audit itself."""

@@ -1,4 +1,4 @@
-"""What reads give back: scored keys, rankings, hits with the reasons for their rank."""
+"""Results of reads: scored keys, rankings, hits with the reasons for their rank."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Ranking:
 
 
 def build_ranking(keys: ArrayLike, scores: ArrayLike, *, limit: int, total: int | None = None) -> Ranking:
-    """Put what was found in order, ties by key; `total` is how many of it are kept unless it is given."""
+    """Sort by score, ties by key, and cut; `total` defaults to the number kept."""
     all_keys = np.asarray(keys, dtype=np.int64)
     all_scores = np.asarray(scores, dtype=np.float64)
     order = np.lexsort((all_keys, -all_scores))[:limit]
@@ -51,7 +51,7 @@ class TitleMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FacetCount:
-    """How many records in scope have this value."""
+    """A value, and how many records in scope have it."""
 
     category: str
     value: str
@@ -92,4 +92,4 @@ class SearchPage:
     total_matches: int
     mode: SearchMode
     degraded: str | None = None
-    """Why the search was not hybrid, or answered from older data; None when all is well."""
+    """Why the search was not hybrid, or answered from stale data; None otherwise."""

@@ -1,4 +1,4 @@
-"""Who is calling, and what they may do and see."""
+"""The caller: what they may do and see."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from pinakes.model.scope import SEES_EVERYTHING, Visibility
 
 
 class Action(StrEnum):
-    """What a tool or resource needs its caller to be allowed."""
+    """A permission that a tool or resource requires."""
 
     ACCESS_CATALOG = "AccessCatalog"
     EDIT_CATALOG = "EditCatalog"
@@ -19,7 +19,7 @@ class Action(StrEnum):
 
 
 class Cost(StrEnum):
-    """Which rate limit a call counts against."""
+    """The rate limit that a call counts against."""
 
     READ = "read"
     WRITE = "write"
@@ -28,7 +28,7 @@ class Cost(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """How many calls a minute somebody has, by what they cost."""
+    """Calls per minute, by cost class."""
 
     read: int
     write: int
@@ -47,23 +47,23 @@ class Principal:
     actions: frozenset[Action]
     visibility: Visibility = SEES_EVERYTHING
     quotas: Quotas | None = None
-    """None: as many calls as they like."""
+    """None: unlimited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """A principal, by the credential that they showed."""
+    """A principal together with the credential that identified them."""
 
     principal: Principal
     credential_id: str
     expires_at: datetime | None
-    """When the credential ends; None: never by itself."""
+    """When the credential expires; None: never."""
     scopes: frozenset[Action] | None = None
-    """What the credential is narrowed to; None: nothing."""
+    """The actions that the credential is limited to; None: no limit."""
 
 
 LOCAL_USER = Principal(name="local", actions=frozenset(Action))
-"""The user of this machine, on stdio and at the command line: everything."""
+"""The local user, on stdio and the command line: may do everything."""
 
 ANONYMOUS = Principal(name="anonymous", actions=frozenset())
-"""Somebody who has not said who they are: nothing."""
+"""A caller without credentials: may do nothing."""

@@ -12,7 +12,7 @@ Key = NewType("Key", int)
 
 
 class Tag(NamedTuple):
-    """A value of a `tag[]` field: what it says, and the category it belongs to."""
+    """A value of a `tag[]` field, and its category."""
 
     category: str
     value: str

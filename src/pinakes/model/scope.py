@@ -1,4 +1,4 @@
-"""What a read looks at: conditions on fields, and what the caller may see.
+"""The scope of a read: conditions on fields, and the caller's visibility.
 
 Conditions are a small closed language that every shelf translates for itself. A scope is a conjunction: a record is in
 scope when it meets every condition and the caller may see it.
@@ -53,26 +53,26 @@ Condition = AnyOf | AllOf | NoneOf | Range
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """What a caller may see: records open to everybody, and those for these audiences. None sees everything."""
+    """The caller's visibility: public records, and those for these audiences. None sees everything."""
 
     audiences: frozenset[str] | None = None
     only: frozenset[str] | None = None
-    """The catalogues that they are confined to; None: no such bound."""
+    """The only catalogues that they may see; None: no limit."""
     hidden: frozenset[str] = frozenset()
-    """The catalogues that are kept from them."""
+    """The catalogues that they may not see."""
 
     def sees_catalogue(self, name: str) -> bool:
-        """Tell whether a catalogue is there at all, for this caller."""
+        """Tell whether the caller may see a catalogue."""
         return name not in self.hidden and (self.only is None or name in self.only)
 
     def condition(self) -> AnyOf | None:
-        """Return the condition that hides what may not be seen, or None where nothing is hidden."""
+        """Return the condition that excludes invisible records, or None where all are visible."""
         if self.audiences is None:
             return None
         return AnyOf(AUDIENCE_FIELD, (PUBLIC, *sorted(self.audiences)))
 
     def sees(self, audiences: Iterable[str]) -> bool:
-        """Tell whether a record for these audiences (none: everybody) may be seen."""
+        """Tell whether the caller may see a record for these audiences (none: public)."""
         wanted = set(audiences)
         return self.audiences is None or not wanted or not wanted.isdisjoint({PUBLIC, *self.audiences})
 
@@ -88,7 +88,7 @@ class Scope:
     visibility: Visibility = field(default=SEES_EVERYTHING)
 
     def all_conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions, with what the caller may see as one of them."""
+        """Return the conditions, with the visibility as one of them."""
         hidden = self.visibility.condition()
         return self.conditions if hidden is None else (*self.conditions, hidden)
 

@@ -10,7 +10,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelId:
-    """Which embedding model made some vectors; vectors of different models are never compared."""
+    """The embedding model of some vectors; vectors of different models are never compared."""
 
     name: str
     dimension: int

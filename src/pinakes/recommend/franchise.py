@@ -17,7 +17,7 @@ _ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What tells a record's franchise: the pages it is at, the pages it names, and the stems of its title."""
+    """The evidence of a record's franchise: its pages, the pages it names, and the stems of its title."""
 
     pages: frozenset[str]
     related: frozenset[str]
@@ -25,7 +25,7 @@ class Work:
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
-    """Return what tells a record's franchise."""
+    """Return the franchise evidence of a record."""
     recommend = spec.recommend or RecommendSpec()
     related = texts_of(record.get(recommend.related.field))
     pages = texts_of(record.get(recommend.related.pages))
@@ -59,7 +59,7 @@ def same_franchise(one: Work, other: Work) -> bool:
 
 
 def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int) -> list[int]:
-    """Return the first places, in order, with no more than so many of one franchise; reads no further than needed."""
+    """Return the first indexes, in order, with a bounded number per franchise; reads no further than needed."""
     chosen: dict[int, Work] = {}
     for place, work in enumerate(works):
         alike = sum(same_franchise(work, other) for other in chosen.values())

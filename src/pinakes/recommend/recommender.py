@@ -24,7 +24,7 @@ NUDGE = 0.5
 """How far a taste moves towards what a preference asks for, or away from it."""
 
 ONE_IN = 5
-"""At most one recommendation in so many is of the same franchise."""
+"""At most one recommendation in this many is of the same franchise."""
 
 TASTE_TAGS = 10
 
@@ -40,18 +40,18 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendations:
-    """The answer: what to try, the taste it rests on, and how titles and preferences were understood."""
+    """Recommended records, the taste they rest on, and how titles and preferences were understood."""
 
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
     titles: tuple[TitleChoice, ...]
-    wishes: Preferences
+    preferences: Preferences
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for."""
+    """Liked titles, preferences, titles to leave out, and how many to recommend."""
 
     titles: tuple[str, ...]
     preferences: str = ""
@@ -68,29 +68,29 @@ class Recommender:
     this_year: Callable[[], int]
 
     def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:
-        """Return what someone who likes these titles may like, within their preferences."""
+        """Recommend records like the titles of a request, within its preferences."""
         choices = [self._resolve(reader, title, scope) for title in request.titles]
         return self.recommend_for(reader, choices, request, scope=scope)
 
     def recommend_for(
         self, reader: ShelfReader, choices: Sequence[TitleChoice], request: Request, *, scope: Scope
     ) -> Recommendations:
-        """Recommend for titles that are resolved already; the rest of the request is worked out here."""
+        """Recommend for titles that are resolved already, with the rest of the request."""
         spec = require_recommend(self.spec)
         if reader.model is None:
             raise ModelError(
                 f"catalogue '{self.spec.name}' has no vectors, so it cannot recommend; build it "
                 "again without --no-embed"
             )
-        wishes = self._understand(reader, request.preferences, scope)
-        references = [self._resolve(reader, title, scope) for title in wishes.like]
+        preferences = self._understand(reader, request.preferences, scope)
+        references = [self._resolve(reader, title, scope) for title in preferences.like]
         excluded = [self._resolve(reader, title, scope) for title in request.exclude]
         liked = {choice.key: choice.record for choice in (*choices, *references) if choice.key and choice.record}
         if not liked:
             raise InputError(_nothing_found(choices))
-        tastes, notes = self._nudged(reader.vectors(list(liked)), wishes, reader)
+        tastes, notes = self._nudged(reader.vectors(list(liked)), preferences, reader)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
-        near = _neighbours(reader, tastes, left_out, scope.narrowed(*wishes.conditions), spec.neighbours)
+        near = _neighbours(reader, tastes, left_out, scope.narrowed(*preferences.conditions), spec.neighbours)
         keys = list(near)
         signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
         scores = signals.blend(spec)
@@ -103,7 +103,7 @@ class Recommender:
             ),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
             titles=(*choices, *references, *excluded),
-            wishes=wishes,
+            preferences=preferences,
             notes=tuple(notes),
         )
 
@@ -116,15 +116,15 @@ class Recommender:
         words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
         return understand(preferences, words)
 
-    def _nudged(self, liked: Vector, wishes: Preferences, reader: ShelfReader) -> tuple[Vector, list[str]]:
-        """Return the liked vectors moved by the wishes' words, or as they are, with a note, when that cannot be."""
-        if not wishes.towards and not wishes.away_from:
+    def _nudged(self, liked: Vector, preferences: Preferences, reader: ShelfReader) -> tuple[Vector, list[str]]:
+        """Return the liked vectors moved by the preferences; unmoved, with a note, where they cannot be embedded."""
+        if not preferences.towards and not preferences.away_from:
             return liked, []
         if self.embedder is None or self.embedder.model != reader.model:
             return liked, ["the wording of the preferences was not used: there is no embedder for this catalogue"]
         try:
-            towards = [self.embedder.embed_query(phrase) for phrase in wishes.towards]
-            away = [self.embedder.embed_query(phrase) for phrase in wishes.away_from]
+            towards = [self.embedder.embed_query(phrase) for phrase in preferences.towards]
+            away = [self.embedder.embed_query(phrase) for phrase in preferences.away_from]
         except ExpectedError as error:
             return liked, [f"the wording of the preferences was not used: {error.message}"]
         return _moved(liked, towards, away), []
@@ -146,7 +146,7 @@ class Recommender:
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
-    """Return how a catalogue recommends, or refuse one that does not."""
+    """Return the recommend section of a spec; raise InputError where there is none."""
     if spec.recommend is None:
         raise InputError(f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend")
     return spec.recommend
@@ -184,7 +184,7 @@ def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> 
 
 
 def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:
-    """Return the tags that most tell this taste: on many of the liked titles, and on few others."""
+    """Return the tags most typical of the taste: frequent among the liked titles and rare otherwise."""
     counts = Counter(tag for record in liked for field in spec.taxonomy.fields for tag in texts_of(record.get(field)))
     total = max(reader.count(scope), 1)
     common: dict[str, int] = {}

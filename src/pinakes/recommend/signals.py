@@ -131,7 +131,7 @@ def _tags(reader: ShelfReader, keys: Sequence[Key], spec: RecommendSpec) -> list
 
 
 def _form(reader: ShelfReader, candidates: Sequence[Key], liked: Sequence[Key], spec: CatalogueSpec) -> Floats:
-    """Return the mean likeness over the fields that make up the form."""
+    """Return the mean likeness over the format fields."""
     fields = spec.recommend.format.fields if spec.recommend else ()
     scores = [
         near_numbers(reader.numbers(field, candidates), reader.numbers(field, liked))

@@ -1,4 +1,4 @@
-"""Which record is meant by a title as someone typed it."""
+"""Resolving a typed title to a record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 
 SURE = 0.72
-"""A title as like the typed one as this is taken for it."""
+"""The likeness from which a title is taken for the typed one."""
 
 WORDS_LIKENESS = 0.75
-"""How sure we are of a title that has all the typed words among others."""
+"""The likeness of a title that has all the typed words among others."""
 
 TRIED = 3
 SUGGESTIONS = 3
@@ -22,7 +22,7 @@ SUGGESTIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TitleChoice:
-    """What was made of a typed title: the record it is taken for, or titles that it might have been."""
+    """The record that a typed title was resolved to, or similar titles as suggestions."""
 
     asked: str
     key: Key | None = None

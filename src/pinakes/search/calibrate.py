@@ -42,7 +42,7 @@ RELEVANT_SPREADS = 2.5
 SIMILAR_SHARE = 0.1
 HIGHLY_SIMILAR_SHARE = 0.5
 STEP = 0.04
-"""How far apart neighbouring labels are at least."""
+"""The least distance between neighbouring labels."""
 
 IDENTICAL_AT_LEAST = 0.95
 STEPS = ("floor", "relevant", "similar", "highly_similar", "identical")
@@ -108,7 +108,7 @@ def calibrate(reader: ShelfReader, spec: CatalogueSpec, embedder: Embedder) -> C
 
 @cache
 def load_probes() -> tuple[str, ...]:
-    """Return short questions about many things."""
+    """Return short questions about many topics, used as probes."""
     text = resources.files("pinakes.search").joinpath(PROBES_FILE).read_text(encoding="utf-8")
     return tuple(text.splitlines())
 
@@ -134,7 +134,7 @@ def find_calibration(path: Path) -> Calibration | None:
 
 
 def _own_title_cosines(reader: ShelfReader, spec: CatalogueSpec, embedder: Embedder) -> NDArray[np.float32] | None:
-    """Return how near a sample of titles is to the texts of their records."""
+    """Return the cosines between a sample of titles and the texts of their records."""
     if reader.model != embedder.model:
         return None
     keys = _spread_over(reader.scan(scope=WHOLE, limit=SCAN_KEYS), SAMPLE_TITLES)
@@ -149,6 +149,6 @@ def _own_title_cosines(reader: ShelfReader, spec: CatalogueSpec, embedder: Embed
 
 
 def _spread_over(items: Sequence[Key], count: int) -> list[Key]:
-    """Return so many of the items, evenly spread."""
+    """Return this many of the items, evenly spread."""
     step = max(1, len(items) // count)
     return list(items[::step][:count])

@@ -1,4 +1,4 @@
-"""The candidates of a search: what each arm found, side by side, as arrays over the same records."""
+"""The candidates of a search: the scores of each arm as arrays over the same records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ Floats = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
 TITLE_FLOOR = 0.8
-"""A title less like the query than this says nothing."""
+"""Titles less like the query than this are ignored."""
 
 TITLE_ZERO = 0.6
-"""Likeness at which a title's score would be 0; it grows to 1 for the same title."""
+"""The likeness at which a title's score is 0; it grows to 1 for the same title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """One row a record.
+    """One row per record.
 
     `lexical` is the lexical arm's score over its best, 0 where it did not find the record; `cosine` is to the query,
     zeros where there is no vector arm; `vectors` are the records' own.
@@ -64,7 +64,7 @@ def line_up(
     vectors: Vector,
     query: Vector | None,
 ) -> Candidates:
-    """Put what the arms found side by side; the keys are those of `candidate_keys`."""
+    """Align the results of the arms by key; `keys` are those of `candidate_keys`."""
     bm25 = np.zeros(len(keys))
     bm25[np.searchsorted(keys, lexical.keys)] = lexical.scores
     title = np.zeros(len(keys))

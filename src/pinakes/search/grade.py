@@ -18,7 +18,7 @@ COVERED = 0.6
 tell."""
 
 WORDS_ALONE = 0.5
-"""How strong a record is that has every word of the query, in a catalogue without vectors."""
+"""The strength of a record with every word of the query, in a catalogue without vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _grade(hit: Hit, query: str, words: "_Words", spec: CatalogueSpec, calibrati
 
 
 class _Words:
-    """The query's words, each with how much it tells."""
+    """The query's words, weighted by rarity."""
 
     def __init__(self, query: str, reader: ShelfReader, spec: CatalogueSpec) -> None:
         self._query = query
@@ -63,7 +63,7 @@ class _Words:
         self._weights: dict[str, float] | None = None
 
     def covered_by(self, hit: Hit) -> float:
-        """Return the share of what the words tell that a hit's own words make up."""
+        """Return the weighted share of the query's words that a hit has."""
         if self._weights is None:
             self._weights = self._weigh()
         total = sum(self._weights.values())
@@ -73,7 +73,7 @@ class _Words:
         return sum(weight for token, weight in self._weights.items() if token in there) / total
 
     def _weigh(self) -> dict[str, float]:
-        """Weigh each word by how rare it is; one that no record has tells most."""
+        """Weigh each word by its inverse document frequency."""
         count = self._reader.count(WHOLE)
         weights = {}
         for token, _ in analyse_query(self._query, synonyms={}).terms:

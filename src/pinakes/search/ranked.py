@@ -1,4 +1,4 @@
-"""What a search found, before its records are read: to be looked at, cut and put in another order at little cost."""
+"""The ranking of a search before its records are fetched, so that it can be cut and reordered cheaply."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pinakes.shelf.port import ShelfReader
 
 
 class RankedKey(NamedTuple):
-    """A hit whose record is not read yet."""
+    """A hit whose record is not fetched yet."""
 
     key: Key
     score: float
@@ -22,7 +22,7 @@ class RankedKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The places of a search, best first, and what there is to say of it."""
+    """The ranked keys of a search, best first, with its total, mode and problems."""
 
     places: tuple[RankedKey, ...]
     total_matches: int
@@ -32,7 +32,7 @@ class Ranked:
     scope: Scope
 
     def read(self, places: Sequence[RankedKey]) -> list[Hit]:
-        """Return these places with their records."""
+        """Return these ranked keys as hits with their records."""
         records = self.reader.fetch([place.key for place in places], scope=self.scope)
         return [Hit(record=records[place.key], **place._asdict()) for place in places if place.key in records]
 
@@ -47,7 +47,7 @@ class Ranked:
 
 
 def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
-    """Return these rows of the candidates as places."""
+    """Return these rows of the candidates as ranked keys."""
     parts = {"bm25": candidates.bm25, "title": candidates.title}
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine

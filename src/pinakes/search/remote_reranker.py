@@ -1,4 +1,4 @@
-"""A cross-encoder endpoint that has another look at the best hits: Infinity, TEI or Cohere style `/rerank`.
+"""A cross-encoder endpoint that rescores the best hits: Infinity, TEI or Cohere style `/rerank`.
 
 Off unless configured. It has a time box: when it does not answer in time, or answers nonsense, the order stays.
 """
@@ -28,7 +28,7 @@ class RemoteReranker:
         self._client = DeadlineClient("", headers=headers)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """Ask the endpoint; an answer in any of the three common forms is understood."""
+        """Return the endpoint's scores; all three common response formats are read."""
         body = {"model": self._settings.model, "query": query, "documents": list(texts), "texts": list(texts)}
         try:
             answer = self._client.request("POST", self._settings.url, body=body, timeout_s=self._settings.timeout_s)

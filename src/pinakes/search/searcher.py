@@ -29,38 +29,38 @@ FoundT = TypeVar("FoundT")
 TITLES_TRIED = 3
 
 MAX_TITLE_WORDS = 6
-"""A longer query is a description, or a title of so many words that some are spelt right and found as words."""
+"""A longer query is a description, or a title long enough to be found by its words."""
 
 RERANK_CHARS = 1_000
 ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
-"""In a smaller catalogue, handing an arm to another thread takes longer than the arm."""
+"""In a smaller catalogue, a second thread costs more than it saves."""
 NAMES_TRIED = 20
 HAS_LATIN = re.compile("[a-z0-9]")
 
 PART_LIKENESS = 0.98
-"""How alike a name counts that has the whole query in it, in a script without spaces."""
+"""The likeness of a name that contains the whole query, in a script without spaces."""
 
 
 class Reranker(Protocol):
     """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
 
     depth: int
-    """How many of the best hits it looks at."""
+    """How many of the best hits are rescored."""
     failures: int
-    """How often it had no answer so far."""
+    """The number of failures so far."""
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float] | None:
-        """Return one score a text, higher is better, or None when there is no answer in time."""
+        """Return one score per text, higher is better, or None on failure or timeout."""
 
     def close(self) -> None:
-        """Let go of connections; it is not used any more."""
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryVector:
-    """The query as a vector, or why there is none."""
+    """The query's vector, or the reason why there is none."""
 
     vector: Vector | None
     problem: str | None = None
@@ -74,9 +74,9 @@ class Searcher:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     override: SearchSpec | None = None
-    """How to search, where it is not to be as the catalogue's spec says."""
+    """Replaces the search section of the catalogue's spec."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
-    """Where the vector arm of a large catalogue, and the look-up of titles, run beside the lexical arm."""
+    """Runs the vector and title arms of a large catalogue beside the lexical arm."""
 
     @property
     def search_spec(self) -> SearchSpec:
@@ -107,7 +107,7 @@ class Searcher:
     def search_with(
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> SearchPage:
-        """Search with a query that is analysed and embedded already."""
+        """Search with an analysed and embedded query."""
         return self._rank(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
 
     def _rank(
@@ -154,7 +154,7 @@ class Searcher:
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
-    """Return the query's vector, or the reason why the search goes by words alone."""
+    """Return the query's vector, or the reason why the search is lexical only."""
     if reader.model is None:
         return QueryVector(vector=None, problem="the catalogue has no vectors")
     if embedder is None:
@@ -170,7 +170,7 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
 
 
 def _done(call: Callable[..., FoundT], *arguments: object) -> "Future[FoundT]":
-    """Call at once, in this thread, in the form of a pool's `submit`."""
+    """Call in this thread; a stand-in for a pool's `submit`."""
     future: Future[FoundT] = Future()
     future.set_result(call(*arguments))
     return future
@@ -183,7 +183,7 @@ def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth
 
 
 def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
-    """Return titles so like the whole query that it may be meant as one."""
+    """Return titles so like the whole query that it may be a title."""
     if len(text.split()) > MAX_TITLE_WORDS:
         return []
     matches = reader.titles_like(text, scope=scope, limit=TITLES_TRIED)
@@ -193,7 +193,7 @@ def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMat
 def _names_with(
     reader: ShelfReader, spec: CatalogueSpec, text: str, lexical: Ranking, scope: Scope
 ) -> list[TitleMatch]:
-    """Return records with a name of which the query is a part, for queries in other scripts than Latin.
+    """Return records with a name that contains the query, for queries in scripts other than Latin.
 
     Such a query is nearly always of a name, and a model of English makes nothing of it.
     """
@@ -230,7 +230,7 @@ def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limi
 
 
 def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
-    """Put the first places in the reranker's order; leave all as it was when it has no answer."""
+    """Reorder the first hits by the reranker's scores; keep the order where it fails."""
     hits = ranked.read(ranked.places[: reranker.depth])
     texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
     scores = reranker.scores(text, texts) if hits else None

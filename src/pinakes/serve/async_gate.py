@@ -86,7 +86,7 @@ class AsyncGate:
             return pending.answer
         if pending.is_instant:
             return pending.finish()
-        return await self._work(gate, pending.finish, of=name, noted=pending.ask, waits=pending.waits)
+        return await self._work(gate, pending.finish, of=name, noted=pending.context, waits=pending.waits)
 
     async def _work(
         self, gate: Gate, work: Callable[[], ResultT], *, of: str, noted: CallContext | None, waits: bool = False

@@ -1,1 +1,1 @@
-"""Text into tokens, titles and wishes. Pure functions: one analyser for every shelf, at build and at query."""
+"""Text into tokens, titles and preferences. Pure functions: one analyser for every shelf, at build and at query."""

@@ -1,4 +1,4 @@
-"""An open catalogue, as tools get it: what it is, and the ways to ask it."""
+"""An open catalogue as tools get it, a view of it at one moment, and asking several at once."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -37,15 +37,15 @@ class OpenCatalogue:
     searcher: Searcher
     recommender: Recommender
     calibration: Calibration | None = None
-    """What a cosine means here; None where it was never measured, or has no vectors."""
+    """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
     folder: Path | None = None
-    """Where it is in the library; None where it is not in one."""
+    """Its folder in the library; None where it is not in one."""
     list_sources: Callable[[], Sequence[str]] = tuple
-    """Says what it was made of, which may become more while it is served."""
+    """Lists the locations it was built from; may grow while it is served."""
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The files and folders that it was made of, where they are on this machine."""
+        """The files and folders that it was built from."""
         return tuple(Path(source) for source in self.list_sources())
 
     def view(self) -> "CatalogueView":
@@ -53,7 +53,7 @@ class OpenCatalogue:
         return CatalogueView(catalogue=self, reader=self.shelf.reader())
 
     def find_problem(self) -> str | None:
-        """Return why the catalogue cannot be read now, found out by reading one record; None where it can."""
+        """Read one record; return why that fails, None where it does not."""
         try:
             reader = self.shelf.reader()
             reader.fetch(reader.scan(scope=WHOLE, limit=1), scope=WHOLE)
@@ -93,17 +93,17 @@ class CatalogueView:
         return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit, query_vector=query_vector)
 
     def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
-        """Tell how well each hit of a search answers the query."""
+        """Grade how well each hit of a search answers the query."""
         return grade(hits, query, reader=self.reader, spec=self.spec, calibration=self.catalogue.calibration)
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
-        """Return what someone who likes the titles of the request may like."""
+        """Return recommendations for the titles and preferences of a request."""
         return self.catalogue.recommender.recommend(self.reader, request, scope=scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered(Generic[FoundT]):
-    """The answers of several catalogues by name, and the names of those that were skipped."""
+    """Answers by catalogue, and the names of the catalogues that were skipped."""
 
     found: dict[str, FoundT]
     skipped: list[str]
@@ -132,12 +132,12 @@ def _answer_or_error(asked: AskedT, ask: Callable[[AskedT], FoundT]) -> FoundT |
 
 
 def visible_catalogues(catalogues: Sequence[OpenCatalogue], principal: Principal) -> list[OpenCatalogue]:
-    """Return those that the caller sees."""
+    """Return the catalogues that the caller may see."""
     return [catalogue for catalogue in catalogues if principal.visibility.sees_catalogue(catalogue.name)]
 
 
 def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, name: str | None) -> OpenCatalogue:
-    """Return the named one; without a name the only one there is."""
+    """Return the catalogue of this name, or the only visible one where no name is given."""
     visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
     known = list(visible)
     if name is not None and name not in visible:

@@ -37,9 +37,9 @@ CHANGES_LOGGED = 100
 PAGES_LOOKED_AT = 10
 LONGEST_VALUE = 500
 LONGEST_LIST = 2_000
-"""How many characters of a text, and of a list as JSON, are shown."""
+"""The most characters shown of a text, and of a list as JSON."""
 LONGEST_IN_TEXT = 80
-"""How many characters of a value as JSON are shown where an answer is a text."""
+"""The most characters shown of a value in the text answer."""
 
 
 class MutateParams(GenericParams):
@@ -90,13 +90,13 @@ class MutateResult(GenericResult):
 
 
 class EditTools:
-    """The tools over these catalogues, which may be edited."""
+    """The edit tool over editable catalogues."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> None:
         self._edits = {one.name: Edits(shelf=one.shelf, embedder=embedder) for one in catalogues}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
-        """Plan an edit, and make it unless a preview is all that is asked for."""
+        """Plan an edit, and apply it unless only a preview is asked for."""
         name = self._chosen(principal, params)
         edits, request = self._edits[name], _request_of(params, name)
         if params.preview:
@@ -141,13 +141,13 @@ def _is_about(params: MutateParams, shelf: Shelf, scope: Scope) -> bool:
 
 
 class ChangelogResource:
-    """What was changed of late in these catalogues, which may be edited."""
+    """The recent changes of editable catalogues."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
         self._catalogues = catalogues
 
     def read(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the last changes that the principal may see, newest first, as JSON."""
+        """Return the recent changes that the principal may see, newest first, as JSON."""
         if rest != RECENT:
             return None
         changes = ask_each({one.name: one for one in self._catalogues}, lambda one: _list_visible(one, principal))
@@ -158,7 +158,7 @@ class ChangelogResource:
 
 
 def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> list[ToolSpec]:
-    """Declare the tool that changes records; none where no catalogue may be edited."""
+    """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
@@ -186,7 +186,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
 
 
 def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
-    """Declare what was changed of late as a resource; none where no catalogue may be edited."""
+    """Declare the recent changes as a resource; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
         return []
@@ -244,7 +244,7 @@ def _field(change: FieldChange) -> dict[str, Any]:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value as it is shown: a long text or list is cut, and says so."""
+    """Return a value for display: a long text or list is truncated, and marked so."""
     if isinstance(value, str):
         return _cut(value, LONGEST_VALUE)
     text = orjson.dumps(value).decode()
@@ -262,7 +262,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastChange]:
-    """Return the last changes of a catalogue that the principal may see; those of a vector alone are left out."""
+    """Return the recent changes of a catalogue that the principal may see, without those of vectors alone."""
     found: list[PastChange] = []
     before = None
     for _ in range(PAGES_LOOKED_AT):
@@ -295,7 +295,7 @@ def _counted(number: int) -> str:
 
 
 def _text(result: MutateResult) -> str:
-    """Say in a few lines what changed, or would."""
+    """Summarise in a few lines what changed, or would change."""
     done = f"applied (call {result.call_id})" if result.applied else "nothing was changed"
     head = f"preview: {_counted(result.total)} would change (plan {result.plan})" if result.plan else done
     lines = [
@@ -307,7 +307,7 @@ def _text(result: MutateResult) -> str:
 
 
 def _field_text(change: ChangedField, op: Op) -> str:
-    """Return what becomes of a field: its old and new value; of a record that comes or goes, the one that it has."""
+    """Return a field's old and new value; of a created or deleted record, the only one."""
     before, after = _brief(change.before), _brief(change.after)
     match op:
         case Op.INSERT:

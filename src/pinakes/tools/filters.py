@@ -53,7 +53,7 @@ def _usual(spec: CatalogueSpec) -> list[FieldSpec]:
 
 
 def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
-    """Return the fields that a catalogue can be filtered by, by the names that callers use; and `kind`, if it has."""
+    """Return the filterable fields by the names that callers use; with `kind` where there are several kinds."""
     found = {field.name: field for field in filterable(spec)}
     if len(spec.kinds) > 1:
         any_of = FilterKind.ANY_OF
@@ -62,14 +62,14 @@ def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
 
 
 def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions of a catalogue that the filters ask for, or refuse with what would be right."""
+    """Return the conditions that the filters state; raise InputError naming what would be right."""
     known = filters_of(spec)
     asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
     return with_usual_kinds([_condition(name, value, known, spec.name) for name, value in asked.items()], spec)
 
 
 def with_usual_kinds(conditions: list[Condition], spec: CatalogueSpec) -> list[Condition]:
-    """Return the conditions of a search, which leaves out kinds that must be asked for."""
+    """Add the condition that hides kinds which a search must ask for, unless a kind is asked for."""
     if not spec.kinds_hidden_from_search or any(condition.field == KIND_FIELD for condition in conditions):
         return conditions
     return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
@@ -100,7 +100,7 @@ _VALUES = {"type": "array", "items": {"type": "string"}}
 
 
 def _joined_form(fields: Sequence[FieldSpec]) -> dict[str, Any]:
-    """Return the form of a filter that one catalogue or more have."""
+    """Return the JSON schema of a filter that one or more catalogues have."""
     if all(field.type is FieldType.ENUM for field in fields):
         values = dict.fromkeys(value for field in fields for value in field.values)
         return {"type": "array", "items": {"enum": list(values)}}

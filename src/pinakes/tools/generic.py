@@ -31,24 +31,24 @@ from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams,
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
 FURTHEST = 99
-"""How deep results can be paged through: as deep as both arms of a search look anyway, so that pages fit together."""
+"""The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
 
 VALUES_SHOWN = 10
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 BARE_OBJECT = WithJsonSchema({"type": "object"})
 BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
-"""What the tool list does not spell out: its shape is plain from any answer."""
+"""Schemas without detail, to keep the tool list small."""
 LISTED_IN_TEXT = 20
 
 
 class GenericParams(ToolParams):
-    """Arguments with names as they are."""
+    """Arguments in snake_case."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 class GenericResult(ToolResult):
-    """An answer with names as they are."""
+    """An answer in snake_case."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -147,7 +147,7 @@ class BrowsedCatalogue(GenericResult):
     records: int
     fields: list[BrowsedField]
     skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
-    """Why nothing is known of it now."""
+    """Why it could not be read."""
 
 
 class BrowseResult(PartialResult, GenericResult):
@@ -164,7 +164,7 @@ class GenericTools:
         self._pool = ThreadPoolExecutor(max(1, min(4, len(catalogues))), "catalogue")
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
-        """Search one catalogue in its own order, or all of them, merged by how well each record answers."""
+        """Search one catalogue in its own order, or all of them merged by strength."""
         start = _offset(params.cursor)
         end = start + params.limit
         filters = params.filters or {}
@@ -190,7 +190,7 @@ class GenericTools:
         )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
-        """Return a record whole."""
+        """Return the whole record."""
         catalogue, record_id = self._place(params.id)
         record = catalogue.view().find_record(record_id, scope=Scope(visibility=principal.visibility))
         if record is None:
@@ -244,7 +244,7 @@ class GenericTools:
         return [*([place[0]] if place else self._catalogues), *([other] if other else ())]
 
     def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[dict[str, OpenCatalogue], list[str]]:
-        """Return the catalogues to search, the named one or all that can be filtered so, and what is to be said."""
+        """Return the catalogues to search, the named one or all that have these filters, and notes."""
         if name is not None:
             return {name: self._get(name)}, []
         problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
@@ -256,7 +256,7 @@ class GenericTools:
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
     def _place(self, address: str) -> tuple[OpenCatalogue, RecordId]:
-        """Return the catalogue and the id of a record; where there is one catalogue, its name may be left out."""
+        """Resolve `CATALOGUE/ID`; the name may be left out where one catalogue is served."""
         place = parse_address(address)
         if place is None and len(self._catalogues) == 1:
             (only,) = self._catalogues
@@ -341,7 +341,7 @@ def _offset(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not CURSOR.fullmatch(cursor) or int(cursor) > FURTHEST:
-        raise InputError("'cursor' is not one that search gave")
+        raise InputError("'cursor' is not valid for this search; start again without it")
     return int(cursor)
 
 
@@ -358,7 +358,7 @@ def _notes(found: MergedPage) -> list[str]:
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
-    """Return why a catalogue cannot be filtered so, None where it can."""
+    """Return why these filters do not fit a catalogue, None where they do."""
     try:
         parse_filters(filters, spec)
     except InputError as error:
@@ -389,7 +389,7 @@ def _snippet(record: Record, spec: CatalogueSpec) -> str:
 
 
 def _text_of(record: Record, spec: CatalogueSpec) -> str:
-    """Return a record to read: a line a field."""
+    """Return a record as text, one line per field."""
     named = [(field.name, ", ".join(texts_of(record.get(field.name)))) for field in spec.fields.values()]
     return "\n".join(f"{name}: {text}" for name, text in named if text)
 

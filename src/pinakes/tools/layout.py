@@ -1,4 +1,4 @@
-"""The tools of one layout over every catalogue that has it: which catalogue a call is about, and which a record is in.
+"""Tools over every catalogue of one layout: choosing a catalogue, and naming the catalogue of a record.
 
 Where one catalogue is served, nothing of this is seen. Where there are several, each tool takes an optional
 `catalogue`, a record may be named `CATALOGUE/ID`, and answers say which catalogue a record is from.
@@ -40,11 +40,11 @@ class LayoutCatalogues:
         self.is_several = len(catalogues) > 1
 
     def label(self, name: str) -> str | None:
-        """Return a catalogue's name where answers say it."""
+        """Return a catalogue's name where answers include it, else None."""
         return name if self.is_several else None
 
     def score(self, item: Merged) -> float:
-        """Return a hit's score: that of its search, or its strength where it is compared with other catalogues'."""
+        """Return a hit's own score, or its strength where hits of several catalogues are compared."""
         return item.strength if self.is_several else item.hit.score
 
     def views(self, chosen: str | None) -> Gathered[CatalogueView]:
@@ -63,7 +63,7 @@ class LayoutCatalogues:
         stated: str,
         find: Callable[[CatalogueView, str], Record | None],
     ) -> FoundRecord | None:
-        """Return the only record that is meant by an id or a name; refuse one that several catalogues have."""
+        """Return the record that an id or a name means; raise InputError where several catalogues have it."""
         name, _, rest = stated.partition("/")
         if self.is_several and name in views and rest:
             views, stated = {name: views[name]}, rest
@@ -78,13 +78,13 @@ class LayoutCatalogues:
         return having[0] if having else None
 
     def require_one(self, views: Mapping[str, CatalogueView], why: str) -> CatalogueView:
-        """Return the only view; refuse a call that has to choose a catalogue, and say why."""
+        """Return the only view; raise InputError, with the reason, where the call must choose a catalogue."""
         if len(views) > 1:
             raise InputError(f"'catalogue' is missing: {why}; one of: {', '.join(views)}")
         return next(iter(views.values()))
 
     def declare(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
-        """Return the tools over these catalogues, with an argument to choose one where there are several."""
+        """Return the tools, with an argument to choose a catalogue where there are several."""
         if not self.is_several:
             return [tool.over(self._catalogues) for tool in tools]
         return [self._with_choice(tool) for tool in tools]
@@ -103,5 +103,5 @@ class LayoutCatalogues:
 
 
 def shown_id(record_id: object, catalogue: str | None) -> str:
-    """Return an id as texts show it: with its catalogue where several are served."""
+    """Return an id for display: `CATALOGUE/ID` where several catalogues are served."""
     return f"{catalogue}/{record_id}" if catalogue else str(record_id)

@@ -27,17 +27,17 @@ LISTED_BY_VALUE = 200
 
 
 def address_of(catalogue: str, record_id: RecordId) -> str:
-    """Return the id by which the generic tools know a record."""
+    """Return the id of a record in the generic tools."""
     return f"{catalogue}/{record_id}"
 
 
 def uri_of(catalogue: str, record_id: RecordId) -> str:
-    """Return a record's address as a resource."""
+    """Return the resource URI of a record."""
     return f"{SCHEME}{catalogue}/{quote(record_id, safe='/')}"
 
 
 def parse_address(address: str) -> tuple[str, RecordId] | None:
-    """Return the catalogue and the id of an address in either form, None where it is neither."""
+    """Parse `CATALOGUE/ID` or a URI; None where it is neither."""
     is_uri = address.startswith(SCHEME)
     catalogue, slash, record_id = address.removeprefix(SCHEME).partition("/")
     if not catalogue or not slash or not record_id:
@@ -46,13 +46,13 @@ def parse_address(address: str) -> tuple[str, RecordId] | None:
 
 
 class RecordResources:
-    """The resources over these catalogues."""
+    """Record resources over these catalogues."""
 
     def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
         self._catalogues = {catalogue.name: catalogue for catalogue in catalogues}
 
     def read(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the record at the rest of an address, as JSON."""
+        """Return the record at `CATALOGUE/ID` as JSON."""
         place = parse_address(SCHEME + rest)
         if place is None or place[0] not in self._catalogues:
             return None
@@ -63,7 +63,7 @@ class RecordResources:
         return ResourceContent(mime_type="application/json", text=orjson.dumps(plain_record(record)).decode())
 
     def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
-        """Complete a catalogue's name, or a title; a record can be read by either its id or its title."""
+        """Complete a catalogue's name or a title; a record can be read by id or by title."""
         if variable == "catalogue":
             return [name for name in self._catalogues if name.startswith(typed)]
         catalogue = self._catalogues.get(others.get("catalogue", ""))
@@ -137,7 +137,7 @@ def generic_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]
 
 
 def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None:
-    """Return the record with this very title."""
+    """Return the record with exactly this title."""
     keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
     records = view.reader.fetch(keys, scope=scope).values()
     return next((one for one in records if fold_name(view.spec.title_of(one)) == fold_name(title)), None)

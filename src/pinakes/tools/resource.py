@@ -13,7 +13,7 @@ from pinakes.model.principal import Action, Principal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceContent:
-    """What stands at an address: a text, or bytes."""
+    """The content at a URI: text or bytes."""
 
     mime_type: str
     text: str | None = None
@@ -21,12 +21,12 @@ class ResourceContent:
 
     @property
     def size_bytes(self) -> int:
-        """How much stands there."""
+        """The size of the content."""
         return len(self._content)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what stands there."""
+        """SHA-256 of the content."""
         return hashlib.sha256(self._content).hexdigest()
 
     @property
@@ -36,7 +36,7 @@ class ResourceContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceEntry:
-    """An address in a list of resources."""
+    """One entry in a list of resources."""
 
     uri: str
     name: str
@@ -46,21 +46,21 @@ class ResourceEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSpec:
-    """Addresses that begin alike. It cannot be declared without the action it needs."""
+    """Resources that share a URI prefix. It cannot be declared without the action it needs."""
 
     prefix: str
-    """What its addresses begin with, such as `judokon://`."""
+    """The prefix of its URIs, such as `notes://`."""
     action: Action
     entries: Callable[[Principal], Sequence[ResourceEntry]]
-    """The addresses worth listing for a principal; not necessarily all that can be read."""
+    """Lists resources for a principal; not necessarily all that can be read."""
     read: Callable[[Principal, str], ResourceContent | None]
-    """What stands at the rest of an address; None where nothing does that the principal may see."""
+    """Returns the content at a URI without its prefix; None where there is none that the principal may see."""
     template: str = ""
-    """An RFC 6570 template for addresses that are not listed, such as `pinakes://{catalogue}/{+id}`."""
+    """An RFC 6570 template for URIs that are not listed, such as `pinakes://{catalogue}/{+id}`."""
     name: str = ""
-    """What the template is called."""
+    """The template's name."""
     description: str = ""
     template_mime_type: str = "application/json"
-    """What stands at the template's addresses."""
+    """The template's description."""
     complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
-    """Values for a variable of the template that begin like what was typed: (principal, variable, typed, others)."""
+    """Completes a variable of the template: (principal, variable, typed text, other variables) → values."""

@@ -26,26 +26,26 @@ from pinakes.tools.schema import compact_schema, shallow_schema
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]
-"""Words to look for. Of megabytes the beginning is taken, before anything is done with them."""
+"""A search text, truncated to a bounded length."""
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _Cut]
-"""The same, where there must be some."""
+"""A search text that is not blank."""
 
 
 LARGEST = 10**9
-"""The greatest id or offset; every database counts so far."""
+"""The greatest id or offset that every database can hold."""
 
 ValueT = TypeVar("ValueT")
 
 
 class ToolParams(BaseModel):
-    """A tool's arguments, as the client sends them; what is not declared is refused."""
+    """A tool's arguments; undeclared ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
 
     @field_validator("*", mode="before")
     @classmethod
     def _require_numbers(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse true and false where a number is wanted, which pydantic would take for 1 and 0."""
+        """Refuse booleans for numbers, which pydantic would convert to 1 and 0."""
         if not any(isinstance(one, bool) for one in (value if isinstance(value, list) else [value])):
             return value
         declared = cls.model_fields[info.field_name or ""].annotation
@@ -61,15 +61,15 @@ class ToolResult(BaseModel):
 
 
 class PartialResult(ToolResult):
-    """An answer that may do without catalogues that cannot be read; if it does, it is not cached."""
+    """An answer that may leave out unreadable catalogues; such an answer is not cached."""
 
     unread: list[str] = Field(default_factory=list, exclude=True)
-    """The catalogues that were skipped since their storage failed."""
+    """The catalogues that were skipped because their storage failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
-    """Something a client can call. It cannot be declared without its action and its cost."""
+    """A tool. It cannot be declared without its action and its cost."""
 
     name: str
     description: str
@@ -78,30 +78,30 @@ class ToolSpec:
     action: Action
     cost: Cost
     run: Callable[..., ToolResult]
-    """Called with the principal and the params; and with the call's id, where it wants that."""
+    """Called with the principal, the params and, if `wants_call_id`, the call's id."""
     text: Callable[[Any], str]
     count_of: Callable[[Any], int | None] = lambda _result: None
     """How many records a result tells of, for the audit and analytics; None where it lists none."""
     title: str = ""
-    """Its name for people; empty where the name says it."""
+    """The display name; empty where the name is enough."""
     read_only: bool = True
     is_instant: bool = False
-    """Whether it is done in no time and waits for nothing, so that it needs no thread."""
+    """Whether it never blocks and may run on the event loop."""
     cacheable: bool = False
-    """Whether an answer may be kept: it follows from the arguments, the catalogues and the caller's sight alone."""
+    """Whether an answer depends only on the arguments, the catalogues read and the caller's visibility."""
     reads: Callable[[Any], Iterable[str]] | None = None
     """Returns the names of the catalogues that a call with these params reads; None where it may read every one."""
     wants_call_id: bool = False
-    """Whether it is told the id under which its call is noted, so that what it changes can be found by it."""
+    """Whether `run` gets the id of the audit entry, to record it with its changes."""
     is_brief: bool = False
-    """Whether the answer's schema has only its outermost fields: where there are many tools, their list stays small."""
+    """Whether the output schema lists top-level fields only, to keep a long tool list small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
-    """Schemas of arguments that depend on what is served, in place of what the params' type says."""
+    """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
-    """What those schemas refer to."""
+    """The definitions that those schemas refer to."""
 
     def over(self, catalogues: Iterable[str]) -> "ToolSpec":
-        """Return the tool as one that reads these catalogues, unless it says itself which of them a call reads."""
+        """Return the tool with these catalogues as those it reads, unless it declares `reads` itself."""
         names = tuple(catalogues)
         return self if self.reads else replace(self, reads=lambda _params: names)
 
@@ -121,19 +121,19 @@ class ToolSpec:
 
 
 def one_of(choices: type[StrEnum]) -> WithJsonSchema:
-    """Return the schema of an argument that is one of these words, and no more than that."""
+    """Return the bare schema of an argument that is one of these values."""
     return WithJsonSchema({"type": "string", "enum": [str(choice) for choice in choices]})
 
 
 def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
-    """Return an argument that one of the things that a tool can do needs; refuse where it is missing."""
+    """Return an argument that one purpose of a tool needs; raise InputError where it is missing."""
     if value is None:
         raise InputError(f"'{name}' is missing, which '{purpose}' needs")
     return value
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:
-    """Tell whether a declared type is one of these or is made of one, as `int | None` and `list[int]` are of int."""
+    """Tell whether a type is one of these or contains one, as `int | None` and `list[int]` contain int."""
     inner = get_args(annotation)
     return any(_has_type(one, wanted) for one in inner) if inner else any(annotation is one for one in wanted)
 

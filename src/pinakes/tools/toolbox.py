@@ -1,4 +1,4 @@
-"""What a caller has before them: the tools and resources over the catalogues that they may see."""
+"""The toolbox of a caller: tools and resources over the catalogues that they may see."""
 
 import threading
 from collections import OrderedDict
@@ -15,31 +15,31 @@ from pinakes.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64
 NO_AUDIENCE = Scope(visibility=Visibility(frozenset()))
-"""What somebody sees who is of no audience."""
+"""The scope of a caller without audiences: public records only."""
 
 
 class CatalogueVersion(NamedTuple):
-    """One state of a catalogue's data: two answers read from equal versions saw the same records."""
+    """A state of a catalogue's data: answers read from equal versions saw the same records."""
 
     name: str
     change_no: int
     stale: str | None
     is_public: bool
-    """Whether every record may be seen by every caller."""
+    """Whether every record is visible to every caller."""
 
 
 Versions = tuple[CatalogueVersion, ...]
 
 
 class VersionedCatalogue:
-    """A catalogue, and the version of it that was read last; to learn whether all is public takes a count."""
+    """A catalogue with its last known version, since `is_public` takes a count."""
 
     def __init__(self, catalogue: OpenCatalogue) -> None:
         self._catalogue = catalogue
         self._last: CatalogueVersion | None = None
 
     def version(self) -> CatalogueVersion:
-        """Return the version of now; raise StorageError where the store cannot be read."""
+        """Return the current version; raise StorageError where the store cannot be read."""
         reader = self._catalogue.shelf.reader()
         found = self._known(reader)
         if found is None:
@@ -49,7 +49,7 @@ class VersionedCatalogue:
         return found
 
     def find_version(self) -> CatalogueVersion | None:
-        """Return the version of now where it is known without waiting."""
+        """Return the current version where it is known without blocking."""
         reader = self._catalogue.shelf.find_reader()
         return None if reader is None else self._known(reader)
 
@@ -61,7 +61,7 @@ class VersionedCatalogue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTools:
-    """Tools and resources that run the server itself, beside those of the catalogues."""
+    """Tools and resources of the server itself, in every toolbox."""
 
     tools: Sequence[ToolSpec] = ()
     resources: Sequence[ResourceSpec] = ()
@@ -90,7 +90,7 @@ class Toolbox:
             raise ValueError("two tools have the same name")
 
     def of(self, _visibility: Visibility) -> "Toolbox":
-        """Return this one, for everybody alike."""
+        """Return this toolbox, the same for every caller."""
         return self
 
     def versions(self, names: Iterable[str] | None) -> Versions:
@@ -98,7 +98,7 @@ class Toolbox:
         return tuple(one.version() for one in self._watched(names))
 
     def find_versions(self, names: Iterable[str] | None) -> Versions | None:
-        """Return the same where it is known without waiting."""
+        """Return the same where all are known without blocking."""
         found = tuple(one.find_version() for one in self._watched(names))
         known = tuple(one for one in found if one is not None)
         return known if len(known) == len(found) else None
@@ -112,11 +112,11 @@ class Toolboxes(Protocol):
     """The toolbox of each caller."""
 
     def of(self, visibility: Visibility) -> Toolbox:
-        """Return what somebody with this sight has before them."""
+        """Return the toolbox of a caller with this visibility."""
 
 
 class ToolboxesByVisibility:
-    """Implements `Toolboxes`: one for each set of catalogues that somebody sees, made at first use.
+    """Implements `Toolboxes`: one for each set of visible catalogues, built at first use.
 
     A catalogue that is hidden from a caller is not in their toolbox at all. So nothing over it, neither a ranking nor a
     count, a list of values or a schema, can tell them of it.
@@ -129,7 +129,7 @@ class ToolboxesByVisibility:
         self._guard = threading.Lock()
 
     def of(self, visibility: Visibility) -> Toolbox:
-        """Return the toolbox over the catalogues of this sight."""
+        """Return the toolbox over the catalogues of this visibility."""
         visible = tuple(name for name in self._names if visibility.sees_catalogue(name))
         with self._guard:
             if visible not in self._kept:

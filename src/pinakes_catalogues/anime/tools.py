@@ -255,7 +255,7 @@ def _recommended(item: Recommendation, catalogue: str | None) -> RecommendedAnim
 
 def _understood(answers: Collection[Recommendations]) -> list[str]:
     choices = [choice for answer in answers for choice in answer.titles if choice.title]
-    wishes = [one for answer in answers for one in answer.wishes.understood]
+    wishes = [one for answer in answers for one in answer.preferences.understood]
     titles = [f"{choice.asked}: the title '{choice.title}'" for choice in choices]
     return list(dict.fromkeys([*titles, *(f"{one.text}: {one.meaning}" for one in wishes)]))
 
@@ -264,7 +264,7 @@ def _not_understood(answers: Collection[Recommendations]) -> list[str]:
     """Return what no catalogue knows or understands, and what was noted."""
     known = {choice.asked for answer in answers for choice in answer.titles if choice.title}
     choices = [choice for answer in answers for choice in answer.titles if choice.asked not in known]
-    said = [one for answer in answers for one in (*answer.wishes.not_understood, *answer.notes)]
+    said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]
     return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
 
 

@@ -82,7 +82,7 @@ def test_the_parts_of_a_list_make_the_whole_list_without_repeats(count: int) -> 
 
 @pytest.mark.parametrize("cursor", ["", "next", "-1", "1.5", " 7", "9" * 10])
 def test_a_cursor_that_no_list_gave_is_refused(cursor: str) -> None:
-    with pytest.raises(InputError, match="'cursor' is not one that a list of resources gave"):
+    with pytest.raises(InputError, match="'cursor' is not valid for this list"):
         GATE.list_resources(LOCAL_USER, cursor)
 
 

@@ -111,8 +111,8 @@ def test_preferences_in_plain_words_hold_for_every_recommendation(
 ) -> None:
     answer = recommend(stories, "Liftoff", preferences=preferences)
     assert set(ids(answer)) == allowed
-    assert answer.wishes.understood
-    assert answer.wishes.not_understood == ()
+    assert answer.preferences.understood
+    assert answer.preferences.not_understood == ()
 
 
 @pytest.mark.row("A7")
@@ -127,7 +127,7 @@ def test_a_tone_moves_the_taste_and_a_title_named_in_passing_is_a_taste_too(stor
 
 def test_words_that_were_not_understood_are_given_back(stories: Any) -> None:
     answer = recommend(stories, "Liftoff", preferences="post-2020 and flibbertigibbet")
-    assert any("flibbertigibbet" in words for words in answer.wishes.not_understood)
+    assert any("flibbertigibbet" in words for words in answer.preferences.not_understood)
 
 
 def test_without_an_embedder_filters_still_hold_and_a_note_says_what_was_not_used(stories: Any) -> None:

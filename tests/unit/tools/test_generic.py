@@ -370,7 +370,7 @@ def test_a_page_past_the_end_is_empty(served: Served) -> None:
 def test_a_cursor_that_search_did_not_give_is_refused(served: Served, cursor: str) -> None:
     assert served.refusal("search", query="bread", cursor=cursor) == (
         "invalid_input",
-        "invalid_input: 'cursor' is not one that search gave",
+        "invalid_input: 'cursor' is not valid for this search; start again without it",
     )
 
 
