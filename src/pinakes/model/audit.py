@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Outcome(StrEnum):
-    """How a call ended."""
+    """The outcome of a call."""
 
     OK = "ok"
     ERROR = "error"
@@ -43,4 +43,4 @@ class AuditEntry:
     result_digest: str = ""
     """SHA-256 of the result, empty where there is none."""
     result_count: int | None = None
-    """How many records the result has, for analytics; not written to the audit itself."""
+    """The number of records in the result, for analytics; not written to the audit itself."""

@@ -57,7 +57,7 @@ class Identity:
     principal: Principal
     credential_id: str
     expires_at: datetime | None
-    """When the credential expires; None: never."""
+    """The expiry of the credential; None: never."""
     scopes: frozenset[Action] | None = None
     """The actions that the credential is limited to; None: no limit."""
 

@@ -26,7 +26,7 @@ DEFAULT_KIND = "record"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One thing in a catalogue. An empty `audiences` means everybody may see it."""
+    """One thing in a catalogue. Without `audiences` it is public."""
 
     id: RecordId
     fields: Mapping[str, Value]

@@ -12,7 +12,7 @@ AUDIENCE_FIELD = "_audience"
 WORDS_FIELD = "_words"
 """A reserved field: the tokens of all searched text. Its values in conditions are tokens, as `text.analyser` gives."""
 PUBLIC = "*"
-"""The audience of a record that names none: everybody."""
+"""The audience of a public record, which names none."""
 
 
 @dataclass(frozen=True, slots=True)

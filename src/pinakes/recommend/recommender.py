@@ -21,7 +21,7 @@ from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
 
 NUDGE = 0.5
-"""How far a taste moves towards what a preference asks for, or away from it."""
+"""The share by which a taste moves towards a preference, or away from it."""
 
 ONE_IN = 5
 """At most one recommendation in this many is of the same franchise."""

@@ -49,7 +49,7 @@ STEPS = ("floor", "relevant", "similar", "highly_similar", "identical")
 
 
 class Label(StrEnum):
-    """How well a record answers a query; a record that does not has no label."""
+    """A grade of relevance; a record that does not answer the query has none."""
 
     IDENTICAL = "IDENTICAL"
     HIGHLY_SIMILAR = "HIGHLY_SIMILAR"

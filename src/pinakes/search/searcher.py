@@ -47,7 +47,7 @@ class Reranker(Protocol):
     """The reranking port: scores the texts of the best hits against a query. Off unless one is configured."""
 
     depth: int
-    """How many of the best hits are rescored."""
+    """The number of best hits to rescore."""
     failures: int
     """The number of failures so far."""
 
@@ -80,7 +80,7 @@ class Searcher:
 
     @property
     def search_spec(self) -> SearchSpec:
-        """How the arms are run and merged."""
+        """The search section in force."""
         return self.override or self.spec.search
 
     def search(

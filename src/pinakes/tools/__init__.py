@@ -1,1 +1,1 @@
-"""What a client can call: tool declarations and what they are given to work with. Knows no transport."""
+"""Tools and resources that clients call: declarations, and the open catalogues they work on. Knows no transport."""

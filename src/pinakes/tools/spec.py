@@ -81,7 +81,7 @@ class ToolSpec:
     """Called with the principal, the params and, if `wants_call_id`, the call's id."""
     text: Callable[[Any], str]
     count_of: Callable[[Any], int | None] = lambda _result: None
-    """How many records a result tells of, for the audit and analytics; None where it lists none."""
+    """Counts the records of a result, for the audit and analytics; None where it lists none."""
     title: str = ""
     """The display name; empty where the name is enough."""
     read_only: bool = True

@@ -1,4 +1,4 @@
-"""What the anime tools take and give. Names, parameters and defaults are a fixed interface."""
+"""Arguments and results of the anime tools. Names, parameters and defaults are a fixed interface."""
 
 from typing import Annotated, Literal
 
@@ -73,7 +73,7 @@ class TagShape(ToolResult):
 
 
 class AnimeShape(FromCatalogue):
-    """What every answer says of an anime."""
+    """The fields of an anime in every list."""
 
     id: str
     title: str
@@ -159,7 +159,7 @@ class TitlesShape(ToolResult):
 
 
 class SeasonShape(ToolResult):
-    """When it first aired."""
+    """The year and season of the first broadcast."""
 
     year: int | None
     season: str | None

@@ -1,4 +1,4 @@
-"""What the judoka tools take and give. Names, parameters and defaults are a fixed interface."""
+"""Arguments and results of the judoka tools. Names, parameters and defaults are a fixed interface."""
 
 from typing import Annotated, Any, Literal
 
@@ -65,7 +65,7 @@ class SearchParams(ToolParams):
 
 
 class JudokaShape(FromCatalogue):
-    """What a list says of a card."""
+    """The fields of a card in a list."""
 
     id: FileId
     name: str
@@ -114,7 +114,7 @@ class CodeParams(ToolParams):
 
 
 class CodeResult(FromCatalogue):
-    """What is known of a code; it is valid when a card has it. `checksum` is null for codes without a check letter."""
+    """The validity of a code: it is valid when a card has it. `checksum` is null for codes without a check letter."""
 
     valid: bool
     format: bool

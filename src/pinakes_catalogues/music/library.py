@@ -1,4 +1,4 @@
-"""A music catalogue as somebody sees it: records by id or name, and what belongs to them."""
+"""A music catalogue as one caller sees it: records by id or name, and the records that belong to them."""
 
 import re
 from collections.abc import Iterator, Sequence

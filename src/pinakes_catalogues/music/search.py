@@ -11,7 +11,7 @@ from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.shapes import MOST, SearchParams
 
 HEAD = 21
-"""How many of the best hits are looked at for whether they answer, and for the very words of a query."""
+"""The number of best hits that are judged for relevance, and for the exact words of a query."""
 FIGURE = re.compile(r"\d")
 LATIN = re.compile(r"[a-z]")
 """A query without such letters is of a name: a model of English makes nothing of it."""
@@ -19,7 +19,7 @@ LATIN = re.compile(r"[a-z]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundOfKind:
-    """The hits of one kind, how many records answer, and whether there are more hits than were read."""
+    """The hits of one kind, the total, and whether there are more hits than were read."""
 
     items: list[Merged]
     total: int
@@ -28,7 +28,7 @@ class FoundOfKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundKinds:
-    """What a catalogue found of each kind, and why the search was less than it could be."""
+    """The hits of each kind, and why the search was degraded."""
 
     kinds: Mapping[str, FoundOfKind]
     degraded: str | None

@@ -1,4 +1,4 @@
-"""What the music tools take and give. Names, parameters and defaults are a fixed interface.
+"""Arguments and results of the music tools. Names, parameters and defaults are a fixed interface.
 
 What a record does not have is left out of an answer. Every conversation pays for the declarations, so only the tracks
 of `catalog.search` spell an entry out.
@@ -15,7 +15,7 @@ from pinakes_catalogues.music.playlist import MOST_MINUTES
 
 GENRES_SHOWN = 6
 MOST = 100
-"""How many of one kind an answer has at most, and how far a search can be paged through."""
+"""The most records of one kind in an answer, and the last result that paging reaches."""
 
 QueryType = Literal["artist", "album", "track", "recent", "stats", "similar", "gaps", "playlist", "fixes"]
 Kind = Literal["artist", "album", "track"]
@@ -153,7 +153,7 @@ class GenreCount(MusicResult):
 
 
 class Stats(MusicResult):
-    """What there is, in numbers."""
+    """Counts and totals of the catalogue."""
 
     artists: int
     albums: int

@@ -10,7 +10,7 @@ import pytest
 
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import InputError, NotFoundError
+from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
@@ -719,3 +719,26 @@ def test_an_unknown_template_is_refused(served: Served) -> None:
         served.gate.complete(LOCAL_USER, "pinakes://{x}", "x", "a", {})
     with pytest.raises(InputError):
         served.gate.list_resources(LOCAL_USER, "later")
+
+
+class Unreadable:
+    """A shelf whose storage fails."""
+
+    def __init__(self, spec: CatalogueSpec) -> None:
+        self.spec = spec
+
+    def reader(self) -> Any:
+        raise StorageError("books/records.sqlite: cannot be read")
+
+
+@pytest.mark.row("T4")
+def test_a_catalogue_whose_storage_fails_is_skipped_and_named_by_browse_and_search(stories: Any, novels: Any) -> None:
+    failing = replace(opened(novels), shelf=Unreadable(novels.spec))
+    both = serve(opened(stories), failing)
+    browsed = {one["name"]: one.get("skipped") for one in both.ask("browse")["catalogues"]}
+    assert browsed == {"anime": None, "books": "skipped, its storage cannot be read"}
+    found = both.ask("search", query="bread")
+    assert found["results"]
+    assert found["notes"] == ["books: skipped, its storage cannot be read"]
+    assert both.refusal("browse", catalogue="books")[0] == "storage"
+    assert serve(failing).refusal("search", query="bread")[0] == "storage"
