@@ -47,7 +47,7 @@ def main() -> None:
 def measure(questions: int) -> dict:
     app = App(load_settings())
     catalogue = app.open_catalogue("anime")
-    timings = {name: asdict(timing) for name, timing in bench(catalogue, questions=questions).items()}
+    timings = {name: asdict(timing) for name, timing in bench(catalogue, queries=questions).items()}
     return {
         "records": catalogue.shelf.reader().count(WHOLE),
         "timings": timings,

@@ -58,7 +58,7 @@ def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
     """Measure CATALOGUE: wall and CPU time of each kind of query, start-up time and memory of a server."""
     app = App(load_settings())
     opened = app.open_catalogue(catalogue)
-    timings = bench(opened, questions=questions)
+    timings = bench(opened, queries=questions)
     tools = app.build_gate([catalogue]).list_tools(LOCAL_USER)
     search_tool = next(tool.name for tool in tools if "query" in tool.input_schema["properties"])
     start_s, memory_mb = time_start(serve_command(catalogue), search_tool, {"query": "light"})

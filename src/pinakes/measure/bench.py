@@ -41,55 +41,55 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchQuery:
-    """A query with everything that is computed beforehand, the misspelt title it was made from, and its record."""
+    """A query with everything that is computed beforehand, the misspelt title it was made from, and its number."""
 
     text: str
-    meaning: QueryVector
+    query_vector: QueryVector
     title: str
-    place: int
+    index: int
 
 
-def bench(catalogue: OpenCatalogue, *, questions: int, seed: int = 0) -> dict[str, Timing]:
+def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str, Timing]:
     """Time every kind of query."""
-    asked = _questions(catalogue, questions, seed)
+    asked = _build_queries(catalogue, queries, seed)
     searcher, spec = catalogue.searcher, catalogue.spec
     by_words = QueryVector(vector=None)
 
-    def search(question: BenchQuery, meaning: QueryVector) -> object:
+    def search(query: BenchQuery, query_vector: QueryVector) -> object:
         reader = catalogue.shelf.reader()
-        terms = analyse_query(question.text, synonyms=spec.synonyms)
-        return searcher.search_with(reader, question.text, terms, meaning, scope=WHOLE, limit=10)
+        terms = analyse_query(query.text, synonyms=spec.synonyms)
+        return searcher.search_with(reader, query.text, terms, query_vector, scope=WHOLE, limit=10)
 
-    def vector(question: BenchQuery) -> object:
+    def vector(query: BenchQuery) -> object:
         reader = catalogue.shelf.reader()
-        if question.meaning.vector is None:
+        if query.query_vector.vector is None:
             return None
-        found = reader.nearest(question.meaning.vector[None, :], scope=WHOLE, limit=10)[0]
+        found = reader.nearest(query.query_vector.vector[None, :], scope=WHOLE, limit=10)[0]
         return reader.fetch(found.keys.tolist(), scope=WHOLE)
 
     kinds: dict[str, Callable[[BenchQuery], object]] = {
-        "text": lambda question: search(question, by_words),
+        "text": lambda query: search(query, by_words),
         "vector": vector,
-        "hybrid": lambda question: search(question, question.meaning),
-        "hybrid with embedding": lambda question: catalogue.view().search(question.text, scope=WHOLE, limit=10),
-        "fuzzy title": lambda question: resolve_title(catalogue.shelf.reader(), spec, question.title, scope=WHOLE),
+        "hybrid": lambda query: search(query, query.query_vector),
+        "hybrid with embedding": lambda query: catalogue.view().search(query.text, scope=WHOLE, limit=10),
+        "fuzzy title": lambda query: resolve_title(catalogue.shelf.reader(), spec, query.title, scope=WHOLE),
     }
     if spec.recommend:
         kinds["recommendation"] = _recommendations(catalogue, asked)
     return {name: time_calls(ask, asked) for name, ask in kinds.items()}
 
 
-def time_calls(call: Callable[[BenchQuery], object], questions: Sequence[BenchQuery]) -> Timing:
+def time_calls(call: Callable[[BenchQuery], object], queries: Sequence[BenchQuery]) -> Timing:
     """Time a call on every query, after a few to warm up."""
-    for question in questions[:WARM_UP]:
-        call(question)
+    for query in queries[:WARM_UP]:
+        call(query)
     walls = []
     cpu = time.process_time()
-    for question in questions:
+    for query in queries:
         start = time.perf_counter()
-        call(question)
+        call(query)
         walls.append((time.perf_counter() - start) * 1000)
-    spent = (time.process_time() - cpu) * 1000 / len(questions)
+    spent = (time.process_time() - cpu) * 1000 / len(queries)
     p50, p95 = np.percentile(walls, [50, 95])
     return Timing(p50_ms=round(float(p50), 3), p95_ms=round(float(p95), 3), cpu_ms=round(spent, 3))
 
@@ -144,16 +144,16 @@ def _memory_mb(process: int) -> float:
 
 
 def _recommendations(catalogue: OpenCatalogue, asked: Sequence[BenchQuery]) -> Callable[[BenchQuery], object]:
-    titles = [question.title for question in asked] * 2
+    titles = [query.title for query in asked] * 2
 
-    def recommend(question: BenchQuery) -> object:
-        liked = tuple(titles[question.place : question.place + LIKED])
+    def recommend(query: BenchQuery) -> object:
+        liked = tuple(titles[query.index : query.index + LIKED])
         return catalogue.view().recommend(Request(titles=liked, limit=8), scope=WHOLE)
 
     return recommend
 
 
-def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[BenchQuery]:
+def _build_queries(catalogue: OpenCatalogue, count: int, seed: int) -> list[BenchQuery]:
     generator = random.Random(seed)
     reader = catalogue.shelf.reader()
     keys: list[Key] = reader.scan(scope=WHOLE, limit=1_000_000)
@@ -161,13 +161,13 @@ def _questions(catalogue: OpenCatalogue, count: int, seed: int) -> list[BenchQue
         raise InputError(f"the catalogue '{catalogue.name}' is empty: there is nothing to ask it for")
     chosen = generator.sample(keys, min(count, len(keys)))
     records = reader.fetch(chosen, scope=WHOLE)
-    questions = []
-    for place, key in enumerate(chosen):
+    queries = []
+    for index, key in enumerate(chosen):
         title = catalogue.spec.title_of(records[key])
-        text = title if place % 2 else _some_words(records[key], catalogue, generator) or title
-        meaning = embed_query(catalogue.searcher.embedder, reader, text)
-        questions.append(BenchQuery(text=text, meaning=meaning, title=_misspelt(title, generator), place=place))
-    return questions
+        text = title if index % 2 else _some_words(records[key], catalogue, generator) or title
+        query_vector = embed_query(catalogue.searcher.embedder, reader, text)
+        queries.append(BenchQuery(text=text, query_vector=query_vector, title=_misspelt(title, generator), index=index))
+    return queries
 
 
 def _some_words(record: Record, catalogue: OpenCatalogue, generator: random.Random) -> str:
@@ -182,5 +182,5 @@ def _some_words(record: Record, catalogue: OpenCatalogue, generator: random.Rand
 def _misspelt(title: str, generator: random.Random) -> str:
     if len(title) < 4:
         return title
-    place = generator.randrange(len(title) - 1)
-    return title[:place] + title[place + 1 :]
+    index = generator.randrange(len(title) - 1)
+    return title[:index] + title[index + 1 :]

@@ -59,16 +59,16 @@ def _ways(
     """Return the search methods: each ranks documents for a query's id."""
 
     def vector(query: str) -> list[str]:
-        meaning = vectors[query].vector
-        if meaning is None:
+        query_vector = vectors[query].vector
+        if query_vector is None:
             return []
-        return list(reader.ids(reader.nearest(meaning[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
+        return list(reader.ids(reader.nearest(query_vector[None, :], scope=WHOLE, limit=DEPTH)[0].keys.tolist()))
 
-    def fused(query: str, meaning: QueryVector, search: SearchSpec) -> list[str]:
+    def fused(query: str, query_vector: QueryVector, search: SearchSpec) -> list[str]:
         searcher = Searcher(spec=spec, override=search)
         text = collection.queries[query]
         terms = analyse_query(text, synonyms=spec.synonyms)
-        page = searcher.search_with(reader, text, terms, meaning, scope=WHOLE, limit=DEPTH)
+        page = searcher.search_with(reader, text, terms, query_vector, scope=WHOLE, limit=DEPTH)
         return [hit.record.id for hit in page.hits]
 
     return {

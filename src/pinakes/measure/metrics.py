@@ -20,8 +20,8 @@ class Estimate:
 
 def ndcg(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
     """Return the normalised discounted cumulative gain."""
-    gain = sum(1 / math.log2(place + 2) for place, one in enumerate(ranked[:depth]) if one in relevant)
-    ideal = sum(1 / math.log2(place + 2) for place in range(min(depth, len(relevant))))
+    gain = sum(1 / math.log2(rank + 2) for rank, one in enumerate(ranked[:depth]) if one in relevant)
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(relevant))))
     return gain / ideal if ideal else 0.0
 
 
@@ -32,7 +32,7 @@ def recall(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> f
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
     """Return the reciprocal rank of the first relevant document, 0 if none is among the first `depth`."""
-    return next((1 / place for place, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
+    return next((1 / rank for rank, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
 
 
 def estimate(values: Sequence[float], *, seed: int = 0) -> Estimate:

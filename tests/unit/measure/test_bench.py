@@ -35,7 +35,7 @@ def test_an_empty_catalogue_is_refused(embedder: Any) -> None:
         recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
     )
     with pytest.raises(InputError, match="'empty' is empty"):
-        bench(catalogue, questions=20)
+        bench(catalogue, queries=20)
 
 
 def test_a_server_is_timed_to_its_answer() -> None:
