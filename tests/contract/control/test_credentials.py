@@ -301,7 +301,7 @@ def test_tokens_for_others_need_the_permission_and_are_not_for_more_than_one_has
     manager = people.add("manager", Action.MANAGE_PERMISSIONS, Action.ACCESS_CATALOG)
     issue = people.credentials.issue_token
     for name in ("reader", "nobody"):
-        with pytest.raises(ForbiddenError, match="for somebody else needs the permission ManagePermissions"):
+        with pytest.raises(ForbiddenError, match="for another user needs the permission ManagePermissions"):
             issue(other, name, name="laptop")
     with pytest.raises(ForbiddenError, match="has permissions that you do not have"):
         issue(manager, "admin", name="laptop", scopes=[Action.ACCESS_CATALOG])
