@@ -1,0 +1,69 @@
+"""Parameters of endpoints, and the media of records as one caller sees them."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from pinakes.errors import UnknownResourceError
+from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.tools.endpoint import BodyParams, PageParams
+from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
+
+
+class NamedBody(BodyParams):
+    name: str
+
+
+def media_of(catalogue: str, *ids: str, action: Action = Action.ACCESS_CATALOG) -> MediaSpec:
+    """Declare a catalogue whose records with these ids have audio."""
+
+    def find(_principal: Principal, record_id: str, kind: MediaKind) -> MediaFile | None:
+        has_it = record_id in ids and kind is MediaKind.AUDIO
+        return MediaFile(path=Path(catalogue), mime_type="audio/wav", size_bytes=1, modified_at=0) if has_it else None
+
+    return MediaSpec(
+        catalogue=catalogue,
+        action=action,
+        find=find,
+        kind_of=lambda _principal, record_id: "song" if record_id in ids else None,
+        known_among=lambda _principal, wanted: set(ids) & set(wanted),
+        length_s_of=lambda _principal, _record_id: float(len(catalogue)),
+    )
+
+
+@pytest.mark.parametrize("text", ["", " 1", "1_0", "+1", "-1", "1.0", "²", "١", "1e3", "9" * 10])
+def test_a_number_of_a_query_string_is_plain_digits(text: str) -> None:
+    with pytest.raises(ValidationError, match="whole number"):
+        PageParams.model_validate({"offset": text})
+
+
+def test_a_page_has_bounds_and_defaults() -> None:
+    page = PageParams.model_validate({"offset": "20", "unknown": "x"})
+    assert (page.offset, page.limit) == (20, 100)
+    for outside in ({"limit": "0"}, {"limit": "1001"}):
+        with pytest.raises(ValidationError):
+            PageParams.model_validate(outside)
+
+
+def test_a_body_with_an_undeclared_field_is_refused_without_its_value() -> None:
+    with pytest.raises(ValidationError) as refused:
+        NamedBody.model_validate({"name": "x", "password": "hunter2"})
+    assert "hunter2" not in str(refused.value)
+
+
+def test_media_come_from_the_first_catalogue_that_has_the_record() -> None:
+    media = CallerMedia(LOCAL_USER, [media_of("a", "one"), media_of("bb", "one", "two")])
+    assert media.get_file("one", MediaKind.AUDIO).path == Path("a")
+    assert (media.get_location("two").catalogue, media.get_location("two").kind) == ("bb", "song")
+    assert (media.find_length_s("one"), media.find_length_s("two"), media.find_length_s("three")) == (1, 2, None)
+    assert media.missing_among(["three", "two", "zero", "three", "one"]) == ["three", "zero"]
+
+
+def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> None:
+    reader = Principal(name="ann", actions=frozenset({Action.ACCESS_CATALOG}))
+    media = CallerMedia(reader, [media_of("a", "one", action=Action.SERVER_ADMIN)])
+    assert media.missing_among(["one"]) == ["one"]
+    for ask in (lambda: media.get_file("one", MediaKind.AUDIO), lambda: media.get_location("one")):
+        with pytest.raises(UnknownResourceError, match="'one'"):
+            ask()
