@@ -39,7 +39,7 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
 
     class Control:
         @property
-        def directory(self) -> "Control":
+        def identities(self) -> "Control":
             return self
 
         def refresh(self) -> None:
