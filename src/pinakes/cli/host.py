@@ -34,8 +34,8 @@ def host(app: App, settings: Settings, load: Load) -> None:
     control = Control.open(settings) if settings.server.accounts else None
     admin = None
     if control:
-        _tell_first_admin(control)
-        admin = AdminServer(app, control, _surroundings(workers, streams))
+        _print_first_admin(control)
+        admin = AdminServer(app, control, _runtime_status(workers, streams))
         observers = [control.audit, admin.recorder, *observers]
     limiter, tools = control.limiter if control else None, admin.tools if admin else NO_SERVER_TOOLS
     loader = ThreadPoolExecutor(1, "loader")
@@ -51,7 +51,7 @@ def host(app: App, settings: Settings, load: Load) -> None:
             streams=streams,
             endpoints=list_endpoints(app.packages, admin.parts if admin else NO_PARTS),
             find_problems=lambda: _problems(app, gate),
-            on_listening=lambda address: _tell_address(address, settings),
+            on_listening=lambda address: _print_address(address, settings),
         )
     finally:
         loader.shutdown(wait=False, cancel_futures=True)
@@ -62,13 +62,13 @@ def host(app: App, settings: Settings, load: Load) -> None:
         app.close()
 
 
-def _surroundings(workers: Workers, streams: Streams) -> RuntimeStatus:
+def _runtime_status(workers: Workers, streams: Streams) -> RuntimeStatus:
     return RuntimeStatus(
         identities=streams.identities, counters=lambda: {"calls_in_flight": workers.in_flight, "streams": len(streams)}
     )
 
 
-def _tell_first_admin(control: Control) -> None:
+def _print_first_admin(control: Control) -> None:
     """If there are no users, create an administrator and print their one-time secret."""
     secret = control.accounts.create_first_admin()
     if secret is None:
@@ -82,7 +82,7 @@ def _tell_first_admin(control: Control) -> None:
     )
 
 
-def _tell_address(address: str, settings: Settings) -> None:
+def _print_address(address: str, settings: Settings) -> None:
     access = "accounts are on" if settings.server.accounts else "no accounts: every caller is the local user"
     click.echo(f"pinakes: serving at {address} ({access}); MCP at {address}/mcp; Ctrl-C ends it", err=True)
     sys.stderr.flush()

@@ -36,10 +36,10 @@ LOG = logging.getLogger(__name__)
 MOST_KEPT = 10_000
 FRESH_S = 1.0
 """How long entries are used without reading the version again."""
-FOREIGN_KEPT_S = 300.0
+EXTERNAL_KEPT_S = 300.0
 """How long a bearer token of an external issuer is cached before its signature is checked again."""
 NOTED_EVERY_S = 60.0
-FOREIGN_ID = "jwt-"
+EXTERNAL_ID = "jwt-"
 """Prefix of the credential ids of an external issuer's tokens."""
 
 KeyT = TypeVar("KeyT")
@@ -88,11 +88,11 @@ class IdentityCache:
         self._stamp: tuple[int, int] | None = None
         """The change stamp that was taken just before `_version` was read; a different one makes entries stale."""
         self._version = database.version()
-        self._told_version = self._version
+        self._reported_version = self._version
         """The version that `refresh` last reported; `identify` may have read a newer one since."""
-        self._looked_at = float("-inf")
+        self._read_at = float("-inf")
         """When `_version` was read, by the monotonic clock."""
-        self._is_out = False
+        self._is_down = False
         """Whether the database failed to answer the last `refresh`."""
         self._noted_at = monotonic()
 
@@ -130,13 +130,13 @@ class IdentityCache:
         try:
             version = self._read_version()
         except StorageError as error:
-            if not self._is_out:
+            if not self._is_down:
                 LOG.warning("no caller can be authenticated until the control database answers: %s", error.message)
-            self._is_out = True
+            self._is_down = True
             return False
-        self._is_out = False
+        self._is_down = False
         self._note_uses()
-        before, self._told_version = self._told_version, version
+        before, self._reported_version = self._reported_version, version
         return version != before
 
     def still_hold(self, identities: Sequence[Identity]) -> list[bool]:
@@ -144,15 +144,15 @@ class IdentityCache:
 
         Identities that are not cached are read together; while the database does not answer, they count as not valid.
         """
-        known = self._known_among(identities)
+        known = self._are_cached(identities)
         unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
-        if not unknown or (self._is_out and self._monotonic() > self._looked_at + FRESH_S):
+        if not unknown or (self._is_down and self._monotonic() > self._read_at + FRESH_S):
             return known
         try:
-            held = self._held_among(unknown)
+            confirmed = self._confirm(unknown)
         except StorageError:
             return known
-        return [is_known or one in held for one, is_known in zip(identities, known, strict=True)]
+        return [is_known or one in confirmed for one, is_known in zip(identities, known, strict=True)]
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
         """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
@@ -166,18 +166,18 @@ class IdentityCache:
         asked_at, change_stamp = self._monotonic(), self._database.change_stamp()
         version = self._database.version()
         with self._guard:
-            if asked_at < self._looked_at:  # a later read was answered sooner
+            if asked_at < self._read_at:  # a later read was answered sooner
                 return version
             if version != self._version:
                 self._by_secret.clear()
                 self._by_credential.clear()
                 self._version = version
-            self._looked_at, self._stamp = asked_at, change_stamp
+            self._read_at, self._stamp = asked_at, change_stamp
         return version
 
     def _is_fresh(self, at: float, change_stamp: tuple[int, int] | None) -> bool:
         """Tell whether entries may be used; called with the lock held."""
-        return change_stamp is not None and change_stamp == self._stamp and at <= self._looked_at + FRESH_S
+        return change_stamp is not None and change_stamp == self._stamp and at <= self._read_at + FRESH_S
 
     def _keep(self, kept: _Kept, key: str, *, version: int) -> None:
         with self._guard:
@@ -204,16 +204,16 @@ class IdentityCache:
             rights = load_rights(connection, self._default_quotas)
         identity = Identity(
             principal=rights.principal(user, scopes=scopes),
-            credential_id=f"{FOREIGN_ID}{hash_secret(token)[:16]}",
+            credential_id=f"{EXTERNAL_ID}{hash_secret(token)[:16]}",
             expires_at=expires_at,
             scopes=scopes,
         )
-        return _Kept(identity, None, believed_until=self._monotonic() + FOREIGN_KEPT_S)
+        return _Kept(identity, None, believed_until=self._monotonic() + EXTERNAL_KEPT_S)
 
     def _is_running(self, identity: Identity) -> bool:
         return identity.expires_at is None or identity.expires_at > self._now()
 
-    def _known_among(self, identities: Iterable[Identity]) -> list[bool]:
+    def _are_cached(self, identities: Iterable[Identity]) -> list[bool]:
         """Tell for each identity whether it is cached, unchanged, fresh and not expired."""
         at, change_stamp = self._monotonic(), self._database.change_stamp()
         with self._guard:
@@ -221,16 +221,18 @@ class IdentityCache:
             kept = [self._by_credential.get(one.credential_id) == one for one in identities]
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 
-    def _held_among(self, identities: Iterable[Identity]) -> set[Identity]:
+    def _confirm(self, identities: Iterable[Identity]) -> set[Identity]:
         """Return those identities that the database confirms unchanged, and cache them."""
         version = self._read_version()
         running = [one for one in identities if self._is_running(one)]
         with self._database.read() as connection:
-            held = _held_now(connection, running, load_rights(connection, self._default_quotas), now=self._now())
+            confirmed = _find_unchanged(
+                connection, running, load_rights(connection, self._default_quotas), now=self._now()
+            )
         with self._guard:
-            for one in held if version == self._version else ():
+            for one in confirmed if version == self._version else ():
                 _put(self._by_credential, one.credential_id, one)
-        return held
+        return confirmed
 
     def _note_uses(self) -> None:
         """Once a minute, record in the database which credentials were used since."""
@@ -254,18 +256,18 @@ def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
     )
 
 
-def _held_now(
+def _find_unchanged(
     connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
 ) -> set[Identity]:
     """Return those identities that the database confirms unchanged."""
-    foreign = [one for one in identities if one.credential_id.startswith(FOREIGN_ID)]
-    ids = sorted({one.credential_id for one in identities}.difference(one.credential_id for one in foreign))
+    external = [one for one in identities if one.credential_id.startswith(EXTERNAL_ID)]
+    ids = sorted({one.credential_id for one in identities}.difference(one.credential_id for one in external))
     found = find_by_ids(connection, ids, now=now)
     present = {_identity(credential, user, rights) for credential, user in found.values()}
-    return present.intersection(identities) | {one for one in foreign if _is_foreign_held(connection, one, rights)}
+    return present.intersection(identities) | {one for one in external if _is_unchanged(connection, one, rights)}
 
 
-def _is_foreign_held(connection: Connection, identity: Identity, rights: Rights) -> bool:
+def _is_unchanged(connection: Connection, identity: Identity, rights: Rights) -> bool:
     user = find_user(connection, identity.principal.name)
     if user is None or user.disabled:
         return False
