@@ -20,10 +20,7 @@ from pinakes.errors import (
     did_you_mean,
 )
 from pinakes.gate.gate import Gate
-from pinakes.ingest.batch import IngestCounts, ListRows, ingest_batch, ingest_from_provider
-from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import Target
 from pinakes.model.hits import FacetCount, Hit, SearchPage
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
@@ -36,15 +33,8 @@ from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
-from pinakes.sources.csv_rows import CsvRows
-from pinakes.sources.folder_rows import LEADS_OUT, FolderRows, day_of, is_inside, iter_files
-from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
-from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes.sources.unpacked import find_packed, find_path, open_unpacked, without_packing
-from pinakes.sources.whole_rows import WholeRows
 from pinakes.text.analyser import query_tokens
-from pinakes.text.chunks import Passage, first_heading, split_passages
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
@@ -66,7 +56,6 @@ from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult,
 
 __all__ = [
     "KIND_FIELD",
-    "LEADS_OUT",
     "LOCAL_USER",
     "UNREADABLE",
     "WHOLE",
@@ -84,7 +73,6 @@ __all__ = [
     "Condition",
     "ConflictError",
     "Cost",
-    "CsvRows",
     "Embedder",
     "Endpoint",
     "EndpointRequest",
@@ -92,21 +80,16 @@ __all__ = [
     "Example",
     "ExpectedError",
     "FacetCount",
-    "FolderRows",
     "ForbiddenError",
     "FoundRecord",
     "FromCatalogue",
     "Gate",
     "Gathered",
     "Hit",
-    "IngestCounts",
     "InputError",
     "InvalidUrlError",
-    "JsonRows",
     "Key",
     "LayoutCatalogues",
-    "Ledger",
-    "ListRows",
     "MediaFile",
     "MediaKind",
     "MediaSpec",
@@ -118,7 +101,6 @@ __all__ = [
     "OpenCatalogue",
     "PageParams",
     "PartialResult",
-    "Passage",
     "Preferences",
     "Principal",
     "Provider",
@@ -151,10 +133,8 @@ __all__ = [
     "SettingsSection",
     "ShelfReader",
     "SourceRow",
-    "SqliteRows",
     "StorageError",
     "Tag",
-    "Target",
     "TextQuery",
     "Texts",
     "TitleChoice",
@@ -166,26 +146,16 @@ __all__ = [
     "UnknownResourceError",
     "Vector",
     "WholeNumber",
-    "WholeRows",
     "analyse_query",
     "ask_each",
     "clean",
-    "day_of",
     "deferred",
     "did_you_mean",
     "find_file",
-    "find_packed",
-    "find_path",
-    "first_heading",
     "fold_name",
-    "ingest_batch",
-    "ingest_from_provider",
-    "is_inside",
-    "iter_files",
     "like_words",
     "merge",
     "merge_facets",
-    "open_unpacked",
     "preference_vocabulary",
     "query_tokens",
     "read_section",
@@ -193,7 +163,5 @@ __all__ = [
     "search_each",
     "setting",
     "shown_id",
-    "split_passages",
     "understand",
-    "without_packing",
 ]

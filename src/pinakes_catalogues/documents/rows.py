@@ -8,18 +8,8 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from pinakes.api import (
-    FolderRows,
-    InputError,
-    Passage,
-    Record,
-    RecordId,
-    RowMapping,
-    RowSource,
-    find_path,
-    first_heading,
-    split_passages,
-)
+from pinakes.api import InputError, Record, RecordId, RowMapping, RowSource
+from pinakes.api.rows import FolderRows, Passage, find_path, first_heading, split_passages
 
 DOCUMENT = "document"
 PASSAGE = "passage"

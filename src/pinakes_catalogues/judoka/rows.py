@@ -24,19 +24,8 @@ from typing import Any
 
 import orjson
 
-from pinakes.api import (
-    InputError,
-    Record,
-    RecordId,
-    RowMapping,
-    RowSource,
-    SourceRow,
-    WholeRows,
-    find_packed,
-    find_path,
-    open_unpacked,
-    without_packing,
-)
+from pinakes.api import InputError, Record, RecordId, RowMapping, RowSource, SourceRow
+from pinakes.api.rows import WholeRows, find_packed, find_path, open_unpacked, without_packing
 from pinakes_catalogues.judoka.codes import build_code, code_key
 from pinakes_catalogues.judoka.synonyms import KEPT_FOLDER, SYNONYMS, read_synonyms
 

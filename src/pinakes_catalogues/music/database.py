@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pinakes.api import SourceRow, SqliteRows, WholeRows
+from pinakes.api import SourceRow
+from pinakes.api.rows import SqliteRows, WholeRows
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, MOST_GENRES, MOST_SECONDS, TRACK
 
 COLUMNS_QUERY = """

@@ -21,11 +21,8 @@ from typing import Any
 import orjson
 
 from pinakes.api import (
-    CsvRows,
     ExpectedError,
     InputError,
-    JsonRows,
-    Ledger,
     Readings,
     RecallingSource,
     Record,
@@ -34,9 +31,8 @@ from pinakes.api import (
     RowSource,
     SourceRow,
     Tag,
-    find_path,
-    without_packing,
 )
+from pinakes.api.rows import CsvRows, JsonRows, Ledger, find_path, without_packing
 from pinakes_catalogues.music.audio.files import AudioRows
 from pinakes_catalogues.music.audio.tags import find_picture
 from pinakes_catalogues.music.database import find_rows

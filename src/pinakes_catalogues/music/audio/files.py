@@ -14,17 +14,8 @@ from typing import Any
 
 import orjson
 
-from pinakes.api import (
-    LEADS_OUT,
-    InputError,
-    Reading,
-    Readings,
-    SourceRow,
-    UnavailableError,
-    day_of,
-    is_inside,
-    iter_files,
-)
+from pinakes.api import InputError, Reading, Readings, SourceRow, UnavailableError
+from pinakes.api.rows import LEADS_OUT, day_of, is_inside, iter_files
 from pinakes_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
