@@ -1,4 +1,4 @@
-"""The composition root: settings → library → open catalogues → gate. Everything but transports is put together here."""
+"""The composition root of everything but transports: settings → library → open catalogues → gate."""
 
 import importlib
 import logging
@@ -67,7 +67,7 @@ class App:
 
     @cached_property
     def query_embedder(self) -> WatchedEmbedder:
-        """The same one, as searches use it."""
+        """The embedder of queries; counts its failures."""
         return WatchedEmbedder(self.embedder)
 
     @cached_property
@@ -80,7 +80,7 @@ class App:
 
     @cached_property
     def library(self) -> Library:
-        """The catalogues that are installed."""
+        """The installed catalogues."""
         return Library(self.settings.catalogues_folder)
 
     def open_catalogue(self, name: str) -> OpenCatalogue:
@@ -110,11 +110,11 @@ class App:
         )
 
     def create_shelf(self, place: Installed, spec: CatalogueSpec, *, model: ModelId | None) -> BuildableShelf:
-        """Open the shelf of a catalogue for writing; made if it is new."""
+        """Open the shelf of a catalogue for writing, and create it if it is new."""
         return EmbeddedShelf.create(place.folder, spec, model=model)
 
     def close(self) -> None:
-        """Let go of every catalogue, and of the connections of an embedder and a reranker that were used."""
+        """Close every catalogue, and the connections of the embedder and the reranker if they were used."""
         for catalogue in self._open.values():
             catalogue.shelf.close()
         self._open.clear()
@@ -133,15 +133,15 @@ class App:
     ) -> Gate:
         """Return the gate over these catalogues, or over every installed one.
 
-        A limiter bounds the calls; observers are told of each. The server tools run the server itself: they are in
-        everybody's toolbox, whatever catalogues they see.
+        The limiter bounds calls, and observers are notified of each. Server tools administer the server: they are in
+        every caller's toolbox, whatever catalogues the caller may see.
         """
         wanted = self._openable(names)
         by_name = {one.name: one for one in wanted}
         toolboxes = ToolboxesByVisibility(
             list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools, server_tools)
         )
-        toolboxes.of(SEES_EVERYTHING)  # the one that nearly everybody uses, before the first call
+        toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
         size = self.settings.server.cache_size
         return Gate(
             toolboxes,
@@ -200,11 +200,11 @@ class App:
         self._faulty[name] = problems
 
     def _count_failures(self) -> int:
-        """Count how often an answer had to do without a part: the embedder, or the reranker."""
+        """Count how often the embedder or the reranker failed during a call."""
         return self.query_embedder.failures + (self.reranker.failures if self.reranker else 0)
 
     def _openable(self, names: Sequence[str]) -> list[Installed]:
-        """Return those of these catalogues, or of all, that can be opened; the others must not keep them from it."""
+        """Return the named catalogues, or all, that can be opened; log the others and go on."""
         installed = [self.library.get_installed(name) for name in names] or self.library.list_installed()
         problems: dict[str, str | None] = {} if names else {**self.library.check()}
         if not installed and not problems:
@@ -219,7 +219,7 @@ class App:
         return able
 
     def find_problem(self, name: str) -> str | None:
-        """Return why a catalogue cannot be opened, None where it can."""
+        """Return why a catalogue cannot be opened; None where it can."""
         try:
             self.open_catalogue(name)
         except ExpectedError as error:

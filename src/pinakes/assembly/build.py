@@ -1,4 +1,4 @@
-"""Building catalogues: a source in, a catalogue in the library and its pack out."""
+"""Build catalogues: a source in, a catalogue in the library and its pack out."""
 
 import importlib.resources
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ from pinakes.tools.relations import describe_dangling, find_dangling
 SAMPLE_HEAD = 2000
 SAMPLE_SPREAD = 500
 SAMPLE_READ = 200_000
-"""How many rows are read to infer a spec: those at the beginning, those spread over the rest, and where that ends."""
+"""Rows read to infer a spec: the first ones, those spread over the rest, and the last row looked at."""
 SHOWN_RECORDS = 3
 
 
@@ -51,7 +51,7 @@ def _keep_nothing(_location: str, _folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What a catalogue is built by: its spec, how its rows become records, and whether the spec is the user's own."""
+    """Everything needed to build a catalogue: its spec, how rows become records, and whether the spec is the user's."""
 
     loaded: LoadedSpec
     mapping: RowMapping
@@ -89,7 +89,7 @@ def add_catalogue(
     request: IngestRequest = UNREQUESTED,
     replaces_samples: bool = False,
 ) -> IngestReport:
-    """Build a catalogue from a source, or bring an installed one up to it, and leave its pack.
+    """Build a catalogue from a source, or update an installed one from it, and write its pack.
 
     With `replaces_samples`, a source that is new to a catalogue takes the place of the sample data in it.
     """
@@ -139,7 +139,7 @@ def add_catalogue(
 def _ingested(
     source: RowSource, target: Target, shelf: BuildableShelf, *, is_known: bool, progress: Progress
 ) -> IngestReport:
-    """Bring the records up to a source; where the ledger has lost what it knew of it, count those it cannot place."""
+    """Ingest a source; where the ledger lost its origins, count the records of unknown origin."""
     is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
     report = ingest(source, target, progress=progress)
     if is_forgotten:
@@ -178,7 +178,7 @@ def _note_dangling(report: IngestReport, reader: ShelfReader, spec: CatalogueSpe
 
 
 def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None) -> bool:
-    """Tell whether what depends on the records is there, whole, and of their last change."""
+    """Tell whether the pack and the calibration exist, are whole, and match the last change."""
     try:
         calibration = find_calibration(place.folder / CALIBRATION_FILE)
     except StorageError:
@@ -188,7 +188,7 @@ def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None
 
 
 def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
-    """Make what depends on the records: the pack, and what a cosine means in this catalogue."""
+    """Build what is derived from the records: the pack and the calibration."""
     build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
     calibration = calibrate(reader, loaded.spec, embedder) if embedder else None
     if calibration is not None:
@@ -196,7 +196,7 @@ def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder:
 
 
 def find_own_recipe(app: App, name: str) -> Recipe | None:
-    """Return the recipe of an installed catalogue that has a spec of its own, None where there is no such catalogue."""
+    """Return the recipe of an installed catalogue with a spec of its own; None where no such catalogue is installed."""
     installed = app.library.find_installed(name)
     if installed is None:
         return None
@@ -211,7 +211,7 @@ def find_own_recipe(app: App, name: str) -> Recipe | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A spec that was inferred from a source's rows, and the first of the records that it makes of them."""
+    """A spec inferred from a source's rows, and the first records that it makes of them."""
 
     inferred: Inferred
     loaded: LoadedSpec
@@ -219,7 +219,7 @@ class Proposal:
 
 
 def propose(source: RowSource, *, name: str) -> Proposal:
-    """Infer a spec from some of the source's rows, called by this name or one as near to it as a spec can have."""
+    """Infer a spec from a sample of the source's rows; its name is the nearest valid one to `name`."""
     rows = [flattened(row) for row in sample_rows(source)]
     id_column = source.id_column if isinstance(source, SqliteRows) else None
     try:
@@ -237,7 +237,7 @@ def propose(source: RowSource, *, name: str) -> Proposal:
 def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
     """Return the rows that a spec is inferred from: the first ones, and an even spread of those after them.
 
-    A source that answers a question is not asked for more than the first.
+    A provider is asked for the first rows only.
     """
     read = SAMPLE_READ if source.is_whole else SAMPLE_HEAD
     head: list[Mapping[str, Any]] = []
