@@ -24,7 +24,7 @@ from pinakes.cli.control import (
 )
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.user import iter_users
-from pinakes.control.accounts.credentials import Credential, IssuedCredential, is_of_ours
+from pinakes.control.accounts.credentials import Credential, IssuedCredential, is_issued_here
 from pinakes.control.accounts.names import fold_name
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
@@ -151,7 +151,7 @@ def revoke_token_command(token_id: str, as_json: bool) -> None:
 
 def _id_of(control: Control, given: str) -> str:
     """Return the id of a token, also for a secret, so that no secret is printed or audited."""
-    if not is_of_ours(given):
+    if not is_issued_here(given):
         return given
     found = control.credentials.find(given)
     if found is None:

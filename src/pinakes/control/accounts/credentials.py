@@ -151,7 +151,7 @@ class Credentials:
 
     def revoke_secret(self, secret: str) -> bool:
         """Revoke the session or token of this secret; tell whether it was still valid."""
-        if not is_of_ours(secret):
+        if not is_issued_here(secret):
             return False
         with self._database.change() as connection:
             ended = connection.execute(_ending(self._now()).where(credentials.c.secret_hash == hash_secret(secret)))
@@ -162,10 +162,10 @@ class Credentials:
         with self._database.read() as connection:
             found = find_by_secret(connection, secret, now=self._now())
         if found is not None:
-            self.note_used([found[0]])
+            self.record_use([found[0]])
         return found
 
-    def note_used(self, used: Iterable[Credential]) -> None:
+    def record_use(self, used: Iterable[Credential]) -> None:
         """Record the last use of credentials, unless it was recorded within the last minute."""
         now = self._now()
         due = [one.id for one in used if one.last_used_at is None or now - one.last_used_at >= NOTED_EVERY]
@@ -177,7 +177,7 @@ class Credentials:
             connection.execute(noting, [{"used": one} for one in sorted(due)])
 
 
-def is_of_ours(secret: str) -> bool:
+def is_issued_here(secret: str) -> bool:
     """Tell whether a secret has the form of those that this server issues."""
     return secret.startswith(tuple(PREFIXES.values())) and len(secret) <= LONGEST_SECRET and secret.isascii()
 
@@ -189,7 +189,7 @@ def hash_secret(secret: str) -> str:
 
 def find_by_secret(connection: Connection, secret: str, *, now: datetime) -> tuple[Credential, User] | None:
     """Return the credential of a secret with its user, if it is valid at that time; else None."""
-    if not is_of_ours(secret):
+    if not is_issued_here(secret):
         return None
     digest = hash_secret(secret)
     row = connection.execute(_selected(credentials.c.secret_hash == digest)).one_or_none()

@@ -31,7 +31,6 @@ RETRY_S = 30.0
 RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 CURVE_ALGORITHMS = {"secp256r1": ("ES256",), "secp384r1": ("ES384",), "secp521r1": ("ES512",)}
 EDWARDS_ALGORITHMS = ("EdDSA",)
-KNOWN_ALGORITHMS = (*RSA_ALGORITHMS, *(one for some in CURVE_ALGORITHMS.values() for one in some), *EDWARDS_ALGORITHMS)
 
 PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 

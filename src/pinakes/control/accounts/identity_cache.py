@@ -23,7 +23,7 @@ from pinakes.control.accounts.credentials import (
     find_by_ids,
     find_by_secret,
     hash_secret,
-    is_of_ours,
+    is_issued_here,
 )
 from pinakes.control.accounts.rights import Rights, load_rights
 from pinakes.control.accounts.users import User, find_user
@@ -110,7 +110,7 @@ class IdentityCache:
 
     def identify(self, secret: str) -> Identity | None:
         """Resolve a secret by the database, or by the external issuer's signature, and cache it; None: not valid."""
-        is_ours = is_of_ours(secret)
+        is_ours = is_issued_here(secret)
         if not is_ours and self._external is None:
             return None
         version = self._read_version()
@@ -118,7 +118,7 @@ class IdentityCache:
         if kept is None:
             return None
         if kept.credential is not None:
-            self._credentials.note_used([kept.credential])
+            self._credentials.record_use([kept.credential])
         self._keep(kept, hash_secret(secret), version=version)
         return kept.identity
 
@@ -244,7 +244,7 @@ class IdentityCache:
             used = [kept for kept in self._by_secret.values() if kept.is_used]
             for kept in used:
                 kept.is_used = False
-        self._credentials.note_used(kept.credential for kept in used if kept.credential is not None)
+        self._credentials.record_use(kept.credential for kept in used if kept.credential is not None)
 
 
 def _identity(credential: Credential, user: User, rights: Rights) -> Identity:

@@ -26,7 +26,7 @@ LONGEST_TEXT = 10_000
 SHOWN_BLOB_BYTES = 32
 EXACT_NUMBERS = 2**53
 """Larger integers are not exact in the JSON of most clients."""
-STEPS_BETWEEN_LOOKS = 1_000
+STEPS_BETWEEN_CHECKS = 1_000
 BUSY_TIMEOUT_MS = 200
 
 LIMITS = {
@@ -269,7 +269,7 @@ class _Run:
 
     def reply(self) -> Reply:
         """Run the statement."""
-        self._put_guards_up()
+        self._install_guards()
         cursor = self._db.cursor()
         cursor.exec_trace = self._before_running
         collected = _Rows(limit=self._query.limit)
@@ -293,11 +293,11 @@ class _Run:
             notes=collected.notes(),
         )
 
-    def _put_guards_up(self) -> None:
+    def _install_guards(self) -> None:
         for limit, value in LIMITS.items():
             self._db.limit(limit, value)
         self._db.authorizer = self._authorise
-        self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_LOOKS)
+        self._db.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
 
     def _is_over(self) -> bool:
         return self._monotonic() > self._ends_at
@@ -397,9 +397,9 @@ def _means_to_change(words: Sequence[str]) -> bool:
 def _common_table_names(words: Sequence[str]) -> set[str]:
     """Return the names of a statement's common table expressions: `NAME AS (`, `NAME(…) AS [NOT] MATERIALIZED (`."""
     names: set[str] = set()
-    for place, word in enumerate(words):
-        if word.upper() == "AS" and _opens_select(words[place + 1 : place + 4]):
-            named = _word_before(words, place)
+    for index, word in enumerate(words):
+        if word.upper() == "AS" and _opens_select(words[index + 1 : index + 4]):
+            named = _word_before(words, index)
             if named is not None:
                 names.add(named.strip("\"`[]'").lower())
     return names
@@ -411,9 +411,9 @@ def _opens_select(following: Sequence[str]) -> bool:
     return list(following[:1]) == ["("]
 
 
-def _word_before(words: Sequence[str], place: int) -> str | None:
+def _word_before(words: Sequence[str], index: int) -> str | None:
     """Return the word before an index, skipping a list in brackets."""
-    at = place - 1
+    at = index - 1
     if at >= 0 and words[at] == ")":
         while at >= 0 and words[at] != "(":
             at -= 1
