@@ -1,1 +1,1 @@
-"""What a catalogue is: its declaration, read from `catalogue.toml` and compiled to a frozen `CatalogueSpec`."""
+"""Catalogue specs: a declaration, read from `catalogue.toml`, compiled to a frozen `CatalogueSpec`."""

@@ -44,7 +44,7 @@ def _typed(value: list[Any], field: FieldSpec | None) -> Value:
 
 
 def _tag(item: Any) -> Tag:
-    """Return the tag; a plain text, from before the spec made the field `tag[]`, has no category."""
+    """Return the tag; a plain text, stored before the spec made the field `tag[]`, has no category."""
     return Tag(item["category"], item["value"]) if isinstance(item, dict) else Tag("", str(item))
 
 

@@ -1,4 +1,4 @@
-"""Declaration → `CatalogueSpec`: the checks of meaning, and the defaults that depend on more than one key."""
+"""Compilation of a declaration to a `CatalogueSpec`: semantic checks, and defaults that depend on several keys."""
 
 import hashlib
 import re
@@ -40,7 +40,7 @@ DEFAULT_FILTER = {
 }
 
 NOT_INDEXED = {"path", "split", "description", "at_least", "at_most", "names_file"}
-"""The keys of a field that no index depends on."""
+"""Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
 
@@ -88,14 +88,14 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 
 def _digest(declaration: Declaration) -> str:
-    """Return a digest of what is indexed. How rows are read into the fields is not a part of it."""
+    """Return a digest of the keys that affect the index; how rows are read into fields does not."""
     not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found", "sources"}}}
     indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 
 def parse_template(template: str) -> tuple[TemplatePart, ...]:
-    """Split `"{title}. {tags}"` into its fields, each with the text before it; none where the form is wrong."""
+    """Split `"{title}. {tags}"` into its fields, each with the text before it; empty if it is malformed."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError:
@@ -177,9 +177,9 @@ def _role_problems(fields: Iterable[FieldSpec]) -> Iterable[str]:
 
 def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declaration: Declaration) -> Iterable[str]:
     if declaration.kind and not declaration.kinds:
-        yield "'kind': rows name kinds, but none is declared; declare each as [kinds.NAME]"
+        yield "'kind': no kinds are declared; declare each as [kinds.NAME]"
     if declaration.kind and "kind" in declaration.fields:
-        yield "'fields.kind': 'kind' is already what a record's kind is called; give the field another name"
+        yield "'fields.kind': 'kind' is reserved for the record's kind; rename the field"
     for field in fields:
         for kind in field.kinds:
             if kind not in kinds:
@@ -191,20 +191,20 @@ def _kind_problems(fields: Iterable[FieldSpec], kinds: tuple[str, ...], declarat
 
 
 def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
-    """Yield the relations that an edit could not keep whole."""
+    """Yield relations whose integrity edits could not preserve."""
     for name, relation in declaration.relations.items():
         place, naming, copying = f"'relations.{name}", fields.get(relation.field), fields.get(relation.copies)
         if naming is not None and naming.type not in TEXT_TYPES:
             yield f"{place}.field': ids are text or text[], not {naming.type}"
         if naming is not None and declaration.editable and naming.filter is None:
-            yield f"{place}.field': '{naming.name}' must have a filter, so that an edit finds the records that name one"
+            yield f"{place}.field': '{naming.name}' needs a filter, by which edits find the records that name another"
         if copying is not None and (copying.type not in TEXT_TYPES or copying.role is Role.TITLE):
             yield f"{place}.copies': titles are copied to a field of type text or text[] that is not itself the title"
 
 
 def _template_problems(declaration: Declaration) -> Iterable[str]:
     if declaration.embed and not parse_template(declaration.embed.template):
-        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has a brace without its pair"
+        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
 
 
 def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -219,7 +219,7 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
 
 
 def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
-    """Yield the fields of signals that have no column: signals are read from columns."""
+    """Yield fields that signals use and that have no column."""
     references = _recommend_references(declaration.recommend) if declaration.recommend else ()
     for place, name in references:
         if name in fields and not place.startswith("recommend.related") and not fields[name].needs_column:
@@ -227,7 +227,7 @@ def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> 
 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
-    """Yield every place where the declaration names a field, with that name."""
+    """Yield every key that names a field, with the name."""
     if declaration.embed:
         yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
     for name, relation in declaration.relations.items():
@@ -256,7 +256,7 @@ def _recommend_references(recommend: RecommendSpec) -> Iterable[tuple[str, str]]
 
 
 def _symmetric(groups: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return each word's synonyms, both ways: what is said of a word holds for its synonyms too."""
+    """Return each word's synonyms; the relation is symmetric within a group."""
     table: dict[str, list[str]] = {}
     for word, others in groups.items():
         group = [word.lower(), *(other.lower() for other in others)]

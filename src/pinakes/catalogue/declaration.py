@@ -1,6 +1,6 @@
-"""`catalogue.toml` as it is written: pydantic models that refuse what they do not know.
+"""The form of `catalogue.toml`: pydantic models that refuse unknown keys.
 
-This is the edge: a declaration is checked here for form, and by `compiler` for meaning.
+A declaration is validated here for form, and by `compiler` for meaning.
 """
 
 import tomllib
@@ -22,7 +22,7 @@ from pinakes.catalogue.spec import (
 from pinakes.errors import SpecError, did_you_mean
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
-"""What pydantic adds to the place of a problem in `search` and `filter`, which have two forms each."""
+"""Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
 FORMER_PREFERENCES = "wishes"
 
 
@@ -30,39 +30,39 @@ class DeclaredSearch(Declared):
     """`search = {…}` of a field."""
 
     boost: float = Field(default=0.0, ge=0, le=10)
-    """How much a match in this field counts on top of a match anywhere."""
+    """The weight of a match in this field, added to that of a match anywhere."""
     fuzzy: bool = False
-    """Whether near spellings of the words are to match."""
+    """Whether similar spellings match."""
 
 
 class DeclaredField(Declared):
     """`[fields.NAME]`."""
 
     type: FieldType
-    """What the values are."""
+    """The type of the values."""
     role: Role | None = None
-    """What the field means to search and recommendation; each role is on one field at most."""
+    """The field's role in search and recommendation; at most one field has each role."""
     search: bool | DeclaredSearch = False
     """Whether its words are searched, and how."""
     filter: bool | FilterKind = False
-    """Whether and how it can be filtered by; `true` takes the usual kind of its type."""
+    """Whether and how records can be filtered by it; `true` takes the default of its type."""
     facet: bool = False
     """Whether its values can be browsed and counted."""
     required: bool = False
-    """Whether a record without it is refused."""
+    """Whether a record without it is rejected."""
     path: str = ""
-    """Where the value stands in a row, as in `stats.power`, `authors[].name` or `firstname surname` (both, with a space
-    between); empty: under the field's name."""
+    """The path of the value in a row, as in `stats.power`, `authors[].name` or `firstname surname` (both, joined by a
+    space); empty: the field's name."""
     split: str = ""
-    """What parts the values of a list that a row has as one text, as in `"; "`."""
+    """The separator of the values of a list that a row has as one text, as in `"; "`."""
     values: tuple[str, ...] = ()
-    """The values of an enum; one that lists none is refused."""
+    """The values of an enum, which needs at least one."""
     at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)
-    """The least that a number may be; less is refused."""
+    """The minimum of a number."""
     at_most: float | None = Field(default=None, strict=True, allow_inf_nan=False)
-    """The most that a number may be; more is refused."""
+    """The maximum of a number."""
     names_file: bool = False
-    """Whether a text names a file; an edit may then set it to a relative path without `..` only."""
+    """Whether a text names a file; an edit may set it only to a relative path without `..`."""
     kinds: tuple[str, ...] = ()
     """The kinds of record that have the field; empty: all."""
     description: str = ""
@@ -73,31 +73,31 @@ class DeclaredKind(Declared):
     """`[kinds.NAME]`."""
 
     title: str = ""
-    """What the kind is called."""
+    """The name of the kind for people."""
     found: bool = True
-    """Whether a search finds it without being asked for the kind; not so for what only holds other records together."""
+    """Whether a search without a filter by kind finds it; false for records that only group others."""
     sources: tuple[str, ...] = ()
-    """The sources whose rows are all of this kind, by file name, as in `designers.csv` or `designers-*.jsonl`."""
+    """Names or patterns of files whose rows are all of this kind, as in `designers.csv` or `designers-*.jsonl`."""
 
 
 class DeclaredEmbed(Declared):
     """`[embed]`."""
 
     template: str
-    """The text that is embedded, as in `{title}. {tags}`; a field without a value falls out with the text before it."""
+    """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
 
 
 class DeclaredFusion(Declared):
     """`[search]`."""
 
     fusion: Fusion = Fusion.BLEND
-    """How words and meaning become one ranking: a blend of scores, or reciprocal ranks."""
+    """How the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
     rrf_k: int = Field(default=60, ge=1)
     """The constant of reciprocal rank fusion."""
     depth: int = Field(default=100, ge=10, le=1000)
-    """How many records each of the two finds before they are merged."""
+    """How many records each ranking contributes before they are merged."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
-    """The share of meaning in a blend; words have the rest."""
+    """The weight of the vector score in a blend; the text score has the rest."""
 
 
 class Declaration(Declared):
@@ -108,29 +108,29 @@ class Declaration(Declared):
     title: str = Field(min_length=1)
     """Its name for people."""
     summary: str = Field(min_length=1)
-    """A sentence on what is in it."""
+    """A sentence on its contents."""
     id: str = ""
-    """Where a row has the record's id."""
+    """The path of the record's id in a row."""
     kind: str = ""
-    """Where a row has the record's kind, the name of one of `[kinds]`; a row with any other value is refused."""
+    """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
     editable: bool = False
-    """Whether records may be changed by hand."""
+    """Whether records may be edited by hand."""
     fields: dict[str, DeclaredField]
-    """What a record has; one of them has the role `title`."""
+    """The fields of a record; one has the role `title`."""
     kinds: dict[str, DeclaredKind] = Field(default={})
-    """The kinds of record, where there is more than one."""
+    """The kinds of record, if there are several."""
     relations: dict[str, RelationSpec] = Field(default={})
-    """Which field names records of which kind."""
+    """The fields that name other records by id."""
     embed: DeclaredEmbed | None = None
-    """What is embedded; without it, search goes by words alone."""
+    """The text to embed; without it, search is by words alone."""
     search: DeclaredFusion = DeclaredFusion()
-    """How search merges words and meaning."""
+    """How search merges its rankings."""
     recommend: RecommendSpec | None = None
-    """How it recommends; without it, it does not."""
+    """The signals of recommendations; without it, there are none."""
     preferences: PreferencesSpec = PreferencesSpec()
-    """The domain's words in preferences."""
+    """The domain's words in sentences of preferences."""
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
-    """Word or phrase → others that are searched with it, both ways."""
+    """Word or phrase → synonyms that are searched with it, in both directions."""
 
 
 def read_declaration(path: Path) -> str:
@@ -144,7 +144,7 @@ def read_declaration(path: Path) -> str:
 
 
 def parse_declaration(text: str, *, origin: str) -> Declaration:
-    """Check the form of a declaration given as text; `origin` names it in errors."""
+    """Parse and validate the form of a declaration; `origin` names it in errors."""
     try:
         return Declaration.model_validate(_with_current_keys(tomllib.loads(text), origin=origin))
     except tomllib.TOMLDecodeError as error:
@@ -176,7 +176,7 @@ def _problem(details: Any) -> str:
 
 
 def _known_keys(path: list[str]) -> set[str]:
-    """Return the keys that a table at this path may have."""
+    """Return the known keys of the table at this path."""
     model: type[BaseModel] = Declaration
     steps = iter(path)
     for step in steps:

@@ -1,6 +1,6 @@
-"""What the columns of a table hold, told from some of its rows.
+"""Profiles of a table's columns, from a sample of its rows.
 
-Rows in, profiles out: which rows are looked at is the caller's choice, and what follows from a profile is `infer`'s.
+The caller chooses the sample; `infer` makes a declaration of the profiles.
 """
 
 import hashlib
@@ -33,18 +33,18 @@ LIST_WORD = re.compile(
     r"genres?|tags?|keywords?|categor(y|ies)|(book)?shel(f|ves)|topics?|themes?|subjects?|labels?|ingredients?"
     r"|mechanics?|styles?|moods?|skills?|languages|countries"
 )
-"""A word in the names of columns that tend to hold more than one value, and to say what a thing is about."""
+"""A word in the names of columns that tend to hold several values and to describe topics."""
 
 
 class Form(StrEnum):
-    """What a cell is."""
+    """The form of a cell."""
 
     TEXT = "text"
     WHOLE = "whole number"
     YEAR = "year"
     NUMBER = "number"
     CODE = "code"
-    """Digits that start with 0: a number would lose it."""
+    """Digits that start with 0, which a number would lose."""
     DATE = "date"
     URL = "link"
     BOOLEAN = "yes or no"
@@ -65,19 +65,19 @@ WIDER_FORMS = (
     (Form.OBJECT, {Form.OBJECT, Form.LIST}),
     (Form.BYTES, {Form.BYTES}),
 )
-"""The form of a column → the forms its cells may have; the first that fits all of them, else text."""
+"""Form of a column → forms that its cells may have; the first that fits all cells applies, else text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separator:
-    """What may part the values of a list in one text, and how surely it does."""
+    """A possible separator of list values within a text, and the evidence that it needs."""
 
     mark: str
     between: str
     repeated: float
     """The share of parts that must occur in more than one text."""
     moving: float
-    """The share of those that must occur first as well as later: in `Paris, France` they keep their places."""
+    """The share of those that must occur both first and later: in `Paris, France` positions are fixed."""
 
 
 SEPARATORS = (
@@ -90,7 +90,7 @@ SEPARATORS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile:
-    """What the cells of one column are, in the rows that were looked at."""
+    """Statistics of one column over the sampled rows."""
 
     name: str
     rows: int
@@ -104,19 +104,19 @@ class ColumnProfile:
     mean_length: float
     longest: int
     common_share: float
-    """The share of the cells that have one of the most common values, as many as count as few."""
+    """The share of cells with one of the most common values."""
     separator: str
-    """What parts the values of lists in text."""
+    """The separator of lists within texts."""
     distinct_items: int
-    """How many different values the lists have."""
+    """The number of distinct values in lists."""
     mean_item_length: float
     has_url_items: bool
     fingerprint: str
-    """The same for two columns that hold the same in every row."""
+    """A digest that is equal for columns with equal cells in every row."""
 
     @cached_property
     def form(self) -> Form:
-        """What the column is: the narrowest form that all its cells have."""
+        """The narrowest form that all cells have."""
         seen = set(self.forms)
         mostly_lists = 2 * self.forms.get(Form.LIST, 0) >= self.filled > 0
         if mostly_lists and seen <= {Form.LIST, Form.TEXT}:
@@ -125,17 +125,17 @@ class ColumnProfile:
 
     @property
     def filled_share(self) -> float:
-        """The share of rows that have a value here."""
+        """The share of rows with a value."""
         return self.filled / self.rows if self.rows else 0.0
 
     @property
     def distinct_share(self) -> float:
-        """How many different values there are to a filled cell: 1 where no two are the same."""
+        """Distinct values divided by filled cells: 1 if all differ."""
         return self.distinct / self.filled if self.filled else 0.0
 
     @property
     def is_unique(self) -> bool:
-        """Tell whether every row has a value of its own."""
+        """Tell whether every row has a value and all differ."""
         return self.filled == self.rows == self.distinct
 
     @property
@@ -150,7 +150,7 @@ class ColumnProfile:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words of the column's name: `AuthorId` and `author_id` have the same."""
+        """The words of the column's name; the same for `AuthorId` and `author_id`."""
         return name_words(self.name)
 
     def share_of(self, form: Form) -> float:
@@ -175,7 +175,7 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def form_of(raw: Any) -> Form:
-    """Return what a cell that is not empty is."""
+    """Return the form of a cell that is not empty."""
     return next((read(raw) for kind, read in FORM_READERS if isinstance(raw, kind)), Form.TEXT)
 
 
@@ -193,7 +193,7 @@ def _form_of_text(raw: str) -> Form:
 
 
 def _form_of_structure(text: str) -> Form:
-    """Return what a text is that begins as a list or an object does."""
+    """Return the form of a text that starts like a list or an object."""
     items = find_written_list(text)
     if items is not None:
         return _form_of_list(items)
@@ -204,7 +204,7 @@ def _form_of_structure(text: str) -> Form:
 
 
 def _form_of_number(number: float, *, is_exact: bool = False) -> Form:
-    """Return WHOLE or NUMBER; what is written to the hundredth, as `$25.00`, may come in hundredths."""
+    """Return WHOLE or NUMBER; a number written with two decimals, as `$25.00`, is a NUMBER."""
     if math.isinf(number):
         return Form.TEXT
     is_whole = float(number).is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
@@ -216,7 +216,7 @@ def _form_of_figure(number: float) -> Form:
 
 
 def _form_of_list(items: Sequence[Any]) -> Form:
-    """Return LIST for what can be read as texts; objects can where they have a name."""
+    """Return LIST for a list of texts or named objects, else OBJECT."""
     plain = all(
         any(key in item for key in ("name", "title", "value")) if isinstance(item, dict) else not isinstance(item, list)
         for item in items
@@ -235,11 +235,11 @@ FORM_READERS: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
     (Mapping, lambda _raw: Form.OBJECT),
     (bytes | bytearray | memoryview, lambda _raw: Form.BYTES),
 )
-"""The type of a cell → how its form is told; the first that fits, since True is an int too."""
+"""Type of a cell → function that returns its form; the first match applies, since True is also an int."""
 
 
 class _Column:
-    """A column while its cells are counted."""
+    """The running statistics of a column."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -271,7 +271,7 @@ class _Column:
             self._most = value if self._most is None else max(self._most, value)
 
     def profile(self, rows: int) -> ColumnProfile:
-        """Return what was seen."""
+        """Return the profile of the cells counted so far."""
         filled = self._values.total()
         separator = _find_separator(list(self._values), name_words(self._name)) if Form.TEXT in self._forms else ""
         items = self._items or _parted(self._values, separator)
@@ -308,7 +308,7 @@ def _item_texts(items: Iterable[Any]) -> Iterable[str]:
 
 
 def _parted(values: Counter[str], separator: str) -> Counter[str]:
-    """Return the parts of the texts, counted."""
+    """Count the parts of the texts."""
     parts: Counter[str] = Counter()
     for value, count in values.items() if separator else ():
         for part in _parts(value, separator):
@@ -321,13 +321,13 @@ def _parts(text: str, mark: str) -> list[str]:
 
 
 def _find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
-    """Return what parts the values of lists in these texts, nothing where they are no lists."""
+    """Return the separator of lists in these texts, or an empty text if they are not lists."""
     is_hinted = any(LIST_WORD.fullmatch(word) for word in words)
     return next((one.mark for one in SEPARATORS if _separates(one, texts, is_hinted=is_hinted)), "")
 
 
 def _separates(separator: Separator, texts: Sequence[str], *, is_hinted: bool) -> bool:
-    """Tell whether the parts of the texts are short and come again in other texts, as the values of lists do."""
+    """Tell whether the parts of the texts are short and recur in other texts, as values of lists do."""
     parted = sum(separator.between in text for text in texts)
     if parted < (1 if is_hinted else max(2, 0.05 * len(texts))):
         return False

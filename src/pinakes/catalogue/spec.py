@@ -1,7 +1,7 @@
-"""The compiled declaration of a catalogue. Frozen values and questions about them; no files, no validation.
+"""The compiled declaration of a catalogue, as frozen values.
 
-`catalogue.toml` is read and checked by `declaration` and compiled to these by `compiler`. Everything below the
-catalogue (shelf, search, recommend, tools) works from a `CatalogueSpec` and from nothing else.
+`catalogue.toml` is read and validated by `declaration` and compiled by `compiler`. Shelf, search, recommend and tools
+work from a `CatalogueSpec` alone.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from pinakes.model.record import DEFAULT_KIND, Record, Tag, Value
 
 
 class FieldType(StrEnum):
-    """What a field's values are."""
+    """The type of a field's values."""
 
     TEXT = "text"
     TEXTS = "text[]"
@@ -29,7 +29,7 @@ class FieldType(StrEnum):
 
 
 class Role(StrEnum):
-    """What a field means to search and recommendation, whatever its name."""
+    """The role of a field in search and recommendation, whatever its name."""
 
     TITLE = "title"
     ALTERNATIVES = "alternatives"
@@ -39,7 +39,7 @@ class Role(StrEnum):
 
 
 class FilterKind(StrEnum):
-    """How a field can be filtered by."""
+    """The form of a filter by a field."""
 
     EQUALS = "equals"
     ANY_OF = "any-of"
@@ -48,7 +48,7 @@ class FilterKind(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How the arms of a search become one ranking."""
+    """How the rankings of a search are merged."""
 
     BLEND = "blend"
     RRF = "rrf"
@@ -96,7 +96,7 @@ class FieldSpec:
 
     @property
     def bounds(self) -> str:
-        """The field's bounds in words, as in `1000 to 2999`; empty where it has none."""
+        """The field's bounds in words, as in `1000 to 2999`; empty if it has none."""
         if self.at_least is not None and self.at_most is not None:
             return f"{self.at_least:.15g} to {self.at_most:.15g}"
         if self.at_least is not None:
@@ -105,7 +105,7 @@ class FieldSpec:
 
     @property
     def needs_column(self) -> bool:
-        """Tell whether shelves keep this field where filters, facets and signals can read it."""
+        """Tell whether shelves store this field as a column, for filters, facets and signals."""
         return self.filter is not None or self.facet or self.role in (Role.TIME, Role.POPULARITY)
 
 
@@ -119,14 +119,14 @@ class TemplatePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedSpec:
-    """What text of a record is embedded."""
+    """The template of the text that is embedded."""
 
     parts: tuple[TemplatePart, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSpec:
-    """How the arms of a search are run and merged. `docs/quality.md` has where the defaults come from."""
+    """How the rankings of a search are made and merged. `docs/quality.md` explains the defaults."""
 
     fusion: Fusion = Fusion.BLEND
     rrf_k: int = 60
@@ -140,7 +140,7 @@ class SearchSpec:
 
 
 class Declared(BaseModel):
-    """A part of a declaration that is checked for form as it is read."""
+    """A table of a declaration: frozen, and validated as it is read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -155,9 +155,9 @@ class RelationSpec(Declared):
     to: str
     """The kind of record that is named."""
     inverse: str = ""
-    """What the relation is called from the other side."""
+    """The name of the relation from the other side."""
     copies: str = ""
-    """The field that repeats their titles, in the order of the ids; an edit keeps it up with them."""
+    """The field that repeats their titles, in the order of the ids; edits keep it up to date."""
 
 
 class OverlapSpec(Declared):
@@ -177,7 +177,7 @@ class TemporalSpec(Declared):
     field: str
     """The field that has the time, as a number."""
     sigma: float = Field(default=5.0, gt=0)
-    """How far apart is far: at this distance the signal is 0.61, at twice it 0.14."""
+    """The standard deviation: at this distance the signal is 0.61, at twice it 0.14."""
 
 
 class PopularitySpec(Declared):
@@ -190,7 +190,7 @@ class PopularitySpec(Declared):
 
 
 class RelatedSpec(Declared):
-    """`related` of `[recommend]`: `field` names other records by what stands in their `pages` field."""
+    """`related` of `[recommend]`: `field` names other records by the value of their `pages` field."""
 
     field: str
     """The field that names other records."""
@@ -208,34 +208,34 @@ class RecommendSpec(Declared):
     """`[recommend]`."""
 
     semantic: float = Field(default=0.5, ge=0, le=1)
-    """The weight of nearness in meaning."""
+    """The weight of semantic similarity."""
     taxonomy: OverlapSpec = NO_OVERLAP
     """Tags in common."""
     temporal: TemporalSpec = NO_TIME
     """Nearness in time."""
     format: OverlapSpec = NO_OVERLAP
-    """Likeness of form: the same value, or numbers of the same size."""
+    """Similarity of form: equal values, or numbers of similar size."""
     popularity: PopularitySpec = NO_POPULARITY
-    """How well known it is."""
+    """Popularity, on a logarithmic scale."""
     related: RelatedSpec = NO_RELATED
-    """Which records are of one franchise."""
+    """The fields that show which records are of one franchise."""
     neighbours: int = Field(default=50, ge=10, le=500)
-    """How many of the nearest records of each title are considered."""
+    """The number of nearest neighbours of each title that are considered."""
     per_franchise: int = Field(default=1, ge=1)
-    """How many of one franchise may be recommended; one in five of those asked for, where that is more."""
+    """The limit on records of one franchise; or one in five of the requested number, if that is more."""
     series_markers: tuple[str, ...] = ("season", "part", "series")
     """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
 
 
 class LengthSpec(Declared):
-    """`length` of `[preferences]`: what "short" and "long" mean here."""
+    """`length` of `[preferences]`: the meaning of "short" and "long"."""
 
     field: str
     """The field that has the length."""
     short_at_most: float
-    """What is short has at most this."""
+    """The maximum of "short"."""
     long_at_least: float
-    """What is long has at least this."""
+    """The minimum of "long"."""
 
 
 class PreferencesSpec(Declared):
@@ -250,12 +250,12 @@ class PreferencesSpec(Declared):
     tags: dict[str, tuple[str, ...]] = {}
     """Tag → other words for it: "no giant robots"."""
     length: LengthSpec | None = None
-    """What "short" and "long" mean."""
+    """The meaning of "short" and "long"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogueSpec:
-    """A catalogue's declaration, compiled. `digest` changes with what is indexed, not with how it is searched."""
+    """A catalogue's compiled declaration. `digest` changes with what is indexed, not with how it is searched."""
 
     name: str
     title: str
@@ -263,11 +263,11 @@ class CatalogueSpec:
     fields: Mapping[str, FieldSpec]
     kinds: tuple[str, ...] = (DEFAULT_KIND,)
     kinds_hidden_from_search: tuple[str, ...] = ()
-    """The kinds that a search finds only when it is asked for them."""
+    """The kinds that a search finds only with a filter by kind."""
     kind_path: str = ""
-    """Where a row has the record's kind; empty: rows do not say."""
+    """The path of the record's kind in a row; empty if rows have none."""
     kind_sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Kind → patterns of the names of those sources whose rows are all of it."""
+    """Kind → name patterns of sources whose rows are all of that kind."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
     editable: bool = False
@@ -284,7 +284,7 @@ class CatalogueSpec:
 
     @property
     def derives_kinds(self) -> bool:
-        """Whether the declaration alone says of which kind a row is."""
+        """Whether the declaration alone determines the kind of a row."""
         return len(self.kinds) == 1 or bool(self.kind_path or self.kind_sources)
 
     @cached_property
@@ -302,12 +302,12 @@ class CatalogueSpec:
 
     @cached_property
     def boosted_fields(self) -> tuple[FieldSpec, ...]:
-        """The searched fields that add a score of their own on top of the catch-all."""
+        """The searched fields with a score of their own on top of that of all text."""
         return tuple(field for field in self.searched_fields if field.boost > 0)
 
     @cached_property
     def name_fields(self) -> tuple[FieldSpec, ...]:
-        """The fields that hold names a person might misspell: the title, the alternatives, and those declared fuzzy."""
+        """The fields matched by similar spelling: the title, the alternatives, and those declared fuzzy."""
         by_role = [self.title_field, self.field_with_role(Role.ALTERNATIVES)]
         fuzzy = [field for field in self.searched_fields if field.fuzzy]
         return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
@@ -322,7 +322,7 @@ class CatalogueSpec:
         return str(record.get(self.title_field.name) or record.id)
 
     def names_of(self, record: Record) -> list[str]:
-        """Return every name the record goes by, its title first."""
+        """Return all names of a record, its title first."""
         return [name for field in self.name_fields for name in texts_of(record.get(field.name)) if name]
 
 
@@ -338,7 +338,7 @@ def texts_of(value: Value) -> list[str]:
 
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
-    """Return the text of a record that is embedded; parts without a value fall out with their joint."""
+    """Return the text of a record to embed; fields without a value are omitted with the text before them."""
     text = ""
     for part in spec.parts:
         words = " ".join(", ".join(texts_of(record.get(part.field))).split())

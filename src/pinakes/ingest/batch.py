@@ -1,6 +1,6 @@
-"""Ingest rows from a provider or from a list into a target, and count what became of them.
+"""Ingest from a provider or from a list of rows, with counts of inserted, duplicate and failed rows.
 
-Both build on `ingest`, and so can be run again after an interruption: what is there already is recognised.
+Both build on `ingest` and are idempotent: run again after an interruption, they skip what was already written.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ NAME_DIGITS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestCounts:
-    """What became of the rows; each is one of the three. A row that is there already is a duplicate."""
+    """Counts of rows by outcome; each row is in exactly one. A row that was already ingested is a duplicate."""
 
     inserted: int
     duplicates: int
@@ -27,26 +27,26 @@ class IngestCounts:
 
     @property
     def rows(self) -> int:
-        """How many rows there were; one that is a source's own description is none."""
+        """The number of rows, without those that only describe the source."""
         return self.inserted + self.duplicates + self.failed
 
 
 class ListRows:
-    """Implements `RowSource` over a list. Its name is made of what the rows say: the same list goes on where it was."""
+    """Implements `RowSource` over a list. Its name is a digest of the rows, so an interrupted list is resumed."""
 
     is_whole = False
-    """A list only adds: what it does not have is not gone."""
+    """False: a list only adds records, and removes none that it lacks."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._rows = rows
-        self.name = f"list:{hashlib.sha256(_said_by(rows)).hexdigest()[:NAME_DIGITS]}"
+        self.name = f"list:{hashlib.sha256(_encoded(rows)).hexdigest()[:NAME_DIGITS]}"
 
     def count_rows(self) -> int | None:
-        """Return how long the list is."""
+        """Return the length of the list."""
         return len(self._rows)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; one that is not a mapping comes with its problem."""
+        """Yield the rows; one that is not a mapping carries a problem instead of values."""
         for number, values in islice(enumerate(self._rows, start=1), start, None):
             if isinstance(values, Mapping):
                 yield SourceRow(place=f"row {number}", values=values)
@@ -55,20 +55,20 @@ class ListRows:
                 yield SourceRow(place=f"row {number}", values={}, problem=problem)
 
 
-def _said_by(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return what rows say; with a value that JSON has not, such as a whole number of 30 digits, as Python does."""
+def _encoded(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as bytes: as JSON, or as Python writes them where a value has no JSON form (a 30-digit integer)."""
     try:
         return orjson.dumps(list(rows), default=str, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
         return repr(list(rows)).encode(errors="replace")
 
 
-def _say_nothing(_report: IngestReport) -> None:
-    """Show no progress."""
+def _no_progress(_report: IngestReport) -> None:
+    """Ignore progress reports."""
 
 
-def ingest_from_provider(source: RowSource, target: Target, *, progress: Progress = _say_nothing) -> IngestCounts:
-    """Bring everything a provider has into the target, and count it."""
+def ingest_from_provider(source: RowSource, target: Target, *, progress: Progress = _no_progress) -> IngestCounts:
+    """Ingest all rows of a provider into the target, and count them."""
     report = ingest(source, target, progress=progress)
     return IngestCounts(
         inserted=report.written, duplicates=report.duplicates + report.unchanged, failed=report.rejected
@@ -76,7 +76,7 @@ def ingest_from_provider(source: RowSource, target: Target, *, progress: Progres
 
 
 def ingest_batch(
-    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = _say_nothing
+    rows: Sequence[Mapping[str, Any]], target: Target, *, progress: Progress = _no_progress
 ) -> IngestCounts:
-    """Bring a list of rows into the target, and count them."""
+    """Ingest a list of rows into the target, and count them."""
     return ingest_from_provider(ListRows(rows), target, progress=progress)

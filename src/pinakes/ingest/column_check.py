@@ -1,4 +1,4 @@
-"""Which fields get nothing because no row has their column: a column that was renamed, or left out of a file."""
+"""Detection of fields that stay empty because no row has their column, such as one that was renamed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,33 +10,33 @@ NAMED_COLUMNS = 10
 
 
 class ColumnCheck:
-    """Looks at rows whose fields stand where the spec says, until each field's column was seen."""
+    """Collects the columns of rows until a column for each field was seen."""
 
     def __init__(self, spec: CatalogueSpec, *, kind: str | None = None) -> None:
         self._spec = spec
         self._missing = tuple(field for field in spec.fields.values() if kind is None or field.is_of(kind))
         self._columns: dict[str, None] = {}
 
-    def look_at(self, row: Mapping[str, Any]) -> None:
-        """Note what a row has."""
+    def observe(self, row: Mapping[str, Any]) -> None:
+        """Record the columns of a row."""
         if self._missing:
             self._columns.update(dict.fromkeys(row))
             self._missing = tuple(field for field in self._missing if not has_path(row, field.source_path))
 
     def find_note(self) -> str | None:
-        """Return which fields no row had a column for, and which columns no field takes; None where all is well."""
+        """Return a note on fields without a column and columns without a field, or None if every field has a column."""
         if not self._missing or not self._columns:
             return None
         fields = ", ".join(f"'{field.name}' (from '{field.source_path}')" for field in self._missing)
         note = f"no row has a column for these fields: {fields}"
-        taken = set(self._iter_taken())
-        free = [f"'{column}'" for column in self._columns if column not in taken]
+        mapped = set(self._iter_mapped())
+        free = [f"'{column}'" for column in self._columns if column not in mapped]
         if not free:
             return note
         more = f" and {len(free) - NAMED_COLUMNS} more" if len(free) > NAMED_COLUMNS else ""
         return f"{note}; no field takes these columns: {', '.join(free[:NAMED_COLUMNS])}{more}"
 
-    def _iter_taken(self) -> Iterator[str]:
+    def _iter_mapped(self) -> Iterator[str]:
         """Yield the names of the columns that the fields, the id and the kind are read from."""
         for path in (
             self._spec.id_path,

@@ -1,6 +1,6 @@
-"""The one way from records to puts with vectors: builds, edits and repairs all embed by it.
+"""Puts with vectors from records, for builds, edits and repairs alike.
 
-The vector of a text is kept under the text's digest, so that a text is embedded once for all records that have it.
+Vectors are stored under the digest of their text, so that each distinct text is embedded once.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ def iter_vectors(texts: Mapping[bytes, str], embedder: Embedder, *, batch_size: 
 
 
 def with_vectors(puts: Sequence[Put], vectors: Mapping[bytes, Vector]) -> list[Put]:
-    """Return the puts with those vectors that there are; the shelf has the others, or they come later."""
+    """Return the puts with the given vectors filled in; the others are on the shelf already, or are made later."""
     return [_with_vector(put, vectors) for put in puts]
 
 

@@ -12,7 +12,7 @@ from pinakes.text.cells import is_nothing, text_of
 
 
 def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
-    """Refuse a spec with several kinds that does not say of which kind a row is; `origin` names it in the error."""
+    """Refuse a spec with several kinds that does not say which kind a row is; `origin` names it in the error."""
     if not spec.derives_kinds:
         kinds = ", ".join(spec.kinds)
         raise SpecError(
@@ -23,11 +23,11 @@ def require_derivable_kinds(spec: CatalogueSpec, *, origin: str) -> None:
 
 
 def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
-    """Return the kind of all rows of a source, None where each row says its own; refuse a source that fits neither."""
+    """Return the kind of all rows of a source, or None if each row has its own; refuse a source of unknown kind."""
     kinds = [kind for kind, patterns in spec.kind_sources.items() if _is_named(source_name, patterns)]
     if len(kinds) > 1:
         raise InputError(
-            f"{source_name}: it is among the 'sources' of several kinds ({', '.join(kinds)}); its rows are of one only"
+            f"{source_name}: the 'sources' of several kinds match it ({', '.join(kinds)}); make them match for one kind"
         )
     if kinds:
         return kinds[0]
@@ -35,8 +35,8 @@ def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
         return None
     known = "; ".join(f"{kind}: {', '.join(patterns)}" for kind, patterns in spec.kind_sources.items())
     raise InputError(
-        f"{source_name}: the kind of its rows is not known: it is among the 'sources' of no kind ({known}); add its "
-        "name to those of a kind, and give the changed declaration with --spec"
+        f"{source_name}: the kind of its rows is unknown: the 'sources' of no kind match it ({known}); add its name to "
+        "one of them, and pass the changed declaration with --spec"
     )
 
 
@@ -46,7 +46,7 @@ def _is_named(source_name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def read_kind(row: Mapping[str, Any], spec: CatalogueSpec) -> str:
-    """Return the kind that a row says it is of; refuse a row that names none of the declared ones."""
+    """Return the kind in a row; refuse a row whose kind is missing or not declared."""
     if not spec.kind_path:
         return spec.kinds[0]
     stated = value_at(row, spec.kind_path)

@@ -1,10 +1,10 @@
-"""The ledger: what is known of a catalogue's sources: the row that each record came from, refusals, positions.
+"""The ledger of a catalogue's sources: the row each record came from, rejected rows, and read positions.
 
-It also keeps what a source got out of its files, so that those that did not change need not be read again, and what it
-said of each record of an editable catalogue, so that edits by hand are told from what is new (`hand_edits`).
+It also caches what a source extracted from each file, so that unchanged files are not parsed again, and keeps the last
+record that each source gave (for editable catalogues), so that `hand_edits` can tell edits from changes at the source.
 
-It is kept beside the records and never in their transaction: a note is made after the records are written, so that a
-kill between the two only means that a row is looked at again.
+It is stored beside the records and never in their transaction: entries are written after the records, so that a kill
+between the two only means that a row is processed again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,13 +38,13 @@ CREATE TABLE IF NOT EXISTS readings (
 """
 BUSY_TIMEOUT_MS = 5_000
 LEDGER_PART = "ledger"
-ADVICE = "to learn anew which rows records come from, move it away and run the same pinakes add again"
+ADVICE = "to rebuild it, move the file away and run the same pinakes add again"
 
 
 def check_ledger(path: Path) -> list[Problem]:
-    """Return what is wrong with a ledger's file: it is missing, or damaged."""
+    """Return the problems of a ledger file: missing, or damaged."""
     if not path.is_file():
-        again = "to learn anew which rows records come from, run the same pinakes add again"
+        again = "to rebuild it, run the same pinakes add again"
         return [Problem(part=LEDGER_PART, message=f"{path} is missing", advice=again)]
     faults = check_sqlite_file(path)
     return [Problem(part=LEDGER_PART, message=f"{path} is damaged: {one}", advice=ADVICE) for one in faults]
@@ -52,7 +52,7 @@ def check_ledger(path: Path) -> list[Problem]:
 
 @contextmanager
 def _writing(db: apsw.Connection) -> Iterator[None]:
-    """Make the changes within all or none; say so where they cannot be kept, as on a full disk."""
+    """Run the block in one transaction; raise StorageError if it cannot be written, as on a full disk."""
     try:
         with db:
             yield
@@ -61,7 +61,7 @@ def _writing(db: apsw.Connection) -> Iterator[None]:
 
 
 def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the rows that a query finds; say so where the file cannot be read."""
+    """Return the rows of a query; raise StorageError if the file cannot be read."""
     try:
         return list(db.execute(query, values))
     except apsw.Error as error:
@@ -69,14 +69,14 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
 
 
 class Origin(NamedTuple):
-    """The row that a record came from, and the digest of what the row said; empty where its source has none."""
+    """The row that a record came from, and the digest of the row; empty if its source has no digests."""
 
     row: str
     digest: str
 
 
 class Ledger:
-    """The notes of one catalogue, in a file or, without a path, in memory."""
+    """The ledger of one catalogue, in a file or, without a path, in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         try:
@@ -88,7 +88,7 @@ class Ledger:
             raise StorageError(f"{path}: cannot be opened: {error}; if it is damaged: {ADVICE}") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def origins(self, source: str) -> dict[RecordId, Origin]:
@@ -97,12 +97,12 @@ class Ledger:
         return {RecordId(str(record_id)): Origin(str(row), str(digest)) for record_id, row, digest in rows}
 
     def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
-        """Return for those of these records that came from a source: the source, and the row in it."""
+        """Return the source and row of each of these records that came from a source."""
         query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
         return {one: (str(source), str(row)) for one in ids for source, row in _read(self._db, query, (one,))}
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
-        """Remember where these records came from."""
+        """Store where these records came from."""
         with _writing(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO origins VALUES (?, ?, ?, ?)",
@@ -114,30 +114,30 @@ class Ledger:
         return int(_read(self._db, "SELECT count(DISTINCT id) FROM origins")[0][0])
 
     def ids_from_sources(self, ids: Iterable[RecordId]) -> set[RecordId]:
-        """Return those records that came from any source."""
+        """Return those of these ids that came from any source."""
         return {one for one in ids if _read(self._db, "SELECT 1 FROM origins WHERE id = ? LIMIT 1", (one,))}
 
     def last_source_records(self, source: str, ids: Iterable[RecordId]) -> dict[RecordId, bytes]:
-        """Return what a source said of these records, encoded, where that is known."""
+        """Return the last record that a source gave for each of these ids, encoded, if known."""
         query = "SELECT record FROM said WHERE source = ? AND id = ?"
         return {one: bytes(record) for one in ids for (record,) in _read(self._db, query, (source, one))}
 
     def note_source_records(self, source: str, records: Mapping[RecordId, bytes]) -> None:
-        """Remember what a source says of these records."""
+        """Store the records that a source gives now, as its last ones."""
         with _writing(self._db):
             self._db.executemany(
-                "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *said) for said in records.items())
+                "INSERT OR REPLACE INTO said VALUES (?, ?, ?)", ((source, *one) for one in records.items())
             )
 
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
-        """Return a record that has one of these identities, which no two records share."""
+        """Return the record that has one of these identities (unique keys), or None."""
         for identity in identities:
             for (holder,) in _read(self._db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
                 return RecordId(str(holder))
         return None
 
     def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
-        """Remember what these records are known by, in place of what was known of them."""
+        """Replace the identities of these records."""
         with _writing(self._db):
             self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in identities))
             self._db.executemany(
@@ -146,74 +146,74 @@ class Ledger:
             )
 
     def forget_origins(self, source: str, ids: Iterable[RecordId]) -> None:
-        """Forget that these records came from a source."""
+        """Delete the entries of these records for a source."""
         pairs = [(source, one) for one in ids]
         with _writing(self._db):
             self._db.executemany("DELETE FROM origins WHERE source = ? AND id = ?", pairs)
             self._db.executemany("DELETE FROM said WHERE source = ? AND id = ?", pairs)
 
     def forget_identities(self, ids: Iterable[RecordId]) -> None:
-        """Forget what records that are gone were known by."""
+        """Delete the identities of removed records."""
         with _writing(self._db):
             self._db.executemany("DELETE FROM identities WHERE id = ?", ((one,) for one in ids))
 
     def rejects(self) -> list[tuple[str, str, str]]:
-        """Return the rows that were left out: source, place, reason."""
+        """Return the rejected rows: source, place, reason."""
         rows = _read(self._db, "SELECT source, place, reason FROM rejects ORDER BY 1, 2")
         return [(str(source), str(place), str(reason)) for source, place, reason in rows]
 
     def ids_from_other_sources(self, source: str, ids: Iterable[RecordId]) -> set[RecordId]:
-        """Return those records that another source has as well."""
+        """Return those of these ids that another source has as well."""
         query = "SELECT 1 FROM origins WHERE id = ? AND source <> ? LIMIT 1"
         return {one for one in ids if _read(self._db, query, (one, source))}
 
     def replace_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember which rows of a source were left out (place, reason), in place of what was known of it."""
+        """Replace the rejected rows (place, reason) of a source."""
         with _writing(self._db):
             self._db.execute("DELETE FROM rejects WHERE source = ?", (source,))
         self.add_rejects(source, rejects)
 
     def add_rejects(self, source: str, rejects: Iterable[tuple[str, str]]) -> None:
-        """Remember further rows of a source that were left out."""
+        """Add rejected rows of a source."""
         with _writing(self._db):
             self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
 
     def position(self, source: str) -> int:
-        """Return after how many rows an interrupted reading of a source goes on; 0: from its beginning."""
+        """Return how many rows of a source to skip when an interrupted read resumes."""
         rows = _read(self._db, "SELECT rows FROM positions WHERE source = ?", (source,))
         return int(rows[0][0]) if rows else 0
 
     def note_position(self, source: str, rows: int) -> None:
-        """Remember how many rows of a source are done; 0 when all are."""
+        """Store how many rows of a source are done; 0 when all are."""
         with _writing(self._db):
             self._db.execute("DELETE FROM positions WHERE source = ?", (source,))
             if rows:
                 self._db.execute("INSERT INTO positions VALUES (?, ?)", (source, rows))
 
     def readings(self, source: str) -> "SourceReadings":
-        """Return what a source remembers of its files."""
+        """Return the cache of what a source extracted from its files."""
         return SourceReadings(self._db, source)
 
     def list_readings(self) -> list[tuple[str, str, bytes]]:
-        """Return what every source remembers: source, place, content."""
+        """Return the cached content of every source: source, place, content."""
         rows = _read(self._db, "SELECT source, place, content FROM readings ORDER BY 1, 2")
         return [(str(source), str(place), bytes(content)) for source, place, content in rows]
 
 
 class SourceReadings:
-    """Implements `Readings` for one source. They follow from the files alone, so they may be ahead of the records."""
+    """Implements `Readings` for one source. They depend on the files alone, so they may be ahead of the records."""
 
     def __init__(self, db: apsw.Connection, source: str) -> None:
         self._db = db
         self._source = source
 
     def load(self) -> dict[str, Reading]:
-        """Return what is remembered, by place."""
+        """Return what is cached, by place."""
         rows = _read(self._db, "SELECT place, stamp, content FROM readings WHERE source = ?", (self._source,))
         return {str(place): Reading(str(stamp), bytes(content)) for place, stamp, content in rows}
 
     def save(self, readings: Mapping[str, Reading]) -> None:
-        """Remember these, in place of what was remembered of the same places."""
+        """Store these readings, in place of those of the same places."""
         with _writing(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
@@ -221,7 +221,7 @@ class SourceReadings:
             )
 
     def forget(self, places: Iterable[str]) -> None:
-        """Forget these places."""
+        """Delete the readings of these places."""
         with _writing(self._db):
             self._db.executemany(
                 "DELETE FROM readings WHERE source = ? AND place = ?", ((self._source, place) for place in places)

@@ -1,4 +1,4 @@
-"""How a catalogue's rows become records."""
+"""Mapping of a catalogue's rows to records, and validation of records against the spec."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ def _never(_row: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMapping:
-    """What a catalogue says about its rows: the records of a row, what no two records share, rows that are neither."""
+    """Functions from a row to its records, from a record to its unique keys, and to recognise rows of metadata."""
 
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
@@ -38,15 +38,15 @@ class RowMapping:
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
     is_by_spec: bool = False
-    """Whether each field is what stands at its path in the row, as the spec says."""
+    """Whether each field is read from its path in the row, by the spec alone."""
     kind: str | None = None
     """The kind of every record; None: each row has its own."""
     version: int = 1
-    """To be raised when the same row is to make other records: rows that did not change are then read again."""
+    """Raise it when the mapping changes, so that unchanged rows are mapped again."""
 
 
 def require_valid(record: Record, spec: CatalogueSpec) -> None:
-    """Refuse a record whose values are not what the spec declares, or cannot be kept."""
+    """Refuse a record whose values do not fit the spec or cannot be stored."""
     if not record.id or len(record.id) > 512:
         raise InputError("the record's id is empty or longer than 512 characters")
     if record.kind not in spec.kinds:
@@ -62,12 +62,12 @@ def require_valid(record: Record, spec: CatalogueSpec) -> None:
 
 
 def encoded(record: Record) -> bytes:
-    """Return a record as shelves keep it; refuse one with an id or a value that cannot be kept."""
+    """Return a record as shelves store it; refuse one with an id or a value that cannot be stored."""
     try:
         record.id.encode()
         return encode_record(record)
     except (TypeError, UnicodeEncodeError) as error:
-        raise InputError(f"a value cannot be kept: {error}") from error
+        raise InputError(f"a value cannot be stored: {error}") from error
 
 
 def _is_date(text: str) -> bool:
@@ -79,7 +79,7 @@ def _is_date(text: str) -> bool:
 
 
 def _problem(value: Value, field: FieldSpec) -> str | None:
-    """Return what is wrong with a value, or None."""
+    """Return why a value does not fit its field, or None."""
     match field.type:
         case FieldType.INT:
             fits = isinstance(value, int) and not isinstance(value, bool)
@@ -94,20 +94,20 @@ def _problem(value: Value, field: FieldSpec) -> str | None:
         case FieldType.JSON:
             fits = True
         case FieldType.ENUM:
-            return None if value in field.values else f"is {value!r}; one of {', '.join(field.values)} is right"
+            return None if value in field.values else f"is {value!r}; expected one of {', '.join(field.values)}"
         case _:
             fits = isinstance(value, str)
     if not fits:
         return f"is {value!r}, not {field.type}"
     if isinstance(value, int | float) and not field.allows(value):
-        return f"is {value}; {field.bounds} is right"
+        return f"is {value}; expected {field.bounds}"
     return None
 
 
 def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping:
     """Return the mapping that a spec alone describes: one record a row, each field of its kind from the field's path.
 
-    `kind` is that of every row; without it, each row says its own. A spec by which a row's kind cannot be derived is
+    `kind` is that of every row; without it, each row has its own. A spec that does not say which kind a row is is
     refused.
     """
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
@@ -125,16 +125,16 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
 
 
 def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
-    """Return the mapping for the rows of one source: a mapping by the spec alone has the kind of that source."""
+    """Return the mapping for the rows of one source; one by the spec alone uses the source's kind, if it has one."""
     return build_mapping(spec, kind=find_source_kind(spec, source_name)) if mapping.is_by_spec else mapping
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
-    """Return the id that the row has; where it has none, one made of what it says."""
+    """Return the id in the row, or a digest of its values if the spec declares no id."""
     stated = value_at(row, spec.id_path) if spec.id_path else None
     if not is_nothing(stated):
         return RecordId(text_of(stated))
     if spec.id_path:
         raise InputError(f"'{spec.id_path}', the record's id, is missing")
-    said = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
-    return RecordId(hashlib.sha256(said).hexdigest()[:ID_DIGITS])
+    values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
+    return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])

@@ -1,14 +1,14 @@
-"""Where a field's value stands in a row: `title`, `stats.power`, `authors[].name`, `firstname surname`."""
+"""Paths to values in rows: `title`, `stats.power`, `authors[].name`, `firstname surname`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
-    """Return what stands at a path, None where nothing does.
+    """Return the value at a path, or None.
 
-    A column of that very name comes first. `a b` joins the texts at both with a space; `list[].key` is a list of what
-    each item has, nested lists in one.
+    A column of exactly that name takes precedence. `a b` joins the texts at both with a space; `list[].key` collects
+    the key of every item into one flat list.
     """
     if path in row:
         return row[path]
@@ -19,7 +19,7 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 
 def has_path(row: Mapping[str, Any], path: str) -> bool:
-    """Tell whether a row has what a path names, be it empty: a part of a path is not missed in what is empty."""
+    """Tell whether a row has a path, even without a value; an empty object or list counts as having the rest of it."""
     if path in row:
         return True
     if " " in path:
@@ -28,7 +28,7 @@ def has_path(row: Mapping[str, Any], path: str) -> bool:
 
 
 def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with the values of objects in it as columns of their own, named by their paths."""
+    """Return a row with nested objects flattened into columns named by their paths."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and value and "." not in name:

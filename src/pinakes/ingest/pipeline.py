@@ -1,8 +1,8 @@
-"""The build: rows in, shelf out, in batches that are each whole.
+"""The ingest pipeline: rows in, shelf out, in batches that are each atomic.
 
-A batch is mapped, checked, embedded where its text is new, and written in one transaction. An interrupted build is
-resumed by running it again: what is there already is recognised and costs nothing. What was edited by hand since is
-kept as `hand_edits` says.
+A batch is mapped, validated, embedded where its text is new, and written in one transaction. An interrupted run is
+resumed by running it again: records that were written are recognised and cost nothing. Edits made by hand since are
+reconciled by `hand_edits`.
 """
 
 import hashlib
@@ -32,10 +32,10 @@ PROGRESS_ROWS = 100
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What became of the rows.
+    """Counts of rows and records by outcome.
 
-    Each row is read into records, or is metadata, or rejected. Each record is written, unchanged or a duplicate; a row
-    of a duplicate is listed with the rejected ones. Most sources have one record a row.
+    Each row is mapped to records, or is metadata, or is rejected. Each record is written, unchanged or a duplicate; the
+    row of a duplicate is listed with the rejected ones. Most sources have one record per row.
     """
 
     rows: int = 0
@@ -47,22 +47,22 @@ class IngestReport:
     removed: int = 0
     embedded: int = 0
     edited: int = 0
-    """How many of the records stay, wholly or in part, as they were edited by hand."""
+    """Records that keep edits made by hand, wholly or in part."""
     unplaced: int = 0
-    """How many records stay that no known row names: the ledger was lost, so what they came from is not known."""
+    """Records that are kept although no known row gave them: the ledger was lost, and their origin with it."""
     dangling: int = 0
-    """How many ids in the catalogue's relations name no record of the relation's kind."""
+    """Ids in relation fields that name no record of the relation's kind."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What is odd about the rows as a whole, in sentences for people."""
+    """Remarks about the rows as a whole, for people."""
 
     @property
     def first_reason(self) -> str:
-        """Why the first row was left out that was, as the end of a message; nothing where none was."""
+        """Why the first rejected row was rejected, as the end of a message; empty if none was."""
         return f"; {': '.join(self.rejects[0])}" if self.rejects else ""
 
     def reject(self, place: str, reason: str) -> None:
-        """Note a row that is left out."""
+        """Record a rejected row."""
         self.rejects.append((place, reason))
 
 
@@ -70,18 +70,18 @@ Progress = Callable[[IngestReport], None]
 
 
 def _none(_place: str) -> bool:
-    """Ask for no row."""
+    """Request no row."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """On whose behalf a source is read, and what of it they ask for."""
+    """Who requested an ingest, and which rows they asked for."""
 
     author: Author = LOCAL
-    """Whose change it is, whatever changes by it."""
+    """The author of every change that it makes."""
     asks_for: Callable[[str], bool] = _none
-    """Tells of the place of a row whether it is asked for: what was deleted by hand of it comes back."""
+    """Whether the row at a place was asked for: its records come back even if they were deleted by hand."""
 
 
 UNREQUESTED = IngestRequest()
@@ -89,7 +89,7 @@ UNREQUESTED = IngestRequest()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What rows are written to: the shelf and its notes, as the catalogue's spec and mapping say."""
+    """The destination of rows: a shelf with its ledger, spec, mapping and embedder."""
 
     spec: CatalogueSpec
     mapping: RowMapping
@@ -100,10 +100,10 @@ class Target:
 
 
 def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
-    """Bring the shelf up to the source: write what is new or changed, remove what is gone, and publish.
+    """Sync the shelf with the source: write new and changed records, remove those that are gone, and publish.
 
-    A source that has everything is read from its beginning, and what it no longer has is removed. One that answers a
-    question is read on from where it was interrupted, and only adds.
+    A whole source is read from its beginning, and records of rows that it no longer has are removed. A query to a
+    provider resumes where it was interrupted, and only adds.
     """
     return _Run(source, target, progress).run()
 
@@ -129,7 +129,7 @@ def _remove(ids: set[RecordId], source: str, target: Target) -> int:
 
 
 class _Run:
-    """One reading of a source."""
+    """One run over a source."""
 
     def __init__(self, source: RowSource, target: Target, progress: Progress) -> None:
         self._source = source
@@ -215,7 +215,7 @@ class _Run:
         return self._target.mapping.is_by_spec and len(self._target.spec.kinds) > 1
 
     def _reconciled(self, batch: Sequence[tuple[Record, Origin]]) -> list[Record]:
-        """Return what is to be written of the source's records, and count what was edited by hand and stays so."""
+        """Return the records to write after reconciling with edits by hand, and count those that keep edits."""
         records = [record for record, _ in batch]
         asked = {record.id for record, origin in batch if self._target.request.asks_for(origin.row)}
         kept = self._hand_edits.reconciled(records, asked=asked)
@@ -224,12 +224,12 @@ class _Run:
         return [record for record in kept if record is not None]
 
     def _restore_named_by(self, written: Sequence[Record]) -> None:
-        """Bring back what was deleted by hand and is named by what is written now, and what that names in turn."""
+        """Restore records that were deleted by hand and are named by records written now, transitively."""
         while written:
             written = self._batches.write(self._hand_edits.deleted_but_named(written), self._report)
 
     def _note(self, batch: Sequence[tuple[Record, Origin]]) -> None:
-        """Remember of records that are written now where they came from, and what they are known by."""
+        """Store the origins, identities and source records of a batch that was written."""
         ledger, mapping = self._target.ledger, self._target.mapping
         moved = [(record, origin) for record, origin in batch if self._before.get(record.id) != origin]
         ledger.note_origins(self._source.name, {record.id: origin for record, origin in moved})
@@ -243,12 +243,12 @@ class _Run:
             return
         name = self._source.name
         if not self._report.written and not self._report.unchanged:
-            said = f"{name}: no row of it makes a record, and the catalogue has some of it; none is removed"
-            raise InputError(f"{said}{self._report.first_reason}")
+            problem = f"{name}: no row of it makes a record, so the records it made before are kept"
+            raise InputError(f"{problem}{self._report.first_reason}")
         self._report.removed = _remove(self._unseen, name, self._target)
 
     def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
-        """Yield records in batches that never part the records of one row, so that a row noted as done is whole."""
+        """Yield records in batches that never split the records of one row, so that a row is written whole."""
         batch: list[tuple[Record, Origin]] = []
         for records in self._iter_rows(start):
             batch += records
@@ -259,7 +259,7 @@ class _Run:
             yield batch
 
     def _iter_rows(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
-        """Yield the records of each row that makes some; count the others."""
+        """Yield the records of each row that has to be mapped; count unchanged rows and metadata."""
         ids_by_row: dict[Origin, list[RecordId]] = {}
         for record_id, origin in self._before.items():
             if origin.digest:
@@ -277,7 +277,7 @@ class _Run:
                 yield [(record, origin) for record in self._records_of(row)]
 
     def _pass_over(self, row: SourceRow, ids: Sequence[RecordId]) -> None:
-        """Count the records of a row that says what it said before."""
+        """Count the records of an unchanged row."""
         self._report.unchanged += len(ids)
         self._unseen.difference_update(ids)
         self._identities.update(dict.fromkeys(ids, row.place))
@@ -306,19 +306,20 @@ class _Run:
         return f"the same as {first}"
 
     def _find_first(self, record: Record, identities: Sequence[str]) -> str | None:
-        """Return what a record is the same as: a row of this reading, or a record of another source."""
+        """Return what a record duplicates: a row of this run, or a record of another source; None if it is new."""
         row = next((self._identities[one] for one in (*identities, record.id) if one in self._identities), None)
         if row is not None or tuple(identities) == (record.id,):
             return row
         holder = self._target.ledger.find_holder(identities)
-        is_gone = self._source.is_whole and holder in self._unseen  # the source has given its row another id
+        is_gone = self._source.is_whole and holder in self._unseen  # its row has another id now
         return None if holder in (None, record.id) or is_gone else str(holder)
 
     def _checked_records(self, row: SourceRow) -> list[Record]:
         if row.problem:
             raise InputError(row.problem)
-        if self._column_check and not row.digest:  # rows with a digest are passed over: those read are not all
-            self._column_check.look_at(row.values)
+        has_all_columns = not row.digest  # with digests, only changed rows get here
+        if self._column_check and has_all_columns:
+            self._column_check.observe(row.values)
         records = list(self._read(row))
         for record in records:
             require_valid(record, self._target.spec)
@@ -344,7 +345,7 @@ class _Run:
 
 
 def _digest_of_reading(target: Target) -> str:
-    """Return a digest of how rows are read: a row that is read in another way is not the same row as before."""
+    """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
     spec = target.spec
     mapping = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
     kinds = f" {spec.kind_path} {target.mapping.kind}" if spec.kind_path or target.mapping.kind else ""
@@ -365,7 +366,7 @@ class _Batches:
             self._given[put.embedding.digest] = vector
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
-        """Write what is new or changed, with the vectors of texts not seen before, and return it."""
+        """Write new and changed records, with the vectors of texts not seen before, and return these records."""
         writer = self._target.writer
         puts, texts = build_puts(batch, self._target.spec)
         if self._target.embedder is None:
@@ -384,12 +385,12 @@ class _Batches:
         return [put.record for put in fresh]
 
     def _with_known_vectors(self, puts: Sequence[Put]) -> list[Put]:
-        """Return puts without the embeddings that the shelf does not have: there is nothing to make them with."""
+        """Return puts without embeddings that the shelf lacks; there is no embedder to make them."""
         missing = missing_digests(puts, self._target.writer)
         return [Put(record=put.record) if put.embedding and put.embedding.digest in missing else put for put in puts]
 
     def _embed(self, puts: Sequence[Put], texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
-        """Return the vectors of those texts that the shelf does not have."""
+        """Return the vectors of the texts that the shelf lacks."""
         if self._target.embedder is None:
             return {}
         missing = missing_digests(puts, self._target.writer) - self._given.keys()

@@ -1,4 +1,4 @@
-"""A cell of a row → a field's value. What cannot be read as the field's type is refused, with what would be right."""
+"""Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
@@ -15,7 +15,7 @@ LARGEST_WHOLE = 2**63 - 1
 
 
 def read_value(raw: Any, field: FieldSpec) -> Value:
-    """Return a row's value as the field's type has it, None where there is none."""
+    """Return a cell converted to the field's type, or None if it is empty."""
     return None if is_nothing(raw) else READERS[field.type](raw, field)
 
 
@@ -27,7 +27,7 @@ def _date(raw: Any, field: FieldSpec) -> str:
         return raw.isoformat()
     found = find_date(text_of(raw))
     if found is None:
-        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date; 2015-04-30 is one")
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a date such as 2015-04-30")
     return found
 
 
@@ -40,7 +40,7 @@ def _tags(raw: Any, field: FieldSpec) -> tuple[Tag, ...] | None:
 
 
 def _named(items: Iterable[Any]) -> Iterable[str]:
-    """Yield the items as texts; an object by its name."""
+    """Yield the items as texts; an object as its name."""
     for item in items:
         named = item.get("name") or item.get("title") or item.get("value") if isinstance(item, dict) else item
         if not is_nothing(named) and (text := text_of(named)):
@@ -56,7 +56,7 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
     if number != int(number):
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a whole number")
     if abs(number) > LARGEST_WHOLE:
-        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, more than the {LARGEST_WHOLE} that can be kept")
+        raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is {LARGEST_WHOLE}")
     return int(number)
 
 

@@ -1,1 +1,1 @@
-"""Text into tokens, titles and preferences. Pure functions: one analyser for every shelf, at build and at query."""
+"""Tokens, title matching, preference sentences and passages. Pure functions, shared by every shelf."""

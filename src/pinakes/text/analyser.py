@@ -1,7 +1,7 @@
-"""The one analyser: text → tokens, for every shelf, at build and at query.
+"""The tokeniser: text → tokens, the same for every shelf, at build and at query.
 
-Words are folded and stemmed. Runs of scripts that are written without spaces (Chinese, Japanese, Korean, Thai …) become
-single characters and pairs, so that any part of a title is found; a query uses the pairs alone where it has any.
+Words are folded and stemmed. Runs of scripts without spaces (Chinese, Japanese, Korean, Thai …) become unigrams and
+bigrams, so that any part of a title is found; a query uses the bigrams alone if it has any.
 """
 
 import re
@@ -20,7 +20,7 @@ _UNSPACED = (
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Han
     r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"  # Hangul
 )
-_INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs are no letters to `\w`, but part of the word
+_INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are part of the word
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
 _TOKEN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -30,18 +30,18 @@ _english = Stemmer.Stemmer("english")
 
 
 def index_tokens(text: str) -> list[str]:
-    """Return the tokens under which a text is found."""
+    """Return the tokens that a text is indexed under."""
     return [token for match in _TOKEN.finditer(fold(text)) for token in _indexed(match)]
 
 
 def query_tokens(text: str) -> list[str]:
-    """Return the tokens a query asks for, in order, repeats kept."""
+    """Return the tokens of a query, in order, with repeats."""
     return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
 
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """Return the stem of a folded word; only words in plain Latin letters have one."""
+    """Return the stem of a folded word; words with letters other than ASCII are returned unchanged."""
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
 
 

@@ -1,7 +1,6 @@
-"""What the cells of tables say: nothing, a number, a date, a list, a text. Tables write each in many ways.
+"""Parsing of table cells: empty cells, numbers, dates, lists and texts, in the many ways that tables write them.
 
-Nothing is guessed beyond its form. Which field a cell belongs to, and what becomes of one that does not fit, is
-`ingest.values`.
+A cell is parsed by its form alone; `ingest.values` converts it to the type of its field.
 """
 
 import ast
@@ -15,7 +14,7 @@ from typing import Any
 import orjson
 
 NOTHING = frozenset({"", "-", "–", "n/a", "na", "none", "null", "nan", "unknown", "?", "\\n", "[]", "{}"})
-"""What tables write for a value they do not have."""
+"""The ways in which tables write a missing value."""
 
 TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<!--.*?-->", re.DOTALL)
 HTML = re.compile(
@@ -23,7 +22,7 @@ HTML = re.compile(
 )
 
 FORMULA_TEXT = re.compile(r'="([^"]*)"')
-"""How spreadsheets are made to keep a number's leading zeros: `="0439023483"`."""
+"""A formula that keeps leading zeros in a spreadsheet: `="0439023483"`."""
 
 NUMBER = re.compile(r"[-+]?((\d{1,3}([,\u00a0\u202f' ]\d{3})+|\d+)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}([.\u00a0\u202f' ]\d{3})+,\d+|\d+,\d{1,2})")
@@ -32,13 +31,13 @@ CURRENCY = "USD EUR GBP JPY CHF CAD AUD CNY INR SEK NOK DKK PLN BRL"
 UNIT = re.compile(rf"^({CURRENCY.replace(' ', '|')}|[$€£¥₹%])\s*|\s*({CURRENCY.replace(' ', '|')}|[$€£¥₹%])$")
 WHOLE = re.compile(r"[-+]?\d{1,300}")
 GREATEST = sys.float_info.max
-"""What is greater is no number that anybody meant, and fits no column."""
+"""The greatest number accepted; greater ones fit no column."""
 
 DATE_FORMS = ("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d")
 
 
 def is_nothing(raw: Any) -> bool:
-    """Tell whether a cell says that there is no value."""
+    """Tell whether a cell has no value."""
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return True
     if isinstance(raw, list | tuple | dict):
@@ -47,14 +46,14 @@ def is_nothing(raw: Any) -> bool:
 
 
 def unwrapped(text: str) -> str:
-    """Return a cell's text without the spaces around it, and without a spreadsheet's wrapping."""
+    """Return a cell's text without surrounding spaces and without a spreadsheet's formula around it."""
     bare = text.strip()
     formula = FORMULA_TEXT.fullmatch(bare)
     return formula[1].strip() if formula else bare
 
 
 def text_of(raw: Any) -> str:
-    """Return a cell as text; a list as its items."""
+    """Return a cell as text; a list as its items, separated by commas."""
     if isinstance(raw, str):
         return unwrapped(raw)
     if isinstance(raw, bool):
@@ -69,7 +68,7 @@ def text_of(raw: Any) -> str:
 
 
 def plain_text(raw: Any) -> str:
-    """Return a cell as text to read: without the tags and entities of HTML, where it has any."""
+    """Return a cell as plain text, without HTML tags and entities."""
     text = text_of(raw)
     if not HTML.search(text):
         return text
@@ -77,7 +76,7 @@ def plain_text(raw: Any) -> str:
 
 
 def read_number(raw: Any) -> int | float | None:
-    """Return a cell as a number, None where it is not one: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`."""
+    """Return a cell as a number, or None: `1,234`, `$9.99`, `12,50 EUR`, `45 %`, `1 200`."""
     if isinstance(raw, bool):
         return None
     if isinstance(raw, int | float):
@@ -93,7 +92,7 @@ def read_number(raw: Any) -> int | float | None:
 
 
 def find_date(text: str) -> str | None:
-    """Return a text as an ISO date, None where it is not one; a year or a month alone is its first day."""
+    """Return a text as an ISO date, or None; a year or a month alone is its first day."""
     for read in (date.fromisoformat, lambda one: datetime.fromisoformat(one.replace("Z", "+00:00")).date()):
         try:
             return read(text).isoformat()
@@ -111,7 +110,7 @@ def find_date(text: str) -> str | None:
 
 
 def list_in(raw: Any, split: str) -> list[Any]:
-    """Return the items of a cell: a list as it is, JSON's or Python's list in a text, or a text parted at `split`."""
+    """Return the items of a cell: a list, a JSON or Python list in a text, or a text split at `split`."""
     if isinstance(raw, list | tuple):
         return list(raw)
     text = str(raw).strip()
@@ -122,7 +121,7 @@ def list_in(raw: Any, split: str) -> list[Any]:
 
 
 def find_written_list(text: str) -> list[Any] | None:
-    """Return the list that a text is, as JSON or as Python writes one; None where it is no list."""
+    """Return the list in a text, as JSON or as Python writes it, or None."""
     if not (text.startswith("[") and text.endswith("]")):
         return None
     for read in (orjson.loads, ast.literal_eval):

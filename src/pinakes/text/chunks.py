@@ -1,11 +1,11 @@
-"""A document's text → passages: pieces of about two hundred words that say where they stand.
+"""Chunking of documents into passages of about two hundred words, with their headings and lines.
 
-Headings are followed as Markdown has them. A passage is a stretch of the text as it is, so its lines are those of the
-text; it begins a sentence or two before the end of the one before, where both are of one section. Words are counted
-by spaces or by six characters, whichever gives more, so that scripts without spaces are cut as well.
+Headings are those of Markdown. A passage is a contiguous part of the text; within a section it overlaps the previous
+one by a sentence or two. Words are counted by spaces or by six characters, whichever gives more, so that scripts
+without spaces are split as well.
 
-text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches (what a passage may run
-over) → pieces (what a passage is not cut within) → passages
+text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches (sections that a passage
+may span) → pieces (never split) → passages
 """
 
 import re
@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 MOST_WORDS = 220
-"""A passage that has enough takes no further piece beyond this."""
+"""The limit beyond which a passage with enough words takes no further piece."""
 
 ENOUGH_WORDS = 110
-"""What a passage has before a heading of level 3 or deeper, or a piece that is too much, ends it."""
+"""The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
 
 MOST_CHARS = 2_400
-"""The longest block of code or table that is kept whole, and what no passage takes a further piece beyond."""
+"""The longest block of code or table that is kept whole, and the limit on the length of a passage."""
 
 TINY_WORDS = 30
-"""Less than this before a deeper heading goes with what follows; less at the end of a section, with what precedes."""
+"""A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
 
 LONGEST_OVERLAP_WORDS = 60
 SHORT_SENTENCE_WORDS = 12
@@ -49,7 +49,7 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A part of a text: the headings it stands under, outermost first, its lines (from 1), and what it says."""
+    """A part of a text, with its headings (outermost first) and its lines (from 1)."""
 
     headings: tuple[str, ...]
     first_line: int
@@ -70,7 +70,7 @@ class _Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
-    """Lines that belong together, as places in the text."""
+    """Lines that belong together, as offsets in the text."""
 
     start: int
     end: int
@@ -91,7 +91,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """What a passage is not cut within; the first of a section has its heading, and opens it."""
+    """A part that passages never split; the first of a section includes its heading."""
 
     start: int
     end: int
@@ -101,7 +101,7 @@ class _Piece:
 
 
 def split_passages(text: str) -> list[Passage]:
-    """Return the passages of a text, in order; none where there is nothing but space."""
+    """Return the passages of a text, in order; none for blank text."""
     line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
     passages: list[Passage] = []
     for stretch in _stretches(text, _sections(_blocks(text, line_starts))):
@@ -151,7 +151,7 @@ def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
 
 
 def _block_at(lines: Sequence[str], at: int) -> tuple[int, _Kind, int, str]:
-    """Return of the block that begins at a line: how many lines it has, its kind, and a heading's level and title."""
+    """Return the number of lines and the kind of the block at a line, and the level and title of a heading."""
     if heading := _heading_at(lines, at):
         count, level, title = heading
         return count, _Kind.HEADING, level, title
@@ -163,7 +163,7 @@ def _block_at(lines: Sequence[str], at: int) -> tuple[int, _Kind, int, str]:
 
 
 def _heading_at(lines: Sequence[str], at: int) -> tuple[int, int, str] | None:
-    """Return the number of lines, the level and the title of a heading that begins at a line."""
+    """Return the number of lines, the level and the title of the heading at a line."""
     line = lines[at]
     atx = _ATX.fullmatch(line)
     if atx and atx[2].strip():
@@ -181,7 +181,7 @@ def _opens_fence(line: str) -> bool:
 
 
 def _fence_lines(lines: Sequence[str], at: int) -> int:
-    """Return how many lines a fenced block has; one that is not closed goes to the end."""
+    """Return the number of lines of a fenced block; an unclosed one extends to the end."""
     opened = _FENCE.fullmatch(lines[at])
     mark = opened[1] if opened else ""
     for place in range(at + 1, len(lines)):
@@ -231,7 +231,7 @@ def _sections(blocks: Iterable[_Block]) -> list[_Section]:
 
 
 def _stretches(text: str, sections: Iterable[_Section]) -> list[list[_Section]]:
-    """Return runs of sections that a passage may be of; a heading without a text goes with what follows it."""
+    """Return runs of sections that a passage may span; a heading without text joins the next section."""
     stretches: list[list[_Section]] = []
     for section in sections:
         if stretches and (section.level > DEEPEST_BOUNDARY or _goes_on(text, stretches[-1], section)):
@@ -254,7 +254,7 @@ def _body_size(text: str, stretch: Iterable[_Section]) -> int:
 
 
 def _pieces(text: str, stretch: Iterable[_Section]) -> list[_Piece]:
-    """Return the pieces of a stretch, each heading with the piece after it, or with the last one where none is."""
+    """Return the pieces of a stretch; a heading joins the piece after it, or the last one."""
     pieces: list[_Piece] = []
     heading_start: int | None = None
     heading_end = 0
@@ -283,7 +283,7 @@ def _pieces(text: str, stretch: Iterable[_Section]) -> list[_Piece]:
 
 
 def _parts(text: str, block: _Block) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a block that are kept whole: itself, else its sentences or lines, at worst so many letters."""
+    """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
     if block.kind is _Kind.WHOLE:
         fits = block.end - block.start <= MOST_CHARS
         parts = _lines(text, block.start, block.end)
@@ -314,10 +314,10 @@ def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the part without the space after it, if anything is left."""
-    said = text[start:end].rstrip()
-    if said.strip():
-        yield start, start + len(said)
+    """Yield the part without trailing space, unless it is blank."""
+    written = text[start:end].rstrip()
+    if written.strip():
+        yield start, start + len(written)
 
 
 def _hard_cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -330,7 +330,7 @@ def _hard_cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _groups(text: str, pieces: Iterable[_Piece]) -> list[list[_Piece]]:
-    """Return the pieces of each passage; a small rest of a section goes with what precedes it."""
+    """Return the pieces of each passage; a short rest of a section joins the passage before it."""
     groups: list[list[_Piece]] = []
     for piece in pieces:
         if groups and not _ends(text, groups[-1], piece):
@@ -359,7 +359,7 @@ def _is_rest(text: str, group: Sequence[_Piece], last: Sequence[_Piece]) -> bool
 
 
 def _overlap_start(text: str, before: Sequence[_Piece], group: Sequence[_Piece]) -> int:
-    """Return where a passage begins: a sentence or two back, where it goes on with the prose of the one before."""
+    """Return the start of a passage: a sentence or two back if it continues the prose of the one before."""
     own = group[0].start
     if not before or group[0].opens or not before[-1].is_prose:
         return own

@@ -1,4 +1,4 @@
-"""Cleaning, folding and likeness: when two texts count as the same, or as much alike."""
+"""Normalisation of texts (cleaning, case and accent folding), and similarity of short texts."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ _UNWANTED = re.compile(
     r"\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"  # invisible and direction-changing characters
     r"\ud800-\udfff]"  # halves of surrogate pairs
 )
-_COMBINING = re.compile(  # what may be left out in writing; Japanese and Indic marks stay
+_COMBINING = re.compile(  # marks that are optional in writing; Japanese and Indic ones stay
     r"[\u0300-\u036f"  # accents of European scripts
     r"\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
     r"\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"  # Arabic vowel signs
@@ -36,12 +36,12 @@ def fold(text: str) -> str:
 
 
 def fold_name(text: str) -> str:
-    """Return a title's letters and digits only, folded, words parted by one space."""
+    """Return the folded letters and digits of a title, its words separated by one space."""
     return _NAME_NOISE.sub(" ", fold(text)).strip()
 
 
 def like_words(wanted: str, texts: Iterable[str]) -> list[str]:
-    """Return the texts that contain the wanted words or are spelt much like them, best first."""
+    """Return the texts that contain the wanted words or are spelt similarly, best first."""
     folded = fold_name(wanted)
     scored = [(_likeness(folded, fold_name(text)), text) for text in texts]
     return [text for likeness, text in sorted(scored, key=lambda pair: (-pair[0], pair[1])) if likeness >= SURE]

@@ -1,4 +1,4 @@
-"""The effect of each thing that a sentence says: a condition to filter by, or a nudge to the taste; and its meaning."""
+"""Effects of the things in a preference sentence: conditions to filter by, and nudges of the taste vector."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ from pinakes.text.preference_pieces import REFUSALS, Bounds, Choice, Mood, Tag, 
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A thing, the mood it is said in, where its words begin and end, and whether it is one of several alternatives."""
+class Mention:
+    """A thing with its mood, the span of its words, and whether it is one of several alternatives."""
 
     what: Thing
     mood: Mood
@@ -33,36 +33,36 @@ class Nudge:
 Effect = Condition | Nudge
 
 
-def effect_of(said: Said) -> Effect | None:
-    """Return what is to be done about a thing said, or None where no condition can say it."""
-    is_refused = said.mood in REFUSALS
+def effect_of(mention: Mention) -> Effect | None:
+    """Return the effect of a thing, or None if no condition can express it."""
+    is_refused = mention.mood in REFUSALS
     direction: Direction = "away from" if is_refused else "towards"
-    match said.what:
+    match mention.what:
         case Bounds(range=limit):
             return complement(limit) if is_refused else limit
-        case Choice(field=name, value=value) if said.mood is not Mood.LESS:
+        case Choice(field=name, value=value) if mention.mood is not Mood.LESS:
             return NoneOf(name, (value,)) if is_refused else AnyOf(name, (value,))
         case Choice(value=value):
             return Nudge(direction, value.lower())
         case Tag():
-            return tag_condition(said.what, said) or Nudge(direction, said.what.name)
+            return tag_condition(mention.what, mention) or Nudge(direction, mention.what.name)
         case Tone(phrase=phrase):
             return Nudge(direction, phrase)
         case Title(title=title):
             return Nudge(direction if is_refused else "like", title)
 
 
-def tag_condition(tag: Tag, said: Said) -> Condition | None:
-    """Return the condition on a tag that is refused or demanded; one only mentioned, or wished less of, is none."""
-    if tag.field is None or said.mood in (Mood.PLAIN, Mood.LESS):
+def tag_condition(tag: Tag, mention: Mention) -> Condition | None:
+    """Return the condition on a tag that is refused or demanded, or None if it is only mentioned or wanted less."""
+    if tag.field is None or mention.mood in (Mood.PLAIN, Mood.LESS):
         return None
-    if said.mood is Mood.NOT:
+    if mention.mood is Mood.NOT:
         return NoneOf(tag.field, (tag.name,))
-    return (AnyOf if said.either or tag.is_name else AllOf)(tag.field, (tag.name,))
+    return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (tag.name,))
 
 
 def complement(limit: Range) -> Range | None:
-    """Return the range of what is outside, which only a range open at one end has."""
+    """Return the complement of a range, or None unless the range is open at one end."""
     if limit.at_least is not None and limit.at_most is None:
         return Range(limit.field, at_most=limit.at_least - 1)
     if limit.at_most is not None and limit.at_least is None:
@@ -70,17 +70,17 @@ def complement(limit: Range) -> Range | None:
     return None
 
 
-def merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Return the conditions with those of one kind on one field made one, each where it was first said."""
+def merge_conditions(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Merge conditions of the same type on the same field, in order of first mention."""
     kept: dict[tuple[type, str], Condition] = {}
     for condition in conditions:
         key = (type(condition), condition.field)
-        kept[key] = both(kept[key], condition) if key in kept else condition
+        kept[key] = merge_pair(kept[key], condition) if key in kept else condition
     return tuple(kept.values())
 
 
-def both(first: Condition, second: Condition) -> Condition:
-    """Join two conditions of one kind on one field: ranges intersect, values add up in order."""
+def merge_pair(first: Condition, second: Condition) -> Condition:
+    """Merge two conditions of one type on one field: ranges intersect, values are united in order."""
     if isinstance(first, Range) and isinstance(second, Range):
         lows = [one.at_least for one in (first, second) if one.at_least is not None]
         highs = [one.at_most for one in (first, second) if one.at_most is not None]
@@ -91,18 +91,18 @@ def both(first: Condition, second: Condition) -> Condition:
 
 
 def phrases(effects: Iterable[Effect], direction: Direction) -> tuple[str, ...]:
-    """Return what moves the taste in one direction, each phrase once, in order."""
+    """Return the distinct phrases that move the taste in one direction, in order."""
     nudges = (effect for effect in effects if isinstance(effect, Nudge) and effect.direction == direction)
     return tuple(dict.fromkeys(nudge.phrase for nudge in nudges))
 
 
-def meaning(effect: Effect, *, tag_field: str | None) -> str:
-    """Say in a few words what an effect is."""
+def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
+    """Describe an effect in a few words."""
     match effect:
         case Nudge(direction=direction, phrase=phrase):
             return f"{direction}: {phrase}"
         case Range():
-            return range_meaning(effect)
+            return describe_range(effect)
         case NoneOf(field=name, values=values):
             verb = "not tagged" if name == tag_field else f"{name} is not"
         case AllOf(field=name, values=values) | AnyOf(field=name, values=values):
@@ -110,8 +110,8 @@ def meaning(effect: Effect, *, tag_field: str | None) -> str:
     return f"{verb} {', '.join(values)}"
 
 
-def range_meaning(limit: Range) -> str:
-    """Say a range: 'year ≥ 2021', 'episodes 12–26'."""
+def describe_range(limit: Range) -> str:
+    """Describe a range: 'year ≥ 2021', 'pages 12–26'."""
     low, high = limit.at_least, limit.at_most
     if low is None or high is None:
         return f"{limit.field} ≥ {low:.10g}" if low is not None else f"{limit.field} ≤ {high:.10g}"

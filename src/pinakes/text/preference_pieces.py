@@ -20,7 +20,7 @@ class Bound(Enum):
 
 
 class Mood(Enum):
-    """How a thing is said: plainly, as a demand, as a refusal, or as a wish for less of it."""
+    """The mood of a thing: mentioned, demanded, refused, or wanted less."""
 
     PLAIN = auto()
     MUST = auto()
@@ -29,7 +29,7 @@ class Mood(Enum):
 
 
 class Lead(Enum):
-    """A word that opens a description: what it is about or has, and where it is set."""
+    """A word that opens a description: of contents, subject or setting."""
 
     HAVING = auto()
     ABOUT = auto()
@@ -37,7 +37,7 @@ class Lead(Enum):
 
 
 class Join(Enum):
-    """What stands between the members of a list."""
+    """A separator between the members of a list."""
 
     AND = auto()
     OR = auto()
@@ -45,7 +45,7 @@ class Join(Enum):
 
 
 class Plain(Enum):
-    """Text that says nothing by itself: padding, the end of a clause, or a word that is not known."""
+    """Text without a meaning of its own: padding, the end of a clause, or an unknown word."""
 
     FILLER = auto()
     STOP = auto()
@@ -56,7 +56,7 @@ REFUSALS: Final = (Mood.NOT, Mood.LESS)
 
 
 def combined(moods: Iterable[Mood]) -> Mood:
-    """Return the mood of several cues in a row: 'not without' and 'not only' take the refusal back."""
+    """Return the mood of several cues in a row: in 'not without' and 'not only' the refusals cancel."""
     result = Mood.PLAIN
     for mood in moods:
         result = Mood.PLAIN if result in REFUSALS else mood
@@ -65,7 +65,7 @@ def combined(moods: Iterable[Mood]) -> Mood:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Words that put what follows in a mood; a cue that takes unknown words makes a description of them."""
+    """Words that set the mood of what follows; some cues turn unknown words into a description."""
 
     mood: Mood
     takes_unknown: bool
@@ -73,7 +73,7 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A limit on a number; said by an adjective ('short', 'recent') it may also belong to a description."""
+    """A limit on a number; one from an adjective ('short', 'recent') may also belong to a description."""
 
     range: Range
     adjective: bool = False
@@ -81,7 +81,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A value of a field that takes one of a few."""
+    """A value of an enum field."""
 
     field: str
     value: str
@@ -89,7 +89,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag of the catalogue, or a name in another field, of which a record need not have all that are demanded."""
+    """A tag of the catalogue, or a name in another field (of several names, any one is enough)."""
 
     name: str
     field: str | None
@@ -116,7 +116,7 @@ What = Thing | Cue | Lead | Join | Plain
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the sentence that means one thing."""
+    """A span of the sentence with one meaning."""
 
     start: int
     end: int
@@ -124,7 +124,7 @@ class Piece:
 
 
 def is_listed(first: What, other: What, joins: set[Join], *, in_list: bool) -> bool:
-    """Tell whether a thing continues the list that another began. 'Or' joins all words; 'and' only those of a kind."""
+    """Tell whether a thing continues a list. 'Or' joins any things; 'and' only those of one type."""
     is_same_kind = type(first) is type(other)
     has_number = isinstance(first, Bounds) or isinstance(other, Bounds)
     if Join.OR in joins or not joins:

@@ -1,7 +1,7 @@
-"""The English that preferences are read with: tables of words and phrases, numbers and titles.
+"""The English of preference sentences: tables of words and phrases, patterns for numbers and titles.
 
-Words of one catalogue (its tags, kinds and units) are not here: they arrive in a vocabulary. Phrases are lower case,
-their words one space apart, apostrophes straight; a table is written as phrases with commas between them.
+The words of a catalogue (its tags, kinds and units) come in a vocabulary. Phrases are lower case, with single spaces
+and straight apostrophes; a table is written as phrases separated by commas.
 """
 
 import re
@@ -19,17 +19,17 @@ def phrases(written: str) -> frozenset[str]:
 
 
 def each(what: What, written: str) -> dict[str, What]:
-    """Return a table of phrases that are all the same."""
+    """Return a table that maps each phrase to the same thing."""
     return dict.fromkeys(phrases(written), what)
 
 
 def by_bound(**written: str) -> dict[str, Bound]:
-    """Return the bound that each phrase says, of tables given by the name of the bound."""
+    """Return a table from phrase to bound, from one list of phrases for each bound."""
     return {phrase: Bound[name] for name, table in written.items() for phrase in phrases(table)}
 
 
 def described_by(written: str) -> dict[str, str]:
-    """Return a table from word to description, of lines that each give a description and its words."""
+    """Return a table from word to description, from lines of a description and its words."""
     lines = (line.split(":") for line in written.strip().splitlines())
     return {word: description.strip() for description, words in lines for word in phrases(words)}
 
@@ -76,7 +76,7 @@ RECENT_YEARS: Final[Mapping[str, int]] = {
     **dict.fromkeys(phrases("recent, recently, more recent, latest, in recent years, new, newer, newish"), 5),
     **dict.fromkeys(phrases("modern, more modern, contemporary"), 15),
 }
-"""Words for new, and how many years back they reach."""
+"""Words for new, and the number of years that they cover."""
 OLD_UNTIL: Final = 1999
 OLD_WORDS: Final = phrases("old, older, classic, classics, retro, vintage, old-school, old school, oldies")
 SHORT_WORDS: Final = phrases("short, shorter, shortish, brief, bite-sized")
@@ -111,14 +111,14 @@ STRUCTURE: Final[Mapping[str, What]] = {
     **{"and": Join.AND, "&": Join.AND, "plus": Join.AND, "as well as": Join.AND},
     **{"or": Join.OR, "nor": Join.OR, "/": Join.OR, ",": Join.COMMA},
     **each(Plain.STOP, "., ;, !, ?, (, ), :, –, —, but, though, although, yet, however, while, instead"),
-    # Phrases that begin like something else and are not it, such as a comparison whose number was not understood.
+    # Phrases that would be misread as the start of something else, such as a comparison without its number.
     **each(
         Plain.WORD, "more than, less than, fewer than, no more than, no less than, at least, in japanese, in english"
     ),
 }
-"""The words that hold a sentence together; no catalogue can mean something else by them."""
+"""Words of grammar; a catalogue's vocabulary cannot override them."""
 HOISTED_CUES: Final = frozenset({"only", "exclusively", "required"})
-"""Demands that may also come after what they are about: 'movies only'."""
+"""Demands that may follow their object: 'movies only'."""
 
 FILLER: Final = phrases(
     """a, an, the, some, any, something, anything, stuff, thing, things, one, ones, kind of, sort of, a bit, a bit of,
@@ -145,7 +145,7 @@ EDGES: Final = phrases(
     are, it, that, which, ideally, preferably, then, kind of, sort of, even, just, again, to, be, stuff, things, as,
     want, i'd, prefer, something, anything"""
 )
-"""Padding that is no part of a description at either end of it."""
+"""Padding that is stripped from both ends of a description."""
 
 TONE_NOUNS: Final = phrases(
     "tone, mood, vibe, vibes, atmosphere, feel, feeling, story, stories, plot, themes, setting, style, ending, endings"
@@ -219,7 +219,7 @@ def alternation(phrases: Iterable[str]) -> str:
     )
 
 
-# Gaps are bounded, so that no pattern can spend more than a fixed effort at one place of the sentence.
+# Gaps are bounded, so that no pattern backtracks without limit.
 GAP: Final = r"\s{0,3}"
 DASH_GAP: Final = r"[\s-]{0,3}"
 TO: Final = rf"{GAP}(?:-|–|—|\b(?:to|and|or|through|till|until)\b){GAP}"
@@ -278,7 +278,7 @@ STRAIGHT: Final = str.maketrans("’‘“”„", '\'\'"""')
 
 
 def limited(bound: Bound, low: float, high: float, *, spread: float) -> tuple[float | None, float | None]:
-    """Return the least and the most that a bound at low to high allows; numbers count in whole steps."""
+    """Return the minimum and maximum that a bound at low to high allows, in whole numbers."""
     low, high = min(low, high), max(low, high)
     limits: dict[Bound, tuple[float | None, float | None]] = {
         Bound.BELOW: (None, low - 1),
@@ -292,7 +292,7 @@ def limited(bound: Bound, low: float, high: float, *, spread: float) -> tuple[fl
 
 
 def phrase_key(said: str | None) -> str:
-    """Return words as the tables spell them."""
+    """Return words in the spelling of the tables."""
     return " ".join((said or "").lower().split())
 
 
@@ -309,7 +309,7 @@ def moment_years(said: str) -> tuple[int, int]:
 
 
 def number(said: str) -> float:
-    """Return the number that digits or a number word say."""
+    """Return the value of digits or of a number word."""
     key = phrase_key(said)
     known = NUMBERS.get(key) or LOOSE_NUMBERS.get(key)
     if known is not None:
@@ -318,13 +318,13 @@ def number(said: str) -> float:
 
 
 def bound_of(*said: str | None) -> Bound:
-    """Return the bound that the first of these phrases says, or an exact one where none says any."""
+    """Return the bound of the first of these phrases that has one, else an exact bound."""
     keys = (phrase_key(one) for one in said)
     return next((BOUNDS[key] for key in keys if key in BOUNDS), Bound.WITHIN)
 
 
 def longest_by_first(known: Iterable[str]) -> dict[str, int]:
-    """Return how many words the longest known phrase has that begins with each word."""
+    """Return the length in words of the longest known phrase that starts with each word."""
     longest: dict[str, int] = {}
     for phrase in known:
         parts = phrase.replace("-", " ").split()
@@ -334,7 +334,7 @@ def longest_by_first(known: Iterable[str]) -> dict[str, int]:
 
 
 def spellings(phrase: str) -> Iterator[str]:
-    """Yield the phrase, and the ways it may be spelled in a table: hyphenated or not, in the singular."""
+    """Yield the phrase and its variants: with and without hyphens, and in the singular."""
     yield phrase
     if "-" in phrase:
         yield phrase.replace("-", " ")
@@ -348,7 +348,7 @@ def spellings(phrase: str) -> Iterator[str]:
 
 
 def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where the titles lie that begin here: one up to the next clause, or several in quotes."""
+    """Yield the spans of titles from here: one up to the next clause, or several in quotes."""
     quoted = QUOTED.match(text, start)
     if quoted is None:
         stop = AFTER_TITLE.search(text, start, start + LONGEST_TITLE)
@@ -360,7 +360,7 @@ def title_spans(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def title_pieces(text: str) -> Iterator[Piece]:
-    """Yield the titles the text refers to, the first from the words that announce it."""
+    """Yield the titles in the text; the first includes the words that introduce it."""
     position = 0
     while head := REFERENCE.search(text, position):
         position = head.end()

@@ -1,10 +1,9 @@
-"""Preferences in a sentence: conditions to filter by, descriptions to pull a taste to or push it from.
+"""Parsing of preference sentences into conditions to filter by and descriptions that move the taste vector.
 
-No model reads the sentence. It is cut into pieces that each mean one thing (a bound on a number, a kind, a tag, a tone,
-a title, a negation, padding); each thing is then taken in the mood that the words before it put it in. Everything a
-catalogue brings (its fields, kinds, tags and units) arrives in the vocabulary; the English is in `preference_words`.
-The words that were understood, and those that were not, are part of the answer. Nothing here searches, embeds or
-resolves a title.
+The parser is rule-based. It splits the sentence into pieces with one meaning each (a bound on a number, a kind, a tag,
+a tone, a title, a negation, padding); cues before a thing set its mood. The catalogue's words (fields, kinds, tags and
+units) come in the vocabulary; the English is in `preference_words`. The result lists the words that were understood and
+those that were not. Nothing here searches, embeds or resolves a title.
 """
 
 import re
@@ -15,7 +14,7 @@ from typing import Final
 
 from pinakes.model.scope import Condition, Range
 from pinakes.text import preference_words as words
-from pinakes.text.preference_effects import Nudge, Said, effect_of, meaning, merged, phrases
+from pinakes.text.preference_effects import Mention, Nudge, describe_effect, effect_of, merge_conditions, phrases
 from pinakes.text.preference_pieces import (
     Bound,
     Bounds,
@@ -41,26 +40,26 @@ LONGEST_RUN: Final = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceVocabulary:
-    """What a catalogue lets a wish be about. Phrases are lower case."""
+    """The words of a catalogue that a preference may use. Phrases are lower case."""
 
     time_field: str | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Words for a fixed number of something: the word, its field, and how many it stands for."""
+    """Words for a fixed number of something: word → field and number."""
     choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_field: str | None = None
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """What else is refused and demanded as tags are, such as people: a phrase, and its field and value."""
+    """Other values that are refused and demanded like tags, such as people: phrase → field and value."""
     fillers: frozenset[str] = frozenset()
-    """Words that say nothing here, such as the catalogue's own name in "recent novels"."""
+    """Words without meaning here, such as the catalogue's own name in "recent novels"."""
     long_field: tuple[str, float, float] | None = None
     this_year: int = 2026
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """Words of the sentence, as written, and what they were taken to mean."""
+    """Words of the sentence, as written, and their interpretation."""
 
     text: str
     meaning: str
@@ -68,7 +67,7 @@ class Understood:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """What a sentence asks for, and the words of it that were and were not understood."""
+    """The parsed sentence, with the words that were and were not understood."""
 
     conditions: tuple[Condition, ...] = ()
     towards: tuple[str, ...] = ()
@@ -83,28 +82,28 @@ Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
 
 
 def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
-    """Return what the sentence asks for; any text has an answer, at worst that nothing was understood."""
+    """Parse a sentence; any text has a result, if only that nothing was understood."""
     text = sentence[:LONGEST_SENTENCE]
-    pieces = settled(repeated(hoisted(read(text, vocabulary), text)), text)
-    said = list(iter_said(pieces))
-    judged = [(one, effect_of(one)) for one in said]
+    pieces = with_descriptions(with_repeated_cues(with_demands_first(read(text, vocabulary), text)), text)
+    mentions = list(iter_mentions(pieces))
+    judged = [(one, effect_of(one)) for one in mentions]
     accepted = [(one, effect) for one, effect in judged if effect is not None]
     refused = [(one.start, one.end) for one, effect in judged if effect is None]
     effects = [effect for _, effect in accepted]
     return Preferences(
-        conditions=merged(effect for effect in effects if not isinstance(effect, Nudge)),
+        conditions=merge_conditions(effect for effect in effects if not isinstance(effect, Nudge)),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
         like=phrases(effects, "like"),
         understood=tuple(
-            Understood(text[one.start : one.end], meaning(what, tag_field=vocabulary.tag_field))
+            Understood(text[one.start : one.end], describe_effect(what, tag_field=vocabulary.tag_field))
             for one, what in accepted
         ),
-        not_understood=runs([*refused, *unheard(pieces, said)], text),
+        not_understood=join_spans([*refused, *find_unknown_spans(pieces, mentions)], text),
     )
 
 
-def years_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'after 2015', '2005-2010', 'the 90s or later'."""
     low, high = found["low"], found["high"] or found["low"]
     is_bare_and_ancient = not found["before"] and low.isdigit() and int(low) < 1900
@@ -115,7 +114,7 @@ def years_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What |
     return Bounds(Range(vocabulary.time_field, *words.limited(bound, min(years), max(years), spread=2)))
 
 
-def lately_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
     """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
     if vocabulary.time_field is None:
         return None
@@ -128,28 +127,28 @@ def lately_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What 
     return Bounds(Range(vocabulary.time_field, at_least=this_year - count))
 
 
-def length_said(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field that long is about."""
-    said: dict[str, str | None] = found.groupdict()
-    unit, long_field = (said.get("unit") or "").lower(), vocabulary.long_field
+def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
+    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of "long"."""
+    groups: dict[str, str | None] = found.groupdict()
+    unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
     multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
     name = multiple_field or vocabulary.units.get(unit) if unit else long_field and long_field[0]
     if not name:
         return None
-    low, high = words.number(found["low"]), words.number(said.get("high") or found["low"])
-    bound = words.bound_of(said.get("after"), said.get("middle"), said["before"])
+    low, high = words.number(found["low"]), words.number(groups.get("high") or found["low"])
+    bound = words.bound_of(groups.get("after"), groups.get("middle"), groups["before"])
     if multiple_field:
         low, high = (low - 1) * size + 1, high * size
         bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
     return Bounds(Range(name, *words.limited(bound, low, high, spread=max(2, round(high / 5)))))
 
 
-def setting_said(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'set in 1920s Japan', which is about the story and not about when it was made."""
+def read_setting(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
+    """Read 'set in 1920s Japan', which is about the story and not its release."""
     return Tone(f"set in {found['said']}")
 
 
-def adjective_said(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
+def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
     """Read 'recent', 'classic', 'short', 'long'."""
     time_field, long_field = vocabulary.time_field, vocabulary.long_field
     if time_field is not None and phrase in words.RECENT_YEARS:
@@ -165,16 +164,16 @@ def adjective_said(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | No
 
 
 RULES: Final[tuple[tuple[re.Pattern[str], Reading], ...]] = (
-    (words.LENGTHS, length_said),
-    (words.LATELY, lately_said),
-    (words.SET_IN_YEARS, setting_said),
-    (words.YEARS, years_said),
-    (words.UNITLESS, length_said),
+    (words.LENGTHS, read_length),
+    (words.LATELY, read_recent_years),
+    (words.SET_IN_YEARS, read_setting),
+    (words.YEARS, read_years),
+    (words.UNITLESS, read_length),
 )
 
 
 def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
-    """Cut the text into pieces: first titles and numbers, by pattern, then what lies between them, by phrase."""
+    """Split the text into pieces: first titles and numbers, by pattern, then the rest, by phrase."""
     left = text.translate(words.STRAIGHT)
     pieces = list(words.title_pieces(left))
     left = blanked(left, pieces)
@@ -190,14 +189,14 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
 
 
 def blanked(text: str, pieces: Iterable[Piece]) -> str:
-    """Return the text with the pieces' letters blanked out, so that no later rule reads them."""
+    """Return the text with the pieces blanked out, so that later rules skip them."""
     for piece in pieces:
         text = text[: piece.start] + "\0" * (piece.end - piece.start) + text[piece.end :]
     return text
 
 
 def matched(pattern: re.Pattern[str], reading: Reading, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
-    """Yield what the pattern finds and the reading accepts, left to right."""
+    """Yield the matches of the pattern that the reading accepts, left to right."""
     position = 0
     while found := pattern.search(text, position):
         what = reading(found, vocabulary)
@@ -209,7 +208,7 @@ def matched(pattern: re.Pattern[str], reading: Reading, text: str, vocabulary: P
 def phrase_pieces(
     tokens: list[re.Match[str]], longest: dict[str, int], vocabulary: PreferenceVocabulary
 ) -> Iterator[Piece]:
-    """Yield the longest known phrases, left to right; a word that is in none is a piece by itself."""
+    """Yield the longest known phrases, left to right; an unknown word is a piece of its own."""
     lowered = [token[0].lower() for token in tokens]
     index = 0
     while index < len(tokens):
@@ -223,16 +222,16 @@ def phrase_pieces(
 
 
 def longest_phrase(tokens: Sequence[str], vocabulary: PreferenceVocabulary) -> tuple[int, What]:
-    """Return how many of the tokens make the longest known phrase, and what it is."""
+    """Return the length in tokens of the longest known phrase, and its meaning."""
     for size in range(len(tokens), 0, -1):
-        what = phrase_said(" ".join(tokens[:size]), vocabulary)
+        what = read_phrase(" ".join(tokens[:size]), vocabulary)
         if what is not None:
             return size, what
     return 1, Plain.WORD if tokens[0][0].isalnum() else Plain.FILLER
 
 
-def phrase_said(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
-    """Return what a phrase is: a word that holds the sentence together, the catalogue's, or the language's."""
+def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
+    """Return the meaning of a phrase: by grammar, by the catalogue's vocabulary, or by the English tables."""
     if phrase in words.STRUCTURE:
         return words.STRUCTURE[phrase]
     for spelling in words.spellings(phrase):
@@ -246,11 +245,11 @@ def phrase_said(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
         if spelling in words.TONES:
             return Tone(words.TONES[spelling])
     is_filler = phrase in words.FILLER or phrase in vocabulary.fillers
-    return Plain.FILLER if is_filler else adjective_said(phrase, vocabulary)
+    return Plain.FILLER if is_filler else read_adjective(phrase, vocabulary)
 
 
-def hoisted(pieces: Sequence[Piece], text: str) -> list[Piece]:
-    """Put a demand that follows what it is about before it: 'movies only'."""
+def with_demands_first(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Move a demand that follows its object before it: 'movies only'."""
     ordered = list(pieces)
     for index in range(1, len(ordered)):
         before, piece = ordered[index - 1 : index + 1]
@@ -261,8 +260,8 @@ def hoisted(pieces: Sequence[Piece], text: str) -> list[Piece]:
     return ordered
 
 
-def repeated(pieces: Sequence[Piece]) -> list[Piece]:
-    """Say a lead or cue again after 'and' or 'or', where unknown words follow: 'with zombies and (with) robots'."""
+def with_repeated_cues(pieces: Sequence[Piece]) -> list[Piece]:
+    """Repeat a lead or cue after 'and' or 'or' before unknown words: 'with zombies and (with) robots'."""
     result: list[Piece] = []
     opener: Lead | Cue | None = None
     for piece, following in zip_longest(pieces, pieces[1:]):
@@ -276,8 +275,8 @@ def repeated(pieces: Sequence[Piece]) -> list[Piece]:
     return result
 
 
-def settled(pieces: Sequence[Piece], text: str) -> list[Piece]:
-    """Let leads and cues take the words that follow them, known or not."""
+def with_descriptions(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Attach to leads and cues the words that follow them, known or not."""
     result: list[Piece] = []
     index = 0
     while index < len(pieces):
@@ -285,16 +284,16 @@ def settled(pieces: Sequence[Piece], text: str) -> list[Piece]:
         index += 1 + len(run)
         following = pieces[index].what if index < len(pieces) else Plain.STOP
         if isinstance(opener.what, Cue):
-            result += cued(opener, opener.what, trimmed(run, text), following, text)
+            result += cue_pieces(opener, opener.what, trimmed(run, text), following, text)
         elif isinstance(opener.what, Lead):
-            result += [opener, *led(opener.what, trimmed(run, text), text)]
+            result += [opener, *lead_pieces(opener.what, trimmed(run, text), text)]
         else:
             result.append(opener)
     return result
 
 
 def run_after(pieces: Sequence[Piece], index: int) -> list[Piece]:
-    """Return the words after a lead or a cue that may be its description, up to the end of the clause."""
+    """Return the words after a lead or cue that may be its description, up to the end of the clause."""
     opener = pieces[index].what
     if not isinstance(opener, Lead | Cue):
         return []
@@ -315,13 +314,13 @@ def trimmed(run: Sequence[Piece], text: str) -> list[Piece]:
 
 
 def described(run: Sequence[Piece], text: str, form: str = "{}") -> list[Piece]:
-    """Make one description of a run of words."""
+    """Join a run of words into one description."""
     phrase = " ".join(text[run[0].start : run[-1].end].split())
     return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase)))]
 
 
-def led(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
-    """Return what a lead and its run say: a setting, a description where a word is unknown, else the things named."""
+def lead_pieces(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
+    """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the things named."""
     if all(piece.what is Plain.FILLER for piece in run):
         return []
     if lead is Lead.SETTING:
@@ -332,8 +331,8 @@ def led(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
     return run
 
 
-def cued(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) -> list[Piece]:
-    """Return what a cue and its run say. 'No cheap horror' is not 'no horror', so such words stay together."""
+def cue_pieces(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) -> list[Piece]:
+    """Return the pieces of a cue and its run. 'No cheap horror' is not 'no horror', so such words stay together."""
     things = [piece for piece in run if isinstance(piece.what, Thing)]
     is_unknown = any(piece.what is Plain.WORD for piece in run)
     if is_unknown and not things and not cue.takes_unknown:
@@ -342,7 +341,7 @@ def cued(opener: Piece, cue: Cue, run: list[Piece], following: What, text: str) 
         return [opener, *described(run, text)]
     if cue.mood is Mood.MUST:
         return [opener, *run]
-    # A kind beside something else refused only names what that is: 'no horror movies', 'no movies before 2000'.
+    # A kind next to another refused thing is not refused itself: 'no horror movies', 'no movies before 2000'.
     is_qualified = isinstance(following, Bounds) or not all(isinstance(piece.what, Choice) for piece in things)
     kept = [piece for piece in run if not (is_qualified and isinstance(piece.what, Choice))]
     is_compound = len(kept) > 1 and not is_unknown and any(isinstance(piece.what, Tone) for piece in kept)
@@ -355,8 +354,8 @@ def openers(pieces: Sequence[Piece], index: int) -> list[Piece]:
     return list(takewhile(lambda piece: isinstance(piece.what, Cue | Lead) or piece.what in WORDS, before))
 
 
-def iter_said(pieces: Sequence[Piece]) -> Iterator[Said]:
-    """Yield each thing in its mood: that of the cues before it, or of the list that it is a member of."""
+def iter_mentions(pieces: Sequence[Piece]) -> Iterator[Mention]:
+    """Yield each thing with its mood: that of the cues before it, or of its list."""
     mood, until, either = Mood.PLAIN, -1, False
     for index, piece in enumerate(pieces):
         if not isinstance(piece.what, Thing):
@@ -364,16 +363,16 @@ def iter_said(pieces: Sequence[Piece]) -> Iterator[Said]:
         before = [one for one in openers(pieces, index) if isinstance(one.what, Cue | Lead)]
         cues = [one.what.mood for one in reversed(before) if isinstance(one.what, Cue)]
         if cues:
-            mood, until = combined(cues), reach(pieces, index)
+            mood, until = combined(cues), last_in_list(pieces, index)
             either = any(one.what is Join.OR for one in pieces[index:until])
         elif index > until:
             mood, either = Mood.PLAIN, False
         start = min(one.start for one in (piece, *before))
-        yield Said(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
+        yield Mention(piece.what, mood, start, max(one.end for one in (piece, *before)), either)
 
 
-def reach(pieces: Sequence[Piece], index: int) -> int:
-    """Return the last thing that the cue before this one is about too: all three in 'no harem, ecchi or gore'."""
+def last_in_list(pieces: Sequence[Piece], index: int) -> int:
+    """Return the last thing that the cue before this one applies to: all three in 'no jazz, blues or rock'."""
     sure = previous = index
     joins: set[Join] = set()
     for position in range(index + 1, len(pieces)):
@@ -389,18 +388,18 @@ def reach(pieces: Sequence[Piece], index: int) -> int:
     return sure
 
 
-def unheard(pieces: Iterable[Piece], said: Iterable[Said]) -> list[tuple[int, int]]:
-    """Return where the unknown words lie, and the cues that nothing followed."""
-    heard = {position for one in said for position in range(one.start, one.end)}
+def find_unknown_spans(pieces: Iterable[Piece], mentions: Iterable[Mention]) -> list[tuple[int, int]]:
+    """Return the spans of unknown words, and of cues that nothing followed."""
+    mentioned = {position for one in mentions for position in range(one.start, one.end)}
     return [
         (piece.start, piece.end)
         for piece in pieces
-        if piece.what is Plain.WORD or (isinstance(piece.what, Cue) and piece.start not in heard)
+        if piece.what is Plain.WORD or (isinstance(piece.what, Cue) and piece.start not in mentioned)
     ]
 
 
-def runs(spans: Iterable[tuple[int, int]], text: str) -> tuple[str, ...]:
-    """Return the words at these places as written, those with only space between them as one."""
+def join_spans(spans: Iterable[tuple[int, int]], text: str) -> tuple[str, ...]:
+    """Return the words of these spans as written; spans with only space between them are joined."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and not text[joined[-1][1] : start].strip():

@@ -1,4 +1,4 @@
-"""A query's words → weighted terms. The text is parsed here and never passed through to an engine."""
+"""Analysis of a query into weighted terms. Engines never see the text itself, so it cannot contain syntax."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,13 +34,13 @@ FUNCTION_TOKENS = frozenset(query_tokens(FUNCTION_WORDS))
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """Weighted terms; a record matches when it has any of them. Empty: nothing in the text can be looked for."""
+    """Weighted terms; a record matches if it has any of them. Empty if the text has no terms."""
 
     terms: tuple[tuple[str, float], ...]
 
 
 def analyse_query(text: str, *, synonyms: Mapping[str, tuple[str, ...]]) -> TextQuery:
-    """Return the terms of a query: function words dropped, a repeated word weighing more, synonyms weighing less."""
+    """Return the terms of a query: function words are dropped, repeated words weigh more, synonyms less."""
     tokens = query_tokens(text[:MAX_CHARS])
     telling = [token for token in tokens if token not in FUNCTION_TOKENS] or tokens
     weights: dict[str, float] = {}

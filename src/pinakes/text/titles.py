@@ -1,7 +1,7 @@
-"""Titles by likeness: a misspelt or partial title finds the right one.
+"""Fuzzy title search: a misspelt or partial title finds the right one.
 
-A trigram index over folded titles picks a few dozen candidates, which are then compared letter by letter. How much of
-the index is read does not grow with it. It is six arrays, so that a shelf can keep it in files and map it into memory.
+A trigram index over folded titles selects a few dozen candidates, which are then compared by edit distance. The number
+of postings read is bounded. The index is six arrays, so that a shelf can store it in files and map it into memory.
 """
 
 from array import array
@@ -16,13 +16,13 @@ from rapidfuzz import fuzz
 from pinakes.text.normalise import fold_name
 
 CANDIDATES = 50
-"""How many names are compared letter by letter."""
+"""The number of names that are compared by edit distance."""
 
 SHORTLIST = 150
-"""How many names that share rare grams are looked up under the common grams too."""
+"""The number of names with rare grams that are looked up under the common grams too."""
 
 POSTINGS_READ = 4_000
-"""How many postings are read at the most, the rarest grams' first; of the rarest gram all are."""
+"""The limit on postings read, rarest grams first; the rarest gram is always read whole."""
 
 GRAMS_READ = 12
 MAX_NAME_CHARS = 200
@@ -45,7 +45,7 @@ class TitleArrays:
 
 
 class _Shared(NamedTuple):
-    """Names in order, how many of a query's rare grams each has, and the postings of the common ones."""
+    """Names in order, their number of rare grams of a query, and the postings of its common grams."""
 
     names: Ints
     counts: Ints
@@ -53,7 +53,7 @@ class _Shared(NamedTuple):
 
 
 class TitleIndex:
-    """Finds the rows whose names are most like a given one."""
+    """Finds the rows with the names most similar to a given one."""
 
     def __init__(self, arrays: TitleArrays) -> None:
         self.arrays = arrays
@@ -71,7 +71,7 @@ class TitleIndex:
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
-        """Return the names that share most of the query's grams, those of like length first.
+        """Return the names that share most of the query's grams, those of similar length first.
 
         The names under the rarest grams are counted; the best of them are then looked up under the others.
         """
@@ -87,7 +87,7 @@ class TitleIndex:
         return self._best(names, shared, size=size, count=CANDIDATES)[0]
 
     def _shared(self, wanted: str) -> _Shared:
-        """Return the names under the query's rare grams. The last are kept: kinds are asked for one after the other."""
+        """Return the names under the query's rare grams; the last result is cached, as callers query kind by kind."""
         last = self._last
         if last is None or last[0] != wanted:
             rare, common = _split(self._postings_of(wanted))
@@ -127,7 +127,7 @@ class TitleIndex:
 
 
 class TitleArraysBuilder:
-    """Indexes the names of rows that come one at a time, in row order."""
+    """Builds the index from rows added one at a time, in row order."""
 
     def __init__(self) -> None:
         self._rows = array("i")
@@ -138,7 +138,7 @@ class TitleArraysBuilder:
         self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
 
     def add(self, names: Iterable[str]) -> None:
-        """Take the next row's names."""
+        """Add the next row's names."""
         for name in dict.fromkeys(fold_name(name)[:MAX_NAME_CHARS] for name in names):
             if name:
                 self._rows.append(self._row)
@@ -163,7 +163,7 @@ class TitleArraysBuilder:
         )
 
     def _cut(self) -> None:
-        """Cut the waiting names into grams."""
+        """Split the buffered names into grams."""
         grams, owners = _grams_of(self._waiting)
         self._grams.append((grams, owners + np.int32(len(self._ends) - len(self._waiting))))
         self._waiting = []
@@ -178,7 +178,7 @@ def build_title_arrays(names_by_row: Iterable[Sequence[str]]) -> TitleArrays:
 
 
 def _split(postings: Sequence[NDArray[np.int32]]) -> tuple[Sequence[NDArray[np.int32]], Sequence[NDArray[np.int32]]]:
-    """Part the grams' postings, shortest first, into those to read and those only to look names up in."""
+    """Split the grams' postings, shortest first, into those to read and those only to look names up in."""
     total = 0
     for place, one in enumerate(postings):
         total += len(one)
@@ -201,7 +201,7 @@ def _least_of_best(shared: Ints, count: int) -> int:
 
 
 def _contains(postings: NDArray[np.int32], names: Ints) -> NDArray[np.bool_]:
-    """Tell of each name whether it is in the postings, which are in order."""
+    """Tell for each name whether it is in the sorted postings."""
     places = np.minimum(np.searchsorted(postings, names.astype(np.int32)), len(postings) - 1)
     found: NDArray[np.bool_] = postings[places] == names
     return found
@@ -234,5 +234,5 @@ def _inverted(parts: Sequence[tuple[Grams, NDArray[np.int32]]]) -> tuple[Grams, 
 
 
 def array_fields() -> tuple[str, ...]:
-    """Return the names of the index's arrays, for whoever keeps them in files."""
+    """Return the names of the index's arrays, for storing them in files."""
     return tuple(TitleArrays.__dataclass_fields__)

@@ -43,7 +43,7 @@ def describe_dangling(dangling: Iterable[Dangling]) -> list[str]:
     for one in dangling:
         place = f"'{one.relation.field}' of {one.relation.kind} records"
         missing.setdefault(place, set()).add(one.missing)
-    return [f"{place} names what is not there: {_first_of(sorted(ids))}" for place, ids in missing.items()]
+    return [f"{place} names records that do not exist: {_first_of(sorted(ids))}" for place, ids in missing.items()]
 
 
 def _first_of(ids: Sequence[RecordId]) -> str:

@@ -471,7 +471,7 @@ def test_the_integrity_check_finds_records_that_name_what_is_not_there(
     rows, recipe = open_rows(get_package("music"), str(tmp_path / "music.jsonl")), package_recipe(get_package("music"))
     add_catalogue(app, rows, recipe=recipe, name="music", progress=lambda _report: None, embed=False)
     (problem,) = maintenance.check_catalogue("music", never_stop)
-    assert problem.message == "'album_id' of track records names what is not there: 'gone'"
+    assert problem.message == "'album_id' of track records names records that do not exist: 'gone'"
 
 
 def test_a_catalogue_that_cannot_be_opened_is_told_by_every_check(app: App, control: Control) -> None:

@@ -104,7 +104,7 @@ def test_in_a_catalogue_that_can_be_edited_relations_have_a_filter_and_may_copy_
     editable = SMALL.replace('summary = "For tests."', 'summary = "For tests."\neditable = true')
     related = "[fields.of]\ntype = 'text[]'\n{}[fields.names]\ntype = 'text[]'\n[relations.r]\nkind = 'record'\n"
     related += "field = 'of'\nto = 'record'\ncopies = 'names'"
-    assert "'relations.r.field': 'of' must have a filter" in refusal(related.format(""), within=editable)
+    assert "'relations.r.field': 'of' needs a filter" in refusal(related.format(""), within=editable)
     compile_text(SMALL + related.format(""), origin="test")
     (relation,) = compile_text(editable + related.format("filter = true\n"), origin="test").relations
     assert (relation.field, relation.copies) == ("of", "names")

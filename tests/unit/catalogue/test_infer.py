@@ -178,7 +178,7 @@ def test_columns_become_legal_field_names_and_are_still_found() -> None:
 @pytest.mark.parametrize(
     ("ids", "says"),
     [
-        (["1", "2", "2"], "1 of 3 rows have one that is there already"),
+        (["1", "2", "2"], "1 of 3 rows repeat an earlier one"),
         (["1", None, "3"], "33 % of the rows have none"),
     ],
 )
@@ -277,7 +277,7 @@ def test_what_is_the_same_in_every_row_is_not_browsed_or_compared() -> None:
 
 def test_the_declaration_says_what_it_is_and_why_each_field_is_as_it_is() -> None:
     _, inferred = infer(goodreads_rows())
-    assert inferred.declaration.startswith("# What a record of this catalogue is")
+    assert inferred.declaration.startswith("# The fields of this catalogue and their uses")
     assert "pinakes add FILE --spec" in inferred.declaration
     assert "# 2 values in 100 % of the rows\n[fields.binding]\n" in inferred.declaration
     assert "# numbers, 3 to 3.78\n[fields.average_rating]\n" in inferred.declaration

@@ -164,7 +164,7 @@ def test_rows_with_the_same_id_are_all_kept_under_ids_of_their_own(tmp_path: Pat
     rows = [{"id": 1, "title": "One"}, {"id": 1, "title": "Other"}]
     (tmp_path / "twins.json").write_text(json.dumps(rows))
     ran = run(["add", str(tmp_path / "twins.json"), "--yes", "--no-embed"])
-    assert "'id' cannot be the id: 1 of 2 rows have one that is there already" in ran.out
+    assert "'id' cannot be the id: 1 of 2 rows repeat an earlier one" in ran.out
     assert "2 written" in ran.out
 
 

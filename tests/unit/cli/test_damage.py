@@ -156,7 +156,7 @@ def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(catalogues: Pa
     (line,) = bad_lines(run)
     assert line.startswith("BAD books: ledger: ")
     for told in (line, run(["rejects", "books"]).err, run(["add", source, "--no-embed"]).err):
-        assert "move it away and run the same pinakes add again" in told
+        assert "move the file away and run the same pinakes add again" in told
     ledger.unlink()
     (line,) = bad_lines(run)
     for told in (line, run(["rejects", "books"]).err):
@@ -173,7 +173,7 @@ def test_a_ledger_that_is_damaged_inside_is_told_with_what_to_do(catalogues: Pat
     ledger.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     (line,) = bad_lines(run)
     for told in (line, run(["rejects", "books"]).err, run(["add", source, "--no-embed"]).err):
-        assert "move it away and run the same pinakes add again" in told
+        assert "move the file away and run the same pinakes add again" in told
 
 
 def test_a_lost_declaration_is_told_and_can_be_given_again(catalogues: Path, run: Run) -> None:

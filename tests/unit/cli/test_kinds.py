@@ -178,7 +178,7 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
 ) -> None:
     added = run(two_files["games"]).json
     assert added["dangling"] == 4
-    assert added["notes"] == ["'designerIds' of game records names what is not there: 'd1', 'd2', 'd3'"]
+    assert added["notes"] == ["'designerIds' of game records names records that do not exist: 'd1', 'd2', 'd3'"]
     listed = run(["rejects", "boardgames", "--json"]).json
     assert listed[0] == {
         "source": str(folder / "games.csv"),

@@ -84,13 +84,13 @@ def test_a_source_that_a_kind_lists_has_rows_of_that_kind(source: str, kind: str
 def test_a_source_of_no_kind_is_refused_with_the_sources_that_are_listed() -> None:
     with pytest.raises(InputError) as refused:
         find_source_kind(spec_of(kinds=SOURCES), "/data/people.csv")
-    assert "/data/people.csv: the kind of its rows is not known" in refused.value.message
+    assert "/data/people.csv: the kind of its rows is unknown" in refused.value.message
     assert "game: games*.csv; designer: designers.csv, *#designers" in refused.value.message
 
 
 def test_a_source_of_two_kinds_is_refused() -> None:
     spec = spec_of(kinds='[kinds.game]\nsources = ["*.csv"]\n[kinds.designer]\nsources = ["designers.csv"]\n')
-    with pytest.raises(InputError, match=r"several kinds \(game, designer\)"):
+    with pytest.raises(InputError, match=r"'sources' of several kinds match it \(game, designer\)"):
         find_source_kind(spec, "/data/designers.csv")
 
 
@@ -114,9 +114,9 @@ def test_a_catalogue_of_one_kind_need_not_say_where_it_stands() -> None:
 
 
 def test_where_rows_say_their_kind_the_kinds_are_declared_and_no_field_has_that_name() -> None:
-    with pytest.raises(SpecError, match=r"'kind': rows name kinds, but none is declared"):
+    with pytest.raises(SpecError, match=r"'kind': no kinds are declared"):
         compile_text(HEAD + 'kind = "type"\n[fields.name]\ntype="text"\nrole="title"\n', origin="games.toml")
-    with pytest.raises(SpecError, match=r"'fields.kind': 'kind' is already what a record's kind is called"):
+    with pytest.raises(SpecError, match=r"'fields.kind': 'kind' is reserved for the record's kind"):
         spec_of('kind = "type"\n', kinds=KINDS + "[fields.kind]\ntype = 'text'\n")
 
 

@@ -22,7 +22,7 @@ def test_a_record_as_declared_is_accepted(anime_spec: CatalogueSpec, anime: Call
     [
         ({"title": None}, "'title' is missing"),
         ({"title": 7}, "'title' is 7, not text"),
-        ({"type": "FILM"}, "'type' is 'FILM'; one of TV, MOVIE"),
+        ({"type": "FILM"}, "'type' is 'FILM'; expected one of TV, MOVIE"),
         ({"episodes": "12"}, "'episodes' is '12', not int"),
         ({"episodes": True}, "'episodes' is True, not int"),
         ({"alternatives": "b"}, r"'alternatives' is 'b', not text\[\]"),
@@ -46,7 +46,7 @@ def test_an_id_that_is_empty_or_endless_is_refused(anime_spec: CatalogueSpec, re
 def test_a_value_that_no_file_can_have_is_refused(
     anime_spec: CatalogueSpec, anime: Callable[..., Record], changes: dict[str, Any]
 ) -> None:
-    with pytest.raises(InputError, match="a value cannot be kept"):
+    with pytest.raises(InputError, match="a value cannot be stored"):
         require_valid(anime("a", **changes), anime_spec)
 
 
@@ -66,10 +66,10 @@ def test_a_kind_that_the_catalogue_does_not_have_is_refused(anime_spec: Catalogu
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"seconds": -5.0}, "'seconds' is -5.0; 0 to 10000000 is right"),
-        ({"seconds": float("nan")}, "'seconds' is nan; 0 to 10000000 is right"),
-        ({"year": 999}, "'year' is 999; 1000 to 2999 is right"),
-        ({"plays": -1}, "'plays' is -1; 0 or more is right"),
+        ({"seconds": -5.0}, "'seconds' is -5.0; expected 0 to 10000000"),
+        ({"seconds": float("nan")}, "'seconds' is nan; expected 0 to 10000000"),
+        ({"year": 999}, "'year' is 999; expected 1000 to 2999"),
+        ({"plays": -1}, "'plays' is -1; expected 0 or more"),
     ],
 )
 def test_a_number_out_of_its_bounds_is_refused_with_what_would_be_right(fields: dict[str, Any], problem: str) -> None:

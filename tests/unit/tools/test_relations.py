@@ -40,9 +40,9 @@ def test_what_is_named_and_not_there_is_told_by_relation(shelf: MemoryShelf) -> 
     shelf.apply([record(f"air {number}", "track", album_id=f"gone {number}") for number in range(7)])
     shelf.apply([Delete(RecordId("handel"))])
     assert check_relations(shelf.reader(), SPEC) == [
-        "'artist_ids' of album records names what is not there: 'handel'",
-        "'artist_ids' of track records names what is not there: 'handel'",
-        "'album_id' of track records names what is not there: 'gone 0', 'gone 1', 'gone 2', 'gone 3', 'gone 4' "
+        "'artist_ids' of album records names records that do not exist: 'handel'",
+        "'artist_ids' of track records names records that do not exist: 'handel'",
+        "'album_id' of track records names records that do not exist: 'gone 0', 'gone 1', 'gone 2', 'gone 3', 'gone 4' "
         "and 2 more",
     ]
 

@@ -1,4 +1,4 @@
-"""Questions about a column that its name and its cells answer together."""
+"""Predicates on columns, by the words in their names and the form of their cells."""
 
 import re
 
@@ -6,7 +6,7 @@ from pinakes.catalogue.profile import ColumnProfile, Form
 
 ID_WORD = re.compile(r"ids?|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode")
 LINK_WORD = re.compile(r"ids?|uuid|guid")
-"""What ends the names of columns that point to rows of a table; other codes mean something to people."""
+"""The last word of the names of columns with row ids; other codes are meaningful to people."""
 YEAR_WORD = re.compile(
     r"years?|yr|released?|published|publication|vintage|premiered|founded|date|jahr|annee|ano|год|年"
 )
@@ -14,7 +14,7 @@ GROUP_WORD = re.compile(
     r"(authors?|artists?|directors?|actors?|cast|starring|writers?|composers?|creators?|publishers?|brands?|developers?"
     r"|manufacturers?|vendors?|studios?|designers?|illustrators?|translators?|narrators?|albums?|series|country|language)"
 )
-"""A word in the names of columns whose values group records, though many have few records each."""
+"""A word in the names of columns whose values group records, even if each has few."""
 
 
 def has_word(column: ColumnProfile, pattern: re.Pattern[str]) -> bool:
@@ -23,12 +23,12 @@ def has_word(column: ColumnProfile, pattern: re.Pattern[str]) -> bool:
 
 
 def is_code(column: ColumnProfile) -> bool:
-    """Tell whether the column is named as ids and other codes are."""
+    """Tell whether the column is named like ids or other codes."""
     return bool(column.words) and bool(ID_WORD.fullmatch(column.words[-1]))
 
 
 def is_link(column: ColumnProfile) -> bool:
-    """Tell whether the column is named as ids of rows are."""
+    """Tell whether the column is named like ids of rows."""
     return bool(column.words) and bool(LINK_WORD.fullmatch(column.words[-1]))
 
 
@@ -39,7 +39,7 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def gaps(column: ColumnProfile) -> str:
-    """Return the share of rows with a value as the end of a reason; empty where nearly all have one."""
+    """Return the share of rows with a value, as the end of a reason; empty if nearly all have one."""
     return f", in {percent(column.filled_share)} of the rows" if column.filled_share < 0.95 else ""
 
 

@@ -1,7 +1,7 @@
-"""A table's columns → a `catalogue.toml` that a person can read and change, with the reason for each choice.
+"""Inference of a readable `catalogue.toml` from the columns of a table, with a reason for each choice.
 
-Choices go by what the cells are, and by the words in a column's name where cells could be more than one thing. Where
-a type would have rows refused (a price column with one "on request"), the column stays text, and it is said.
+Choices depend on the form of the cells, and on the words of a column's name where cells are ambiguous. A column whose
+obvious type would reject some rows (a price column with one "on request") stays text, and the reason says so.
 """
 
 import re
@@ -20,28 +20,28 @@ WIDE_TABLE = 200
 KEPT_OF_WIDE = 60
 NAME_LENGTH = 60
 RESERVED = frozenset({"id", "kind", "catalogue", "score", "json", "limit"})
-"""Names that a record or a command already has for something else."""
+"""Names that records or commands use for something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inferred:
-    """A proposed declaration: its text, its fields, and what a person should know about it."""
+    """A proposed declaration: its text, its fields, and remarks for people."""
 
     declaration: str
     fields: tuple[InferredField, ...]
     left_out: tuple[tuple[str, str], ...]
     """The columns that have no field, each with the reason."""
     notes: tuple[str, ...]
-    """What was decided about the table as a whole."""
+    """Decisions about the table as a whole."""
 
 
 def infer_declaration(columns: Sequence[ColumnProfile], *, name: str, id_column: str | None = None) -> Inferred:
     """Propose a declaration for a table, or refuse one that cannot be a catalogue; `name` is the catalogue's.
 
-    `id_column` is the column that the source itself says identifies a row, where it says so.
+    `id_column` is the primary key that the source declares, if it does.
     """
     if not columns or not columns[0].rows:
-        raise InputError("it has no rows, so nothing can be told about its columns")
+        raise InputError("it has no rows, so the types of its columns cannot be inferred")
     usable, left_out = _usable(columns)
     names = _field_names(columns)
     id_profile, notes = choose_id(usable, id_column)
@@ -62,7 +62,7 @@ def infer_declaration(columns: Sequence[ColumnProfile], *, name: str, id_column:
 
 
 def catalogue_name(text: str) -> str:
-    """Return a text, such as a file's name, as a legal name of a catalogue."""
+    """Return a valid catalogue name for a text, such as a file's name."""
     bare = "-".join(re.findall(r"[a-z0-9_]+", _latin(text).lower())).strip("-_")
     if not bare or not bare[0].isalpha():
         bare = f"catalogue-{bare}".rstrip("-")
@@ -70,7 +70,7 @@ def catalogue_name(text: str) -> str:
 
 
 def _usable(columns: Sequence[ColumnProfile]) -> tuple[list[ColumnProfile], list[tuple[str, str]]]:
-    """Return the columns that can become fields, and the others with the reason."""
+    """Return the columns that can become fields, and the others with the reason why not."""
     usable: list[ColumnProfile] = []
     left_out: list[tuple[str, str]] = []
     first_with: dict[str, str] = {}
@@ -79,7 +79,7 @@ def _usable(columns: Sequence[ColumnProfile]) -> tuple[list[ColumnProfile], list
         if not column.filled:
             left_out.append((column.name, "it is empty"))
         elif not column.name.strip() or not _is_writable(column.name):
-            left_out.append((column.name, "it has no name that can be written"))
+            left_out.append((column.name, "its name is empty or cannot be encoded"))
         elif column.form is Form.BYTES:
             left_out.append((column.name, "it holds bytes, not text"))
         elif twin != column.name and column.distinct >= 10:
@@ -94,13 +94,13 @@ def _is_writable(name: str) -> bool:
 
 
 def _latin(text: str) -> str:
-    """Return a text's Latin letters and digits without their accents; other scripts fall out."""
+    """Return the Latin letters and digits of a text without accents; other scripts are dropped."""
     spelt = text.replace("ß", "ss").replace("æ", "ae").replace("ø", "o").replace("ł", "l")
     return unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
 
 
 def _field_names(columns: Sequence[ColumnProfile]) -> dict[str, str]:
-    """Return a legal field name for each column: its own where it is one, else made of its words, each once."""
+    """Return a unique valid field name for each column: its own name if valid, else made of its words."""
     names: dict[str, str] = {}
     taken = set(RESERVED)
     for place, column in enumerate(columns, start=1):
@@ -125,7 +125,7 @@ def _legal(column: ColumnProfile, place: int) -> str:
 def _most_useful(
     fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile]
 ) -> tuple[list[InferredField], list[str]]:
-    """Return the fields worth most, in the table's order, and the columns of the others."""
+    """Return the most useful fields, in the table's order, and the columns of the others."""
 
     def worth(field: InferredField) -> tuple[bool, float]:
         column = columns.get(field.column)

@@ -1,4 +1,4 @@
-"""A column → the field that it makes, with the reason for its type and its uses."""
+"""The field that is proposed for a column, with the reason for its type and its uses."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class InferredField:
 
     @property
     def uses(self) -> str:
-        """What the field is for, in words."""
+        """The uses of the field, in words."""
         role = {Role.TITLE: "title", Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.TIME: "time"}
         filtered = "range" if self.type in NUMERIC_TYPES else "filter"
         uses = [role.get(self.role, "") if self.role else "", "search" if self.searched else ""]
@@ -37,7 +37,7 @@ class InferredField:
 
 
 def field_of(column: ColumnProfile, name: str) -> InferredField:
-    """Return the field that a column makes, whatever part it has."""
+    """Return the field for a column, without a role."""
     base = InferredField(name=name, column=column.name, type=FieldType.TEXT, reason="")
     if is_link(column) and column.form is not Form.OBJECT:
         return _links(base, column)
@@ -54,8 +54,8 @@ def _links(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _list(base: InferredField, column: ColumnProfile) -> InferredField:
-    parted = f" parted by '{column.separator}'" if column.separator else ""
-    reason = f"lists{parted}: {column.distinct_items:,} values{gaps(column)}"
+    separated = f" separated by '{column.separator}'" if column.separator else ""
+    reason = f"lists{separated}: {column.distinct_items:,} values{gaps(column)}"
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
     if column.has_url_items:
         return replace(field, reason=f"lists of links{gaps(column)}")
@@ -75,7 +75,7 @@ def _number(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _extent(least: float, most: float) -> str:
-    """Return from where to where numbers go; thousands are grouped where none could be a year."""
+    """Return the range of numbers in words; thousands are grouped unless they could be years."""
     grouping = "," if most > 9999 else ""
     return " to ".join(
         f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}" for value in (least, most)
@@ -107,7 +107,7 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     if is_code(column) and not column.has_few_values:
         return _code(field, column)
     if column.mean_length > LONG_TEXT:
-        return replace(field, reason=f"long text: {column.mean_length:.0f} characters a cell{gaps(column)}")
+        return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
     if column.has_few_values:
         reason = f"{_count(column.distinct, 'value')} in {percent(column.filled_share)} of the rows{_mixed(column)}"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
@@ -132,7 +132,7 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
 
 
 def _mixed(column: ColumnProfile) -> str:
-    """Say what keeps a column of numbers or dates from being one."""
+    """Return why a column of mostly numbers or dates stays text, as the end of a reason."""
     for called, forms in (("numbers", (Form.NUMBER, Form.WHOLE, Form.YEAR)), ("dates", (Form.DATE,))):
         share = sum(column.share_of(form) for form in forms)
         if share >= 0.5:

@@ -1,4 +1,4 @@
-"""The columns with a part of their own in a record: its title, id, other names, main text and time."""
+"""The columns with a special part in a record: id, title, other names, main text and time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ TITLE_NAMES = name_words(
     "title name headline label heading product item film movie book song track album game recipe work term question "
     "titel titre titulo titolo nombre nome nom название 標題 标题 タイトル 書名 제목"
 )
-"""What the column of titles is called, the surest first."""
+"""Names of title columns, the most certain first."""
 NOT_A_TITLE = frozenset(
     name_words(
         "first last middle given family sur user author artist file brand publisher company vendor country city meta"
@@ -31,9 +31,9 @@ ALTERNATIVE = re.compile(
 FIRST_NAME = re.compile(r"first ?name|given ?name|forename")
 LAST_NAME = re.compile(r"last ?name|sur ?name|family ?name")
 FIRST_ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
-"""What ends the name of a first column that identifies rows, where its values are all different."""
+"""The last word of the name of a first column that identifies rows, if its values are unique."""
 HANDLED_WORD = re.compile(r"updated?|modified|added|created|read|checked|imported|scraped|accessed")
-"""A word in the names of columns that say when a row was worked on, and not when the thing itself was."""
+"""A word in the names of columns with the time of a change to the row, not of the thing itself."""
 BODY_WORD = re.compile(
     r"description|synopsis|summary|abstract|text|content|body|blurb|plot|overview|notes?|bio|about|review|story"
 )
@@ -41,7 +41,7 @@ BODY_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordParts:
-    """Which columns have a part of their own in a record."""
+    """The columns with a special part in a record."""
 
     title: InferredField
     id: ColumnProfile | None
@@ -51,7 +51,7 @@ class RecordParts:
 
 
 def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
-    """Return the column that identifies a row, and what is to be said about it."""
+    """Return the column that identifies a row, or None, and notes on the choice."""
     candidates = [
         column
         for place, column in enumerate(columns)
@@ -68,7 +68,7 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
 
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
-    """Tell whether a column is named as ids are; ids that come again, further on, are those of another table."""
+    """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
     is_own = column.is_unique or is_first or column.words == ("id",)
     if is_first and column.is_unique and column.words and FIRST_ID_WORD.fullmatch(column.words[-1]):
         return True
@@ -87,14 +87,14 @@ def _id_problem(column: ColumnProfile) -> str | None:
     if column.filled < column.rows:
         return f"{percent(1 - column.filled_share)} of the rows have none"
     if column.distinct < column.filled:
-        return f"{column.filled - column.distinct} of {column.filled} rows have one that is there already"
+        return f"{column.filled - column.distinct} of {column.filled} rows repeat an earlier one"
     if column.form not in (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT) or column.longest > LONGEST_ID:
-        return "its values are no names"
+        return "its values are not names"
     return None
 
 
 def is_bare_id(column: ColumnProfile, id_column: ColumnProfile | None) -> bool:
-    """Tell whether a column is the id and nothing that people would look for."""
+    """Tell whether a column is the id and of no interest to people."""
     return column is id_column and is_link(column)
 
 
@@ -122,7 +122,7 @@ def _is_alternative(column: ColumnProfile) -> bool:
 
 
 def _person_title(columns: Sequence[ColumnProfile], names: Mapping[str, str]) -> InferredField | None:
-    """Return the title of a table of people, whose names stand in two columns."""
+    """Return the title of a table of people with first and last names in two columns, or None."""
     found = [_find_named(columns, pattern) for pattern in (FIRST_NAME, LAST_NAME)]
     if any(column is None or " " in column.name for column in found):
         return None
@@ -154,7 +154,7 @@ def _column_title(columns: Sequence[ColumnProfile], names: Mapping[str, str]) ->
 
 
 def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
-    """Return the column that names a record: by its own name, else the short text with the most distinct values."""
+    """Return the title column: by its name, else the short text with the most distinct values."""
     texts = [
         column for column in columns if column.form in (Form.TEXT, Form.BOOLEAN, Form.CODE) and not is_link(column)
     ]
@@ -184,14 +184,14 @@ def _ends_as_title(column: ColumnProfile) -> bool:
 
 
 def _find_body(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
-    """Return the column with the most text, where its cells are more than a few words."""
+    """Return the column with the most text, if its cells are longer than a few words."""
     texts = [column for column in columns if column.form is Form.TEXT and not column.is_list and not is_code(column)]
     long = [column for column in texts if column.mean_length >= (20 if has_word(column, BODY_WORD) else LONG_TEXT)]
     return max(long, key=lambda column: column.mean_length * column.filled, default=None)
 
 
 def _find_time(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
-    """Return the column that says when: years before dates, the best filled first."""
+    """Return the column of the record's time: years before dates, the best filled first."""
     years = [column for column in columns if is_year(column)]
     dates = [column for column in columns if column.form is Form.DATE and not has_word(column, HANDLED_WORD)]
     return max(years or dates, key=lambda column: column.filled, default=None)
@@ -203,7 +203,7 @@ def with_part(field: InferredField, column: ColumnProfile, parts: RecordParts) -
         kind = FieldType.TEXTS if column.is_list else FieldType.TEXT
         return replace(field, type=kind, role=Role.ALTERNATIVES, searched=True, filtered=False, facet=False)
     if column is parts.body:
-        reason = f"the most text: {column.mean_length:.0f} characters a cell{gaps(column)}"
+        reason = f"the most text: {column.mean_length:.0f} characters per cell{gaps(column)}"
         return replace(field, role=Role.BODY, searched=True, filtered=False, facet=False, reason=reason)
     if column is parts.time:
         return replace(field, role=Role.TIME)

@@ -13,8 +13,8 @@ from pinakes.text.normalise import clean
 
 DAYS_A_YEAR = 365
 HEADER = """\
-# What a record of this catalogue is, and what each field is for. It was made from the columns of a table.
-# Change what is not right, and build with it:  pinakes add FILE --spec THIS_FILE
+# The fields of this catalogue and their uses, inferred from the columns of a table.
+# Change what is wrong, and build with it:  pinakes add FILE --spec THIS_FILE
 # Check it:  pinakes spec check THIS_FILE
 """
 SEARCH_IN_TOML = {Role.TITLE: "{ boost = 0.25, fuzzy = true }", Role.ALTERNATIVES: "{ boost = 0.25 }"}
@@ -22,7 +22,7 @@ TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.T
 
 
 def write_toml(name: str, id_column: ColumnProfile | None, fields: Sequence[InferredField]) -> str:
-    """Write the declaration."""
+    """Return the declaration as TOML."""
     title = name.replace("-", " ").replace("_", " ").capitalize()
     head = [f"name = {_text_in_toml(name)}", f"title = {_text_in_toml(title)}"]
     head.append(f"summary = {_text_in_toml(_summary(title, fields))}")
@@ -33,7 +33,7 @@ def write_toml(name: str, id_column: ColumnProfile | None, fields: Sequence[Infe
 
 
 def _text_in_toml(text: str) -> str:
-    """Return a text in TOML's quotes, which are JSON's but for one character."""
+    """Return a text as a TOML string: a JSON string with one more character escaped."""
     return orjson.dumps(text).decode().replace("\x7f", "\\u007f")
 
 
@@ -61,7 +61,7 @@ def _field_in_toml(field: InferredField) -> str:
 
 
 def _signals_in_toml(fields: Sequence[InferredField]) -> Iterable[str]:
-    """Yield what is embedded and how it recommends."""
+    """Yield the `[embed]` and `[recommend]` tables."""
     topics = _topics(fields)
     groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
     title, body = (next((field for field in fields if field.role is role), None) for role in (Role.TITLE, Role.BODY))
@@ -74,7 +74,7 @@ def _signals_in_toml(fields: Sequence[InferredField]) -> Iterable[str]:
 
 
 def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
-    """Return the fields that say what a record is about: tags; without any, what is named like them."""
+    """Return the fields that describe topics: tags, or without any, text fields named like them."""
     tags = [field for field in fields if field.type is FieldType.TAGS]
     hinted = [field for field in tags if _named(field, LIST_WORD)]
     alike = [field for field in fields if field.type is FieldType.TEXT and field.facet and _named(field, LIST_WORD)]

@@ -1,11 +1,11 @@
-"""Edits: plan, apply, undo, over any catalogue whose spec says `editable`.
+"""Edits: plan, apply and undo, over any catalogue whose spec says `editable`.
 
-`plan` reads and writes nothing. `apply` plans, embeds what is new, and then, while nobody else can write, makes sure
-that the plan is still what the request comes to: so what it was checked against is what it is written on. Where it is
-not, it plans again. All of an edit is one change of the shelf, and the indexes have it before the caller hears of it.
-Whoever gives the token of a plan gets what that plan said, or a ConflictError that names who moved what.
+`plan` reads and writes nothing. `apply` plans, embeds new texts, and then, holding the writer lock, checks that the
+request still results in the same plan; otherwise it plans again (optimistic concurrency). An edit is one transaction,
+and the indexes contain it before the caller gets an answer. With the token of a plan, exactly that plan is applied, or
+a ConflictError names who changed what.
 
-An embedder that does not answer costs an edit its vectors, not its success: `embed_missing` gives them later.
+If the embedder fails, the edit succeeds without vectors: `embed_missing` makes them later.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
 from pinakes.ingest.edits.draft import EditPlan, EditRequest
 from pinakes.ingest.edits.plan import plan_edit
-from pinakes.ingest.edits.undo import is_visible, tell_change
+from pinakes.ingest.edits.undo import describe_change, is_visible
 from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Visibility
@@ -24,7 +24,7 @@ from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfReader
 
 ATTEMPTS = 10
-"""How often an edit without a plan's token is planned before it is given up, where others are in its way."""
+"""How often an edit without a plan's token is planned again after a conflict."""
 EMBEDDED_AT_ONCE = 64
 LOOKED_AT_ONCE = 1_000
 SEEN_OF_HISTORY = 500
@@ -34,7 +34,7 @@ ItemT = TypeVar("ItemT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What was changed, and what is to be said of it."""
+    """An applied plan, and notes for the caller."""
 
     plan: EditPlan
     notes: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class Edits:
         token: str | None = None,
         visibility: Visibility = SEES_EVERYTHING,
     ) -> Applied:
-        """Make the changes that a request comes to; with a plan's token, only if they are those of that plan.
+        """Apply a request; with a plan's token, only if it still results in that plan.
 
-        Who gives no token goes by no older state, so the request is planned anew where somebody else was quicker.
+        Without a token the request is planned again if another edit came first.
         """
         for _ in range(ATTEMPTS if token is None else 1):
             plan = self._planned(request, token, visibility)
@@ -77,11 +77,11 @@ class Edits:
                     self._write(puts, plan, author)
                     return Applied(plan=plan, notes=(problem,) if problem else ())
         raise ConflictError(
-            f"{self._tell_moved(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
+            f"{self._describe_conflict(plan.change_no, plan.versions, visibility)}; nothing was changed, ask again"
         )
 
     def _planned(self, request: EditRequest, token: str | None, visibility: Visibility) -> EditPlan:
-        """Return the plan of a request; refuse one that is not what its token was given for."""
+        """Return the plan of a request; refuse one that differs from the plan of the token."""
         if token is None:
             return self.plan(request, visibility=visibility)
         change_no, digest = _parse_token(token)
@@ -90,17 +90,17 @@ class Edits:
         except ExpectedError as error:
             if self.shelf.reader().change_no == change_no:
                 raise
-            moved = self._tell_moved(change_no, [request.id], visibility)
+            moved = self._describe_conflict(change_no, [request.id], visibility)
             raise ConflictError(f"{moved}; now: {error.message}") from error
         if plan.digest == digest:
             return plan
         if plan.change_no == change_no:
             raise InputError("'plan' was given for another request; ask for a preview of this one")
-        moved = self._tell_moved(change_no, plan.versions, visibility)
+        moved = self._describe_conflict(change_no, plan.versions, visibility)
         raise ConflictError(f"{moved}; nothing was changed, ask for a new preview")
 
     def _holds(self, plan: EditPlan, request: EditRequest, visibility: Visibility) -> bool:
-        """Tell whether the request still comes to this plan. Nobody else can write meanwhile."""
+        """Tell whether the request still results in this plan; the caller holds the writer lock."""
         if self.shelf.reader().change_no == plan.change_no:
             return True
         try:
@@ -115,26 +115,26 @@ class Edits:
         try:
             writer.publish()
         except StorageError as error:
-            made = f"the change is made (call {author.call_id or 'without an id'}), but not indexed yet"
+            made = f"the change is stored (call {author.call_id or 'without an id'}), but not indexed yet"
             raise StorageError(f"{made}: {error.message}") from error
 
-    def _tell_moved(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
-        """Say which of these records, the first before the others, was changed after a change, and by whom."""
+    def _describe_conflict(self, change_no: int, ids: Iterable[str | None], visibility: Visibility) -> str:
+        """Describe a change made after `change_no`, to the first of these records that has one, and its author."""
         recent = self.shelf.history().list_changes(limit=SEEN_OF_HISTORY)
         since: dict[str | None, PastChange] = {}
         for change in recent:
             if change.change_no > change_no and is_visible(change, visibility):
                 since.setdefault(change.id, change)
         if not since:
-            return "something has changed since"
+            return "the catalogue has changed since"
         newest = next(iter(since))
-        return tell_change(since[next((one for one in ids if one in since), newest)])
+        return describe_change(since[next((one for one in ids if one in since), newest)])
 
 
 def embed_records(
     records: Sequence[Record], shelf: Shelf, embedder: Embedder | None, model: ModelId | None
 ) -> tuple[list[Put], str | None]:
-    """Return the puts of records with the vectors of their texts, and why some have none where that is so.
+    """Return the puts of records with the vectors of their texts, and a note if some have none yet.
 
     `model` is that of the vectors on the shelf.
     """
@@ -151,14 +151,14 @@ def embed_records(
     lacking = sum(put.embedding is not None and put.embedding.digest in without for put in puts)
     if not lacking:
         return with_vectors(puts, vectors), None
-    said = "1 record has" if lacking == 1 else f"{lacking} records have"
-    return with_vectors(puts, vectors), f"{said} no vector yet and can be found by words alone: {problem}"
+    subject = "1 record has" if lacking == 1 else f"{lacking} records have"
+    return with_vectors(puts, vectors), f"{subject} no vector yet and can be found by words alone: {problem}"
 
 
 def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
-    """Give a vector to every record that should have one and has none, and return how many got one.
+    """Embed every record that lacks its vector, and return how many were embedded.
 
-    Edits that were made while the embedder was down are found by words alone until then.
+    Records edited while the embedder was down are found by words alone until then.
     """
     reader = shelf.reader()
     if shelf.spec.embed is None or reader.model != embedder.model:
@@ -174,7 +174,7 @@ def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
 
 
 def _embed_some(keys: Sequence[Key], reader: ShelfReader, shelf: Shelf, embedder: Embedder) -> int:
-    """Put records again with their vectors; if one was changed since the reader's view, they wait for the next time."""
+    """Write records again with their vectors; skip them all if one has changed since the reader's snapshot."""
     made, _ = embed_records(list(reader.fetch(keys, scope=WHOLE).values()), shelf, embedder, reader.model)
     puts = [put for put in made if put.embedding is not None]
     digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
@@ -203,8 +203,8 @@ def _iter_batches(items: Sequence[ItemT], size: int) -> Iterator[Sequence[ItemT]
 
 
 def _parse_token(token: str) -> tuple[int, str]:
-    """Return the change and the digest that a plan's token has."""
+    """Return the change number and the digest in a plan's token."""
     change_no, dash, digest = token.partition("-")
     if not (change_no.isdecimal() and change_no.isascii() and len(change_no) < 19 and dash and digest):
-        raise InputError("'plan' is not one that a preview gave")
+        raise InputError("'plan' is not valid; give the plan of a preview, or leave it out")
     return int(change_no), digest

@@ -1,7 +1,7 @@
-"""The draft of an edit: a request, the records as it would leave them, and the plan that this comes to.
+"""The draft of an edit: the request, the records as it would leave them, and the plan it results in.
 
-A plan's token is a digest of what it would write and of the versions of every record it read, so the same request makes
-the same token as long as nothing that matters has moved.
+A plan's token is a digest of its changes and of the versions of every record that was read, so the same request has
+the same token as long as none of these records has changed.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from pinakes.shelf.port import Op, ShelfHistory, ShelfReader
 from pinakes.text.normalise import fold_name
 
 MOST_RECORDS = 5_000
-"""How many records one edit may change."""
+"""The limit on records that one edit may change."""
 LARGEST_RECORD_BYTES = 1_000_000
 LONGEST_SLUG = 60
 NUMBERS_TRIED = 100
@@ -31,7 +31,7 @@ LONGEST_SOURCE_ID = 512
 
 
 class EditAction(StrEnum):
-    """What can be done to records."""
+    """The action to perform on a record."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -41,7 +41,7 @@ class EditAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRequest:
-    """What somebody asks for. The id of an undo is that of the call, or the number of the change, to be undone."""
+    """A requested edit. The id of an undo is a call id or a change number."""
 
     action: EditAction
     id: str | None = None
@@ -52,7 +52,7 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldChange:
-    """A field's value before and after, as plain JSON; None where there is none."""
+    """A field's value before and after, as plain JSON; None if it has none."""
 
     field: str
     before: Any
@@ -61,7 +61,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordChange:
-    """A record before and after; None where there is none."""
+    """A record before and after; None if it does not exist."""
 
     id: RecordId
     before: Record | None
@@ -69,7 +69,7 @@ class RecordChange:
 
     @property
     def op(self) -> Op:
-        """What is done to the record."""
+        """The operation on the record."""
         if self.after is None:
             return Op.DELETE
         return Op.INSERT if self.before is None else Op.UPDATE
@@ -82,7 +82,7 @@ class RecordChange:
 
     @property
     def fields(self) -> tuple[FieldChange, ...]:
-        """What changes, field by field, in the order of their names."""
+        """The changed fields, ordered by name."""
         before, after = _plain_fields(self.before), _plain_fields(self.after)
         return tuple(
             FieldChange(field=name, before=before.get(name), after=after.get(name))
@@ -93,22 +93,22 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPlan:
-    """What would be changed, and the version of every record that this follows from."""
+    """The changes of an edit, and the version of every record that they depend on."""
 
     changes: tuple[RecordChange, ...]
     versions: Mapping[RecordId, int]
     change_no: int
-    """The last change of the view that was looked at."""
+    """The last change in the snapshot that the plan was made on."""
     digest: str
 
     @property
     def token(self) -> str:
-        """What an apply is bound to this plan by."""
+        """The token that binds an apply to this plan."""
         return f"{self.change_no}-{self.digest}"
 
 
 class Draft:
-    """The catalogue as an edit would leave it: a view, and the changed records on top of it."""
+    """The catalogue as an edit would leave it: a snapshot with the changed records on top."""
 
     def __init__(self, spec: CatalogueSpec, reader: ShelfReader, history: ShelfHistory, visibility: Visibility) -> None:
         self.spec = spec
@@ -120,7 +120,7 @@ class Draft:
 
     @property
     def change_no(self) -> int:
-        """The last change of the view."""
+        """The last change in the snapshot."""
         return self._reader.change_no
 
     def find(self, record_id: RecordId) -> Record | None:
@@ -141,7 +141,7 @@ class Draft:
         return self.visibility.sees(record.audiences)
 
     def find_before(self, record_id: RecordId) -> Record | None:
-        """Return a record as it is, and remember that the edit depends on it."""
+        """Return a record as stored, and record that the edit depends on it."""
         if record_id not in self._was:
             key = self._reader.find([record_id], scope=WHOLE).get(record_id)
             found = None if key is None else self._reader.fetch([key], scope=WHOLE).get(key)
@@ -149,20 +149,20 @@ class Draft:
         return self._was[record_id]
 
     def put(self, record: Record) -> None:
-        """Make the record what the edit leaves."""
+        """Set the record to what the edit leaves."""
         _require_keepable(record)
         self.find_before(record.id)
         self._now[record.id] = record
         self._require_few()
 
     def delete(self, record_id: RecordId) -> None:
-        """Take the record out."""
+        """Delete the record."""
         self.find_before(record_id)
         self._now[record_id] = None
         self._require_few()
 
     def naming(self, record_id: RecordId, kind: str) -> list[tuple[RelationSpec, Record]]:
-        """Return the records that would name this one, which is of that kind, each with the relation."""
+        """Return the records that name this one (of the given kind) after the edit, each with its relation."""
         return [
             (relation, record)
             for relation in self.spec.relations
@@ -171,14 +171,14 @@ class Draft:
         ]
 
     def known_tags(self, field: FieldSpec, *, record: Record | None = None) -> list[Tag]:
-        """Return the tags that are in use in a field, rare ones first, and after them those of the record itself."""
+        """Return the tags in use in a field, rare ones first, followed by those of the record itself."""
         has_counts = field.filter is not None or field.facet
         counts = self._reader.facets(field.name, scope=Scope(visibility=self.visibility)) if has_counts else []
         own = (record.get(field.name) or ()) if record else ()
         return [*(Tag(one.category, one.value) for one in reversed(counts)), *own]
 
     def free_id(self, kind: str, title: str) -> RecordId:
-        """Return an id for a new record that no record has or ever had."""
+        """Return an id for a new record that was never in use."""
         slug = "-".join(fold_name(title).split())[:LONGEST_SLUG].strip("-")
         bare = f"{kind}-{slug}" if slug else kind
         for start in range(1, MOST_RECORDS, NUMBERS_TRIED):
@@ -188,10 +188,10 @@ class Draft:
             free = next((one for one in tried if one not in taken and self.find_before(one) is None), None)
             if free is not None:
                 return free
-        raise InputError(f"there are too many records like '{bare}'; give an 'id'")
+        raise InputError(f"too many records have ids like '{bare}'; give an 'id'")
 
     def plan(self) -> EditPlan:
-        """Return what all of it comes to; what ends as it began is no change."""
+        """Return the plan; records that end as they began are left out."""
         changes = tuple(
             RecordChange(id=one, before=self._was[one], after=now)
             for one, now in self._now.items()
@@ -207,7 +207,7 @@ class Draft:
         scope = Scope(conditions=(AnyOf(KIND_FIELD, (relation.kind,)), AnyOf(relation.field, (record_id,))))
         keys = self._reader.scan(scope=scope, limit=MOST_RECORDS + 1)
         stored = {record.id: record for record in self._reader.fetch(keys, scope=WHOLE).values()}
-        candidates = {**stored, **self._now}  # what the edit has changed counts as it is left
+        candidates = {**stored, **self._now}  # changed records count as the edit leaves them
         for one, record in candidates.items():
             if record is None or record.kind != relation.kind:
                 continue
@@ -217,7 +217,7 @@ class Draft:
 
     def _require_few(self) -> None:
         if len(self._now) > MOST_RECORDS:
-            raise InputError(f"more than {MOST_RECORDS} records would change; do it in parts")
+            raise InputError(f"more than {MOST_RECORDS} records would change; split the edit")
 
 
 def _plain_fields(record: Record | None) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def _plain_fields(record: Record | None) -> dict[str, Any]:
 
 
 def are_alike(one: Record | None, other: Record | None) -> bool:
-    """Tell whether two records would be stored alike."""
+    """Tell whether two records are stored as the same bytes."""
     return _body(one) == _body(other)
 
 
@@ -238,21 +238,21 @@ def _body(record: Record | None) -> bytes | None:
 def _require_keepable(record: Record) -> None:
     size = len(encoded(record))
     if size > LARGEST_RECORD_BYTES:
-        raise InputError(f"the record has {size} bytes; {LARGEST_RECORD_BYTES} at the most are right")
+        raise InputError(f"the record has {size} bytes; the limit is {LARGEST_RECORD_BYTES}")
 
 
 def _digest(spec: CatalogueSpec, changes: Iterable[RecordChange], versions: Mapping[RecordId, int]) -> str:
-    """Return what tells plans apart."""
-    said = [
+    """Return a digest of the changes and of the versions that they depend on."""
+    content = [
         spec.name,
         sorted([change.id, change.op, (_body(change.after) or b"").decode()] for change in changes),
         sorted(versions.items()),
     ]
-    return hashlib.sha256(orjson.dumps(said)).hexdigest()[:32]
+    return hashlib.sha256(orjson.dumps(content)).hexdigest()[:32]
 
 
 def required_id(request: EditRequest) -> RecordId:
-    """Return the id of a request, or refuse one without."""
+    """Return the id of a request, or refuse a request without one."""
     if not request.id:
         raise InputError(f"'id' is missing: {request.action} needs it")
     return RecordId(require_id(request.id, longest=LONGEST_SOURCE_ID))

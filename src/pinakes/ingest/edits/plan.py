@@ -28,7 +28,7 @@ def plan_edit(
     history: ShelfHistory,
     visibility: Visibility = SEES_EVERYTHING,
 ) -> EditPlan:
-    """Work out what a request would change, or refuse with what would be right."""
+    """Return the plan of a request, or refuse it with what would be valid."""
     _require_editable(spec)
     draft = Draft(spec, reader, history, visibility)
     _PLANNERS[request.action](draft, request)
@@ -58,7 +58,7 @@ def _plan_create(draft: Draft, request: EditRequest) -> None:
 def _plan_update(draft: Draft, request: EditRequest) -> None:
     old = draft.get_visible(required_id(request))
     if not request.fields:
-        raise InputError("'fields' is missing: what is to be set, with null for what is to be removed")
+        raise InputError("'fields' is missing: give the values to set, with null for those to remove")
     if request.kind not in (None, old.kind):
         raise InputError(f"'{old.id}' is of kind {old.kind}, which cannot be changed; create another record")
     values = read_fields(request.fields, old.kind, draft.spec, partial(draft.known_tags, record=old))
@@ -69,7 +69,7 @@ def _plan_update(draft: Draft, request: EditRequest) -> None:
 
 def _plan_delete(draft: Draft, request: EditRequest) -> None:
     if request.fields:
-        raise InputError("'fields' is not for a delete")
+        raise InputError("a delete takes no 'fields'")
     record = draft.get_visible(required_id(request))
     if request.kind not in (None, record.kind):
         raise NotFoundError(f"there is no {request.kind} '{record.id[:80]}'; it is of kind {record.kind}")

@@ -1,9 +1,9 @@
 """Relations between records, and the changes that follow from them when a record is edited.
 
-- a relation's ids name records that exist and are of its kind;
-- a field that a relation `copies` to has their titles: it is set with the ids, and follows when one of them is renamed;
-- a record that others name is not deleted, unless the caller asks for a cascade: then those that would name nothing any
-  more go with it, and those that name others too only lose its id.
+- a relation's ids must name existing records of its kind;
+- the field that a relation `copies` to holds their titles: it is set with the ids and updated when one is renamed;
+- a record that others name is deleted only with `cascade`: records that name nothing else are deleted with it, the
+  others lose its id.
 """
 
 import unicodedata
@@ -29,13 +29,13 @@ def ids_in(record: Record, relation: RelationSpec) -> list[RecordId]:
 
 
 def with_value(record: Record, name: str, value: Value) -> Record:
-    """Return a record with another value of a field; None: without it."""
+    """Return a record with a field set to a value, or without the field for None."""
     fields = {key: one for key, one in record.fields.items() if key != name}
     return replace(record, fields=fields if value is None else {**fields, name: value})
 
 
 def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec) -> Value:
-    """Return titles as the field has them that a relation copies them to."""
+    """Return titles as a value of the field that a relation copies them to."""
     found = tuple(title for title in titles if title)
     if spec.fields[relation.copies].type is FieldType.TEXTS:
         return found or None
@@ -43,7 +43,7 @@ def as_copied(titles: Iterable[str], relation: RelationSpec, spec: CatalogueSpec
 
 
 def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> None:
-    """Put a record whose given fields were changed: with what its relations' ids say, and nothing that is missing."""
+    """Put a record whose given fields were changed, with its copied titles; refuse missing fields and dangling ids."""
     spec = draft.spec
     for relation in relations_of(record.kind, spec):
         if relation.field in given:
@@ -58,7 +58,7 @@ def settle_own(draft: Draft, record: Record, *, given: Mapping[str, Value]) -> N
 
 
 def _with_given_copies(draft: Draft, record: Record, relation: RelationSpec, given: Mapping[str, Value]) -> Record:
-    """Return a record with the titles that its ids call for; refuse others that are given for them."""
+    """Return a record with the titles of the records it names; refuse different titles given by the caller."""
     has_ids = bool(ids_in(record, relation))
     if relation.field not in given and (relation.copies not in given or not has_ids):
         return record
@@ -73,7 +73,7 @@ def _with_given_copies(draft: Draft, record: Record, relation: RelationSpec, giv
 
 
 def _texts(value: Value) -> list[str]:
-    """Return texts as they compare, in whatever form their letters are."""
+    """Return texts in Unicode normal form, to compare them."""
     return [unicodedata.normalize("NFC", text) for text in texts_of(value)]
 
 
@@ -86,7 +86,7 @@ def _require_named(draft: Draft, record: Record, relation: RelationSpec) -> None
 
 
 def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
-    """Delete records, and what cannot be without them; refuse where others name one and no cascade is asked for."""
+    """Delete records, cascading to those that name nothing else; refuse if others name one and `cascade` is off."""
     waiting = list(records)
     for record in waiting:
         draft.delete(record.id)
@@ -94,16 +94,16 @@ def take_out(draft: Draft, records: Iterable[Record], *, cascade: bool) -> None:
         gone = waiting.pop()
         naming = draft.naming(gone.id, gone.kind)
         if naming and not cascade:
-            raise ConflictError(_tell_naming(draft, gone, [one for _, one in naming]))
+            raise ConflictError(_describe_naming(draft, gone, [one for _, one in naming]))
         for relation, record in naming:
-            waiting += _let_go(draft, gone.id, relation, record.id)
+            waiting += _remove_id(draft, gone.id, relation, record.id)
 
 
-def _let_go(draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId) -> list[Record]:
-    """Take an id out of a record that names it by a relation; delete and return one that would name nothing by it."""
+def _remove_id(draft: Draft, gone: RecordId, relation: RelationSpec, naming: RecordId) -> list[Record]:
+    """Remove an id from a record's relation; delete and return the record if it would name nothing by it."""
     record = draft.find(naming)
     if record is None or gone not in ids_in(record, relation):
-        return []  # it went, or let go, by another relation
+        return []  # another relation has removed the id or the record
     if not draft.is_visible(record):
         raise ConflictError(f"'{gone}' is named by records that you may not see; nothing was changed")
     left = tuple(one for one in ids_in(record, relation) if one != gone)
@@ -115,8 +115,8 @@ def _let_go(draft: Draft, gone: RecordId, relation: RelationSpec, naming: Record
     return []
 
 
-def _tell_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
-    """Say how many records name one that is to go, and which."""
+def _describe_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
+    """Return the refusal to delete a record that others name, with those that the caller may see."""
     seen = list(dict.fromkeys(f"{one.kind} '{one.id}'" for one in naming if draft.is_visible(one)))
     hidden = len({one.id for one in naming if not draft.is_visible(one)})
     more = len(seen) - NAMED_IN_REFUSALS
@@ -130,7 +130,7 @@ def _tell_naming(draft: Draft, gone: Record, naming: Sequence[Record]) -> str:
 
 
 def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -> None:
-    """Give the records that name this one its new title, where they copy it; some have what they should already."""
+    """Update the copied title of this record in those that name it, except in those of `but`."""
     new = draft.find(old.id)
     if new is None or draft.spec.title_of(new) == draft.spec.title_of(old):
         return
@@ -140,9 +140,9 @@ def follow_rename(draft: Draft, old: Record, *, but: Container[RecordId] = ()) -
 
 
 def titles_of(draft: Draft, record: Record, relation: RelationSpec, *, only: RecordId | None = None) -> Value:
-    """Return the titles of the records that this one names, as the copying field has them.
+    """Return the titles of the records that this one names, as the value of the copying field.
 
-    With `only`, the titles of the others stay as they are written here.
+    With `only`, the other titles stay as they are.
     """
     ids = ids_in(record, relation)
     written = texts_of(record.get(relation.copies))

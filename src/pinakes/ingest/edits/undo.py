@@ -1,4 +1,4 @@
-"""Undo: the records that a call changed, as they were before it."""
+"""Undo: restore the records that a call changed to what they were before it."""
 
 from collections.abc import Container
 
@@ -12,9 +12,9 @@ from pinakes.shelf.port import Op, PastChange
 
 
 def plan_undo(draft: Draft, request: EditRequest) -> None:
-    """Return the records that a call changed to what they were before it, where they are still what it made of them."""
+    """Draft the inverse of a call; refuse if one of its records has changed since."""
     if request.fields or request.kind:
-        raise InputError("an undo has an 'id' alone: that of the call, or the number of the change, to be undone")
+        raise InputError("an undo takes an 'id' alone: the id of the call or the number of the change to undo")
     group = _group_of(draft, str(required_id(request)))
     ended = {change.id: change.after for change in reversed(group)}  # oldest first: the last after stays
     before_first = {change.id: change.before for change in group}
@@ -22,7 +22,7 @@ def plan_undo(draft: Draft, request: EditRequest) -> None:
     last = max(change.change_no for change in group)
     for record_id, end in ended.items():
         if not are_alike(draft.find(record_id), end):
-            raise ConflictError(f"{_tell_mover(draft, record_id, after=last)}; undo that first")
+            raise ConflictError(f"{_describe_conflict(draft, record_id, after=last)}; undo that first")
     restored = [start for start in started.values() if start is not None]
     for start in restored:
         draft.put(start)
@@ -37,13 +37,13 @@ def plan_undo(draft: Draft, request: EditRequest) -> None:
 
 
 def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordId]) -> None:
-    """See that what a restored record names is there, and give it the titles of what was renamed since."""
+    """Require that the records a restored one names exist, and update the titles of those renamed since."""
     before = draft.find_before(record.id)
     for relation in relations_of(record.kind, draft.spec):
         named = ids_in(record, relation)
         gone = [one for one in named if (target := draft.find(one)) is None or target.kind != relation.to]
         if gone and (before is None or ids_in(before, relation) != named):
-            raise ConflictError(f"'{record.id}' cannot be as it was: there is no {relation.to} '{gone[0]}' any more")
+            raise ConflictError(f"'{record.id}' cannot be restored: the {relation.to} '{gone[0]}' no longer exists")
         for one in named if relation.copies else ():
             if one in renamed:
                 now = draft.find(record.id) or record
@@ -51,7 +51,7 @@ def _settle_restored(draft: Draft, record: Record, *, renamed: Container[RecordI
 
 
 def _is_renamed(draft: Draft, record_id: RecordId, *, since: int) -> bool:
-    """Tell whether a record has another title than it had after a change."""
+    """Tell whether a record was renamed after a change."""
     now = draft.find(record_id)
     later = [change for change in _changes_of(draft, record_id) if change.change_no > since]
     was = later[-1].before if later else None
@@ -59,7 +59,7 @@ def _is_renamed(draft: Draft, record_id: RecordId, *, since: int) -> bool:
 
 
 def _group_of(draft: Draft, asked: str) -> list[PastChange]:
-    """Return the changes of a call, or the one of a number with those of its call; newest first."""
+    """Return the changes of a call, given its id or the number of one of its changes; newest first."""
     history = draft.history
     group = history.list_changes(call_id=asked, limit=MOST_RECORDS + 1)
     if not group and asked.isdecimal() and len(asked) < 16:
@@ -70,10 +70,10 @@ def _group_of(draft: Draft, asked: str) -> list[PastChange]:
             group = history.list_changes(call_id=group[0].author.call_id, limit=MOST_RECORDS + 1)
     group = [change for change in group if change.change_no <= draft.change_no]
     hidden = [change for change in group if not is_visible(change, draft.visibility)]
-    if len(hidden) == len(group) or not all(_is_of_names_alone(change, draft.spec) for change in hidden):
+    if len(hidden) == len(group) or not all(_is_copied_title(change, draft.spec) for change in hidden):
         raise NotFoundError(f"there is no change '{asked[:80]}'; changelog://recent has the calls and their changes")
     if len(group) > MOST_RECORDS:
-        raise InputError(f"more than {MOST_RECORDS} changes were made by '{asked}'; they cannot be undone at once")
+        raise InputError(f"more than {MOST_RECORDS} changes were made by '{asked}'; they cannot be undone in one call")
     return group
 
 
@@ -83,12 +83,12 @@ def record_change(change: PastChange) -> RecordChange:
 
 
 def is_visible(change: RecordChange | PastChange, visibility: Visibility) -> bool:
-    """Tell whether somebody may see a record both as it was and as it is."""
+    """Tell whether a caller may see a record both before and after a change."""
     return all(visibility.sees(record.audiences) for record in (change.before, change.after) if record is not None)
 
 
-def _is_of_names_alone(change: PastChange, spec: CatalogueSpec) -> bool:
-    """Tell whether a change gave a record new names of what it names and nothing else: it followed a rename."""
+def _is_copied_title(change: PastChange, spec: CatalogueSpec) -> bool:
+    """Tell whether a change only updated copied titles after a rename."""
     if change.before is None or change.after is None:
         return False
     copying = {relation.copies for relation in relations_of(change.after.kind, spec)}
@@ -96,23 +96,23 @@ def _is_of_names_alone(change: PastChange, spec: CatalogueSpec) -> bool:
     return change.before.audiences == change.after.audiences and all(one.field in copying for one in changed)
 
 
-def _tell_mover(draft: Draft, record_id: RecordId, *, after: int) -> str:
-    """Say who changed a record after a change."""
+def _describe_conflict(draft: Draft, record_id: RecordId, *, after: int) -> str:
+    """Describe who changed a record after a change."""
     later = [one for one in _changes_of(draft, record_id) if one.change_no > after]
     if not all(is_visible(one, draft.visibility) for one in later):
         return "a record that you may not see has changed since"
     moved = [one for one in later if not are_alike(one.before, one.after)]
     if not moved:
         return f"'{record_id}' has changed since"
-    return tell_change(moved[0])
+    return describe_change(moved[0])
 
 
 def _changes_of(draft: Draft, record_id: RecordId) -> list[PastChange]:
     return draft.history.list_changes(ids=[record_id], before=draft.change_no + 1, limit=MOST_RECORDS)
 
 
-def tell_change(change: PastChange) -> str:
-    """Say who changed a record, and when."""
+def describe_change(change: PastChange) -> str:
+    """Describe who changed a record, and when."""
     done = "deleted" if change.op is Op.DELETE else "changed"
     return (
         f"'{change.id}' was {done} since by {change.author.principal} (change {change.change_no}, "

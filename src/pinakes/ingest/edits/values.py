@@ -1,6 +1,6 @@
-"""What a person or an assistant gives for a field → the field's value. What does not fit is refused, with what would.
+"""Strict conversion of the values in an edit to field values. A value that does not fit is refused.
 
-A source's cells are read leniently (`values`); here the caller can be asked again, so nothing is guessed.
+Cells of sources are read leniently (`ingest.values`); here the caller can correct a value, so nothing is guessed.
 """
 
 import math
@@ -21,7 +21,7 @@ GREATEST_INT = 2**53
 SHOWN = 60
 
 _UNKEEPABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those too that turn the direction of writing, and halves of letters."""
+"""Control characters, including those for text direction, and unpaired surrogates."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -29,9 +29,9 @@ _NO_ID = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 def read_fields(
     given: Mapping[str, Any], kind: str, spec: CatalogueSpec, known_tags: Callable[[FieldSpec], Iterable[Tag]]
 ) -> dict[str, Value]:
-    """Return the values given for fields of a kind, None for those to be removed; refuse with every problem.
+    """Return the values given for fields of a kind, None for those to remove; refuse with every problem.
 
-    `known_tags` gives the tags of a field by which a tag is read that is given by its value alone.
+    `known_tags` returns the tags of a field: a tag given without a category takes that of a known one.
     """
     values: dict[str, Value] = {}
     problems: list[str] = []
@@ -51,7 +51,7 @@ def read_fields(
 
 
 def read_given(raw: Any, field: FieldSpec, known_tags: Iterable[Tag] = ()) -> Value:
-    """Return what is given as the field's type has it; None where it is null or empty."""
+    """Return a given value as the field's type has it; None if it is null or empty."""
     if raw is None:
         return None
     value = READERS[field.type](raw, field, known_tags)
@@ -59,13 +59,13 @@ def read_given(raw: Any, field: FieldSpec, known_tags: Iterable[Tag] = ()) -> Va
 
 
 def _is_literal(field: FieldSpec, spec: CatalogueSpec) -> bool:
-    """Tell whether a field is kept to the letter: the id of a record, or what nobody searches or counts, as a path."""
+    """Tell whether a field is stored byte for byte: ids, and fields that are neither searched nor counted (paths)."""
     is_id = any(relation.field == field.name for relation in spec.relations)
     return is_id or not (field.searched or field.needs_column or field is spec.title_field)
 
 
 def _composed(raw: Any, field: FieldSpec) -> Any:
-    """Return what is given with its letters in the form in which sources have them: é is one character, not two."""
+    """Return a given value in Unicode normal form C: é as one character, not two."""
     if isinstance(raw, str):
         return unicodedata.normalize("NFC", raw)
     if isinstance(raw, list | tuple) and field.type is FieldType.TEXTS:
@@ -74,19 +74,19 @@ def _composed(raw: Any, field: FieldSpec) -> Any:
 
 
 def require_id(record_id: str, *, longest: int) -> str:
-    """Refuse what cannot be a record's id."""
+    """Return a record's id, or refuse one that is not valid."""
     if not record_id or record_id != record_id.strip() or len(record_id) > longest or _NO_ID.search(record_id):
         raise InputError(
-            f"'id' is 1 to {longest} characters without control characters, and no spaces around them; "
-            f"not {record_id[:SHOWN]!r}"
+            f"'id' is {record_id[:SHOWN]!r}; expected 1 to {longest} characters, no control characters, and no spaces "
+            "around them"
         )
     return record_id
 
 
 def require_new_id(record_id: str, *, longest: int) -> str:
-    """Refuse what cannot be the id of a new record: one that looks like another but is not."""
+    """Return the id of a new record; refuse invisible characters, by which it could look like another."""
     if _UNKEEPABLE.search(record_id) or _INVISIBLE.search(record_id):
-        raise InputError("'id' has control or invisible characters; an id without them is right")
+        raise InputError("'id' has control or invisible characters; remove them")
     return require_id(unicodedata.normalize("NFC", record_id), longest=longest)
 
 
@@ -96,21 +96,21 @@ def _unknown(name: str, kind: str, spec: CatalogueSpec) -> str:
     if field is not None:
         return f"'{name}' is a field of {' and '.join(field.kinds)}, not of {kind}; {kind} has: {', '.join(known)}"
     if name in ("id", "kind"):
-        return f"'{name}' is given beside 'fields', not in it"
+        return f"'{name}' is given next to 'fields', not inside it"
     return f"no field {name[:SHOWN]!r}{did_you_mean(name, known)}; {kind} has: {', '.join(known)}"
 
 
-def _wrong(field: FieldSpec, raw: Any, right: str) -> InputError:
-    return InputError(f"'{field.name}' is {str(raw)[:SHOWN]!r}; {right} is right")
+def _wrong(field: FieldSpec, raw: Any, expected: str) -> InputError:
+    return InputError(f"'{field.name}' is {str(raw)[:SHOWN]!r}; expected {expected}")
 
 
 def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
     if not isinstance(raw, str):
         raise _wrong(field, raw, "a text")
     if len(raw) > LONGEST_TEXT:
-        raise InputError(f"'{field.name}' has {len(raw)} characters; {LONGEST_TEXT} at the most are right")
+        raise InputError(f"'{field.name}' has {len(raw)} characters; the limit is {LONGEST_TEXT}")
     if _UNKEEPABLE.search(raw):
-        raise InputError(f"'{field.name}' has control or broken characters; a text without them is right")
+        raise InputError(f"'{field.name}' has control or broken characters; remove them")
     text = raw.strip()
     if field.names_file and _leads_out(text):
         raise _wrong(field, raw, "a relative path without '..'")
@@ -118,8 +118,8 @@ def _text(raw: Any, field: FieldSpec, _known: Iterable[Tag] = ()) -> str:
 
 
 def _leads_out(name: str) -> bool:
-    """Tell whether a path leads out of the folder that it is taken from, on any system."""
-    path = PureWindowsPath(name)  # it knows both slashes, and letters of drives
+    """Tell whether a path is absolute or contains `..`, on any system."""
+    path = PureWindowsPath(name)  # it parses both slashes and drive letters
     return bool(path.anchor) or ".." in path.parts
 
 
@@ -132,9 +132,9 @@ def _url(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
 
 def _items(raw: Any, field: FieldSpec, example: str) -> list[Any]:
     if not isinstance(raw, list | tuple):
-        raise _wrong(field, raw, f"a list, as in {example},")
+        raise _wrong(field, raw, f"a list such as {example}")
     if len(raw) > MOST_ITEMS:
-        raise InputError(f"'{field.name}' has {len(raw)} items; {MOST_ITEMS} at the most are right")
+        raise InputError(f"'{field.name}' has {len(raw)} items; the limit is {MOST_ITEMS}")
     return list(raw)
 
 
@@ -144,7 +144,7 @@ def _texts(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> tuple[str, ...]
 
 
 def _tags(raw: Any, field: FieldSpec, known: Iterable[Tag]) -> tuple[Tag, ...]:
-    """Return tags; one that is given by its value alone has the category that the last known one of it has."""
+    """Return tags; one given without a category takes that of the last known tag of the same value."""
     categories = {tag.value.casefold(): tag.category for tag in known}
     tags = [_tag(item, field, categories) for item in _items(raw, field, '["a", {"category": "c", "value": "b"}]')]
     return tuple(dict.fromkeys(tag for tag in tags if tag.value))
@@ -166,13 +166,13 @@ def _tag_text(raw: Any, field: FieldSpec) -> str:
 def _whole(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> int:
     is_number = isinstance(raw, int | float) and not isinstance(raw, bool)
     if not is_number or not abs(raw) <= GREATEST_INT or raw != int(raw):
-        raise _wrong(field, raw, "a whole number, as in 1723,")
+        raise _wrong(field, raw, "a whole number such as 1723")
     return int(_within(raw, field))
 
 
 def _number(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < math.inf:
-        raise _wrong(field, raw, "a number, as in 2.5,")
+        raise _wrong(field, raw, "a number such as 2.5")
     try:
         return float(_within(raw, field))
     except OverflowError as error:
@@ -189,7 +189,7 @@ def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
     try:
         return date.fromisoformat(raw).isoformat()
     except (TypeError, ValueError) as error:
-        raise _wrong(field, raw, "a date, as in 2015-04-30,") from error
+        raise _wrong(field, raw, "a date such as 2015-04-30") from error
 
 
 def _choice(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:

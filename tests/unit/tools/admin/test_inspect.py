@@ -105,8 +105,8 @@ def test_a_record_that_names_what_is_not_there_is_told_before_what_is_well(
         "catalogue": "songs",
         "check": "relations",
         "ok": False,
-        "detail": "'album_id' of track records names what is not there: 'gone'; edit those records, or add the missing "
-        "ones",
+        "detail": "'album_id' of track records names records that do not exist: 'gone'; edit those records, or add "
+        "the missing ones",
     }
     assert [row["ok"] for row in found[1:]] == [True, True]
 
