@@ -52,7 +52,7 @@ from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, s
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
 
 __all__ = [
     "KIND_FIELD",
@@ -148,6 +148,7 @@ __all__ = [
     "WholeNumber",
     "analyse_query",
     "ask_each",
+    "catalogue_tool",
     "clean",
     "deferred",
     "did_you_mean",

@@ -17,7 +17,7 @@ from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import SearchMode
-from pinakes.model.principal import Action, Cost, Principal
+from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Scope
 from pinakes.shelf.port import ShelfReader
@@ -26,7 +26,7 @@ from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, as
 from pinakes.tools.filters import filter_schema, parse_filters
 from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
-from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec
+from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec, catalogue_tool
 
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
@@ -278,14 +278,11 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     names = [catalogue.name for catalogue in catalogues]
     filters, definitions = filter_schema([catalogue.spec for catalogue in catalogues])
     return [
-        ToolSpec(
+        catalogue_tool(
             name="search",
             description="Search one catalogue or all, by meaning and words.",
             params=SearchParams,
             result=SearchResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             reads=tools.read_by_name,
             run=tools.search,
             text=_search_text,
@@ -293,39 +290,30 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             definitions=definitions,
             count_of=attrgetter("total"),
         ),
-        ToolSpec(
+        catalogue_tool(
             name="fetch",
             description="One record whole, by the id that search gives.",
             params=FetchParams,
             result=FetchResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             reads=tools.read_by_address,
             run=tools.fetch,
             text=lambda result: result.text,
         ),
-        ToolSpec(
+        catalogue_tool(
             name="similar",
             description="Records like the one with this id.",
             params=SimilarParams,
             result=SimilarResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             reads=tools.read_by_address,
             run=tools.similar,
             text=lambda result: _lines(result.results),
             count_of=lambda result: len(result.results),
         ),
-        ToolSpec(
+        catalogue_tool(
             name="browse",
             description="What there is: catalogues, their fields, and values with counts.",
             params=BrowseParams,
             result=BrowseResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             reads=tools.read_by_name,
             run=tools.browse,
             text=_browse_text,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -118,6 +118,10 @@ class ToolSpec:
         """The JSON schema of the structured answer."""
         schema = compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
         return shallow_schema(schema) if self.is_brief else schema
+
+
+catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
+"""Declares a tool that only reads catalogues; its answers are cached."""
 
 
 def one_of(choices: type[StrEnum]) -> WithJsonSchema:

@@ -5,9 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from pinakes.api import (
-    Action,
     CatalogueView,
-    Cost,
     FoundRecord,
     InputError,
     LayoutCatalogues,
@@ -23,6 +21,7 @@ from pinakes.api import (
     TitleChoice,
     ToolSpec,
     ask_each,
+    catalogue_tool,
     like_words,
     merge_facets,
     resolve_title,
@@ -161,52 +160,40 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     anime = AnimeTools(layout)
     every = [
-        ToolSpec(
+        catalogue_tool(
             name="search_anime",
             title="Search anime",
             description="Search anime by description, theme or title; hybrid text and semantic search.",
             params=SearchParams,
             result=SearchResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=anime.search,
             text=_search_text,
             count_of=attrgetter("total_matches"),
         ),
-        ToolSpec(
+        catalogue_tool(
             name="recommend_similar",
             title="Recommend similar anime",
             description="Recommend anime similar to given titles, within preferences in plain words.",
             params=RecommendParams,
             result=RecommendResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=anime.recommend,
             text=_recommend_text,
         ),
-        ToolSpec(
+        catalogue_tool(
             name="get_anime_details",
             title="Anime details",
             description="Full metadata of one anime, by title (fuzzy) or id; null when nothing matches.",
             params=DetailsParams,
             result=DetailsResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=anime.details,
             text=_details_text,
         ),
-        ToolSpec(
+        catalogue_tool(
             name="browse_taxonomy",
             title="Browse tags",
             description="Tags, genres and themes with counts.",
             params=BrowseParams,
             result=BrowseResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=anime.browse,
             text=_browse_text,
         ),

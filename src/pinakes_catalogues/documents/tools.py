@@ -33,6 +33,7 @@ from pinakes.api import (
     ToolResult,
     ToolSpec,
     ask_each,
+    catalogue_tool,
 )
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
@@ -395,15 +396,12 @@ def _ping_spec(documents: DocumentTools) -> ToolSpec:
 def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
     shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
-    return ToolSpec(
+    return catalogue_tool(
         name="search_documents",
         title="Search documents",
         description="Find passages in document collections, with file path and lines.",
         params=SearchParams,
         result=SearchResult,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        cacheable=True,
         reads=documents.searched,
         run=documents.search,
         text=_search_text,
@@ -413,15 +411,12 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
 
 
 def _handbook_spec(documents: DocumentTools) -> ToolSpec:
-    return ToolSpec(
+    return catalogue_tool(
         name="search_handbook",
         title="Search handbook",
         description="Find passages in the handbook only.",
         params=HandbookParams,
         result=HandbookResult,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        cacheable=True,
         reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
         text=_handbook_text,

@@ -6,16 +6,13 @@ hidden are found and looked up like others; they are not drawn at random and not
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, cast
 
 import orjson
 
 from pinakes.api import (
-    Action,
     AnyOf,
     CatalogueView,
-    Cost,
     FoundRecord,
     Gathered,
     LayoutCatalogues,
@@ -30,6 +27,7 @@ from pinakes.api import (
     Scope,
     ShelfReader,
     ToolSpec,
+    catalogue_tool,
     like_words,
     merge_facets,
     search_each,
@@ -260,9 +258,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the judoka tools over every judoka catalogue that is served."""
     layout = LayoutCatalogues(catalogues)
     judokon = JudokonTools(layout, random.SystemRandom())
-    declared = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
     every = [
-        declared(
+        catalogue_tool(
             name="query_rag",
             title="Query RAG",
             description="Search documentation, code patterns and game data.",
@@ -272,7 +269,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_rag_text,
             count_of=lambda result: len(result.results),
         ),
-        declared(
+        catalogue_tool(
             name="judokon.search",
             title="Search judoka",
             description="Search judoka cards by description.",
@@ -282,7 +279,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=_search_text,
             count_of=lambda result: len(result.results),
         ),
-        declared(
+        catalogue_tool(
             name="judokon.getById",
             title="Judoka card",
             description="Full judoka card, by id.",
@@ -291,7 +288,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.get_by_id,
             text=_card_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.random",
             cacheable=False,
             title="Random judoka",
@@ -301,7 +298,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.draw,
             text=_card_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.resolveCode",
             title="Resolve card code",
             description="Judoka of a card code.",
@@ -310,7 +307,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.resolve_code,
             text=_card_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.validateCardCode",
             title="Validate card code",
             description="Check a card code's format and existence.",
@@ -319,7 +316,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.validate_code,
             text=_code_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.compare",
             title="Compare judoka",
             description="Compare two judoka, stat by stat.",
@@ -328,7 +325,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.compare,
             text=_compare_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.suggestOpponent",
             title="Suggest opponents",
             description="Suggest fair opponents.",
@@ -337,7 +334,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             run=judokon.suggest_opponent,
             text=_opponent_text,
         ),
-        declared(
+        catalogue_tool(
             name="judokon.listCountries",
             title="List countries",
             description="Countries, with card counts.",

@@ -16,8 +16,6 @@ import numpy as np
 
 from pinakes.api import (
     UNREADABLE,
-    Action,
-    Cost,
     InputError,
     LayoutCatalogues,
     OpenCatalogue,
@@ -26,6 +24,7 @@ from pinakes.api import (
     Record,
     ToolSpec,
     ask_each,
+    catalogue_tool,
     fold_name,
     merge,
     preference_vocabulary,
@@ -378,20 +377,17 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     music = MusicTools(layout)
     every = [
-        ToolSpec(
+        catalogue_tool(
             name="catalog.search",
             title="Search music",
             description="Search artists, albums and tracks by name, words and meaning.",
             params=SearchParams,
             result=SearchResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=music.search,
             text=_search_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),
-        ToolSpec(
+        catalogue_tool(
             name="catalog.get",
             title="Get music",
             description=(
@@ -400,9 +396,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             ),
             params=GetParams,
             result=GetResult,
-            action=Action.ACCESS_CATALOG,
-            cost=Cost.READ,
-            cacheable=True,
             run=music.get,
             text=_get_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),

@@ -8,10 +8,8 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from pinakes.api import (
     WORDS_FIELD,
-    Action,
     AllOf,
     Condition,
-    Cost,
     FromCatalogue,
     InputError,
     LayoutCatalogues,
@@ -25,6 +23,7 @@ from pinakes.api import (
     ToolParams,
     ToolResult,
     ToolSpec,
+    catalogue_tool,
     query_tokens,
     search_each,
 )
@@ -128,15 +127,12 @@ class PaperTools:
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the paper tool over every catalogue of papers that is served."""
     layout = LayoutCatalogues(catalogues)
-    search = ToolSpec(
+    search = catalogue_tool(
         name="search_papers",
         title="Search papers",
         description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
         params=SearchParams,
         result=SearchResult,
-        action=Action.ACCESS_CATALOG,
-        cost=Cost.READ,
-        cacheable=True,
         run=PaperTools(layout).search,
         text=_search_text,
         count_of=attrgetter("total"),
