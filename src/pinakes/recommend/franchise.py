@@ -61,10 +61,10 @@ def same_franchise(one: Work, other: Work) -> bool:
 def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int) -> list[int]:
     """Return the first indexes, in order, with a bounded number per franchise; reads no further than needed."""
     chosen: dict[int, Work] = {}
-    for place, work in enumerate(works):
+    for index, work in enumerate(works):
         alike = sum(same_franchise(work, other) for other in chosen.values())
         if alike < per_franchise:
-            chosen[place] = work
+            chosen[index] = work
         if len(chosen) == limit:
             break
     return list(chosen)

@@ -95,10 +95,10 @@ class Recommender:
         signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
         scores = signals.blend(spec)
         chosen = self._diverse(reader, _ranked(reader, keys, scores), request.limit, scope)
-        places = {key: place for place, key in enumerate(keys)}
+        indexes = {key: index for index, key in enumerate(keys)}
         return Recommendations(
             items=tuple(
-                Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
+                Recommendation(record=record, score=float(scores[indexes[key]]), signals=signals.at(indexes[key]))
                 for key, record in chosen.items()
             ),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
@@ -141,8 +141,8 @@ class Recommender:
                 yield from (work_of(records[key], spec) for key in some)
 
         most = max(require_recommend(spec).per_franchise, math.ceil(limit / ONE_IN))
-        places = pick_diverse(iter_works(), limit=limit, per_franchise=most)
-        return {ranked[place]: records[ranked[place]] for place in places}
+        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most)
+        return {ranked[index]: records[ranked[index]] for index in indexes}
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
@@ -167,8 +167,8 @@ def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Ke
     order = np.argsort(-scores, kind="stable").tolist()
     if len(np.unique(scores)) < len(scores):
         ids = reader.ids(keys)
-        order.sort(key=lambda place: (-scores[place], ids[place]))
-    return [keys[place] for place in order]
+        order.sort(key=lambda index: (-scores[index], ids[index]))
+    return [keys[index] for index in order]
 
 
 def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> Vector:

@@ -49,14 +49,14 @@ class SignalTable:
             return content
         return (1 - spec.popularity.weight) * content + spec.popularity.weight * self.popularity
 
-    def at(self, place: int) -> Signals:
+    def at(self, index: int) -> Signals:
         """Return the signals of one candidate."""
         return Signals(
-            semantic=float(self.semantic[place]),
-            taxonomy=float(self.taxonomy[place]),
-            temporal=float(self.temporal[place]),
-            format=float(self.format[place]),
-            popularity=None if self.popularity is None else float(self.popularity[place]),
+            semantic=float(self.semantic[index]),
+            taxonomy=float(self.taxonomy[index]),
+            temporal=float(self.temporal[index]),
+            format=float(self.format[index]),
+            popularity=None if self.popularity is None else float(self.popularity[index]),
         )
 
 

@@ -24,29 +24,29 @@ class RankedKey(NamedTuple):
 class Ranked:
     """The ranked keys of a search, best first, with its total, mode and problems."""
 
-    places: tuple[RankedKey, ...]
+    ranking: tuple[RankedKey, ...]
     total_matches: int
     mode: SearchMode
     degraded: str | None
     reader: ShelfReader
     scope: Scope
 
-    def read(self, places: Sequence[RankedKey]) -> list[Hit]:
+    def read(self, ranking: Sequence[RankedKey]) -> list[Hit]:
         """Return these ranked keys as hits with their records."""
-        records = self.reader.fetch([place.key for place in places], scope=self.scope)
-        return [Hit(record=records[place.key], **place._asdict()) for place in places if place.key in records]
+        records = self.reader.fetch([one.key for one in ranking], scope=self.scope)
+        return [Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records]
 
     def page(self, limit: int) -> SearchPage:
         """Return the first hits."""
         return SearchPage(
-            hits=tuple(self.read(self.places[:limit])),
+            hits=tuple(self.read(self.ranking[:limit])),
             total_matches=self.total_matches,
             mode=self.mode,
             degraded=self.degraded,
         )
 
 
-def build_places(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
+def rank_rows(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as ranked keys."""
     parts = {"bm25": candidates.bm25, "title": candidates.title}
     if candidates.has_cosines:

@@ -51,4 +51,4 @@ def _scores_in(answer: Any, count: int) -> list[float]:
         scores[int(result["index"])] = float(result.get("relevance_score", result.get("score")))
     if sorted(scores) != list(range(count)) or not all(math.isfinite(score) for score in scores.values()):
         raise ValueError("the reranker did not score every text")
-    return [scores[place] for place in range(count)]
+    return [scores[index] for index in range(count)]

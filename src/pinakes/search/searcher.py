@@ -17,7 +17,7 @@ from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS
-from pinakes.search.ranked import Ranked, RankedKey, build_places
+from pinakes.search.ranked import Ranked, RankedKey, rank_rows
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean, fold_name
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
@@ -120,7 +120,7 @@ class Searcher:
         candidates, total = self._find(reader, text, query, query_vector, scope=scope, depth=depth)
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
         ranked = Ranked(
-            places=build_places(candidates, scores, _best_rows(candidates, scores, reader, wanted)),
+            ranking=rank_rows(candidates, scores, _best_rows(candidates, scores, reader, wanted)),
             total_matches=total,
             mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
             degraded=query_vector.problem or reader.stale,
@@ -231,16 +231,16 @@ def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limi
 
 def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec) -> Ranked:
     """Reorder the first hits by the reranker's scores; keep the order where it fails."""
-    hits = ranked.read(ranked.places[: reranker.depth])
+    hits = ranked.read(ranked.ranking[: reranker.depth])
     texts = [embedding_text(spec.embed, hit.record)[:RERANK_CHARS] if spec.embed else "" for hit in hits]
     scores = reranker.scores(text, texts) if hits else None
     if scores is None:
         return ranked
     first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
-    order = sorted(range(len(first)), key=lambda place: (-scores[place], place))
-    reached = [place.score for place in first]  # the scores stay where they were, so that they fall with the rank
+    order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
+    reached = [one.score for one in first]  # the scores stay where they were, so that they fall with the rank
     again = [
-        first[place]._replace(score=reached[rank], reasons={**first[place].reasons, "rerank": scores[place]})
-        for rank, place in enumerate(order)
+        first[index]._replace(score=reached[rank], reasons={**first[index].reasons, "rerank": scores[index]})
+        for rank, index in enumerate(order)
     ]
-    return replace(ranked, places=(*again, *ranked.places[reranker.depth :]))
+    return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))

@@ -105,7 +105,7 @@ def _joined_form(fields: Sequence[FieldSpec]) -> dict[str, Any]:
         values = dict.fromkeys(value for field in fields for value in field.values)
         return {"type": "array", "items": {"enum": list(values)}}
     forms = [_form(field) for field in fields]
-    different = [form for place, form in enumerate(forms) if form not in forms[:place]]
+    different = [form for index, form in enumerate(forms) if form not in forms[:index]]
     return different[0] if len(different) == 1 else {"anyOf": different}
 
 
@@ -128,13 +128,13 @@ def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], catalogue:
         return _range(name, asked, field)
     values = [asked] if isinstance(asked, str) else asked
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise InputError(f'\'filters.{name}\' is a list of texts, as in ["a", "b"]')
+        raise InputError(f'\'filters.{name}\' must be a list of strings, as in ["a", "b"]')
     return values_condition(field, values, label=f"filters.{name}")
 
 
 def _range(name: str, asked: Any, field: FieldSpec) -> Range:
     if not isinstance(asked, Mapping) or not asked or not set(asked) <= set(BOUNDS):
-        raise InputError(f'\'filters.{name}\' is a range, as in {{"min": 1, "max": 9}}; one of the two may be missing')
+        raise InputError(f'\'filters.{name}\' must be a range, as in {{"min": 1, "max": 9}}; either may be left out')
     low, high = (_bound(name, asked.get(bound), field) for bound in BOUNDS)
     if low is not None and high is not None and low > high:
         raise InputError(f"'filters.{name}': min is greater than max")
@@ -152,5 +152,5 @@ def _bound(name: str, value: Any, field: FieldSpec) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
         raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not a number")
     if abs(value) > GREATEST:
-        raise InputError(f"'filters.{name}': the number is too great")
+        raise InputError(f"'filters.{name}': the number is too large")
     return float(value)

@@ -191,7 +191,7 @@ class GenericTools:
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record."""
-        catalogue, record_id = self._place(params.id)
+        catalogue, record_id = self._located(params.id)
         record = catalogue.view().find_record(record_id, scope=Scope(visibility=principal.visibility))
         if record is None:
             raise _no_record(params.id)
@@ -205,7 +205,7 @@ class GenericTools:
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
         """Return the records nearest in meaning to one, in its own catalogue or another."""
-        home, record_id = self._place(params.id)
+        home, record_id = self._located(params.id)
         target = self._get(params.catalogue) if params.catalogue else home
         own = home.shelf.reader()
         reader = own if target is home else target.shelf.reader()
@@ -215,7 +215,9 @@ class GenericTools:
             raise _no_record(params.id)
         vectors = own.vectors([own_key])
         if reader.model is None or reader.model != own.model or not np.any(vectors):
-            raise InputError(f"'{params.id}' cannot be compared with '{target.name}': one of them has no such vectors")
+            raise InputError(
+                f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
+            )
         (ranking,) = reader.nearest(vectors, scope=scope, limit=params.limit + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
@@ -239,9 +241,9 @@ class GenericTools:
 
     def read_by_address(self, params: FetchParams | SimilarParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
-        place = parse_address(params.id)
+        parsed = parse_address(params.id)
         other = params.catalogue if isinstance(params, SimilarParams) else None
-        return [*([place[0]] if place else self._catalogues), *([other] if other else ())]
+        return [*([parsed[0]] if parsed else self._catalogues), *([other] if other else ())]
 
     def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
@@ -251,19 +253,19 @@ class GenericTools:
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
             having = [one for one in left_out if set(filters) <= set(self._get(one).spec.fields)]
-            raise InputError(f"no catalogue can be filtered so; {problems[(having or left_out)[0]]}")
-        notes = [f"not searched, since it cannot be filtered so: {', '.join(left_out)}"] if left_out else []
+            raise InputError(f"no catalogue has these filters; {problems[(having or left_out)[0]]}")
+        notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
-    def _place(self, address: str) -> tuple[OpenCatalogue, RecordId]:
+    def _located(self, address: str) -> tuple[OpenCatalogue, RecordId]:
         """Resolve `CATALOGUE/ID`; the name may be left out where one catalogue is served."""
-        place = parse_address(address)
-        if place is None and len(self._catalogues) == 1:
+        parsed = parse_address(address)
+        if parsed is None and len(self._catalogues) == 1:
             (only,) = self._catalogues
-            place = only, RecordId(address)
-        if place is None:
-            raise InputError(f"'id' is CATALOGUE/ID, as search gives it; not {address[:80]!r}")
-        return self._get(place[0]), place[1]
+            parsed = only, RecordId(address)
+        if parsed is None:
+            raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
+        return self._get(parsed[0]), parsed[1]
 
     def _get(self, name: str) -> OpenCatalogue:
         if name not in self._catalogues:

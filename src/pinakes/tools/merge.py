@@ -87,9 +87,9 @@ def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
         strengths = sorted((item.strength for item in items[:MERGED_HEAD]), reverse=True)
         strengths += [item.strength for item in items[MERGED_HEAD:]]
         least = 1.0
-        for place, (item, strength) in enumerate(zip(items, strengths, strict=True)):
+        for rank, (item, strength) in enumerate(zip(items, strengths, strict=True)):
             least = min(least, strength)
-            ranked.append((-least, place, item.view.name, replace(item, strength=least)))
+            ranked.append((-least, rank, item.view.name, replace(item, strength=least)))
     return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
 
 

@@ -53,11 +53,11 @@ class RecordResources:
 
     def read(self, principal: Principal, rest: str) -> ResourceContent | None:
         """Return the record at `CATALOGUE/ID` as JSON."""
-        place = parse_address(SCHEME + rest)
-        if place is None or place[0] not in self._catalogues:
+        address = parse_address(SCHEME + rest)
+        if address is None or address[0] not in self._catalogues:
             return None
-        view, scope = self._catalogues[place[0]].view(), Scope(visibility=principal.visibility)
-        record = view.find_record(place[1], scope=scope) or _find_titled(view, place[1], scope)
+        view, scope = self._catalogues[address[0]].view(), Scope(visibility=principal.visibility)
+        record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
         if record is None:
             return None
         return ResourceContent(mime_type="application/json", text=orjson.dumps(plain_record(record)).decode())
@@ -80,8 +80,8 @@ class RecordResources:
 
     def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:
         """Return the records that have a value of a field, as JSON: `CATALOGUE/FIELD/VALUE`."""
-        name, _, place = rest.partition("/")
-        field, _, value = (unquote(part) for part in place.partition("/"))
+        name, _, address = rest.partition("/")
+        field, _, value = (unquote(part) for part in address.partition("/"))
         catalogue = self._catalogues.get(name)
         if catalogue is None or not _is_countable(catalogue.spec, field):
             return None

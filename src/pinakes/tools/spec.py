@@ -50,7 +50,7 @@ class ToolParams(BaseModel):
             return value
         declared = cls.model_fields[info.field_name or ""].annotation
         if _has_type(declared, (int, float)) and not _has_type(declared, (bool,)):
-            raise PydanticCustomError("number_type", "a number is wanted, not true or false")
+            raise PydanticCustomError("number_type", "must be a number, not true or false")
         return value
 
 
@@ -132,7 +132,7 @@ def one_of(choices: type[StrEnum]) -> WithJsonSchema:
 def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
     """Return an argument that one purpose of a tool needs; raise InputError where it is missing."""
     if value is None:
-        raise InputError(f"'{name}' is missing, which '{purpose}' needs")
+        raise InputError(f"'{name}' is missing; '{purpose}' requires it")
     return value
 
 

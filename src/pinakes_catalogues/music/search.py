@@ -82,33 +82,33 @@ def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> tuple[Seque
     Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone. Only
     the first are judged, however many are wanted, so that pages fit together and the total is the same on each.
     """
-    places = _named_first(ranked, library, query)
-    is_named = any(place.reasons.get("title", 0) >= 1.0 for place in places[:HEAD])
+    ranking = _named_first(ranked, library, query)
+    is_named = any(one.reasons.get("title", 0) >= 1.0 for one in ranking[:HEAD])
     by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
     answers = partial(_answers, library=library, by_meaning=by_meaning)
-    end = next((rank for rank, place in enumerate(places[:HEAD]) if not answers(place)), None)
-    return (places, ranked.total_matches) if end is None else (places[:end], end)
+    end = next((rank for rank, one in enumerate(ranking[:HEAD]) if not answers(one)), None)
+    return (ranking, ranked.total_matches) if end is None else (ranking[:end], end)
 
 
 def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:
-    """Return the places, of the first of them those before the others that have the whole query in a name.
+    """Return the ranking, among the first hits those before the others that have the whole query in a name.
 
     That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
     """
     phrase = f" {fold_name(query)} "
     if len(phrase.split()) < 2 or not FIGURE.search(phrase):
-        return ranked.places
-    first, rest = ranked.places[:HEAD], ranked.places[HEAD:]
+        return ranked.ranking
+    first, rest = ranked.ranking[:HEAD], ranked.ranking[HEAD:]
     names = {hit.key: library.catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
     named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
-    return [*sorted(first, key=lambda place: place.key not in named), *rest]
+    return [*sorted(first, key=lambda one: one.key not in named), *rest]
 
 
-def _answers(place: RankedKey, *, library: MusicLibrary, by_meaning: bool) -> bool:
+def _answers(one: RankedKey, *, library: MusicLibrary, by_meaning: bool) -> bool:
     """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
-    if place.reasons.get("bm25", 0) > 0 or place.reasons.get("title", 0) > 0:
+    if one.reasons.get("bm25", 0) > 0 or one.reasons.get("title", 0) > 0:
         return True
     if not by_meaning:
         return False
     calibration = library.catalogue.calibration
-    return calibration is None or calibration.label_of(place.reasons.get("cosine", 0)) is not None
+    return calibration is None or calibration.label_of(one.reasons.get("cosine", 0)) is not None

@@ -298,9 +298,9 @@ def test_filters_narrow_every_catalogue_that_has_them(served: Served) -> None:
 def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: Served) -> None:
     found = served.ask("search", query="pilots", filters={"episodes": {"min": 1}})
     assert [one["id"] for one in found["results"]] == ["anime/Star Pilots"]
-    assert found["notes"] == ["not searched, since it cannot be filtered so: books"]
+    assert found["notes"] == ["not searched, without these filters: books"]
     assert (
-        "not searched, since it cannot be filtered so: books"
+        "not searched, without these filters: books"
         in served.call("search", query="pilots", filters={"episodes": {"min": 1}}).text
     )
 
@@ -308,7 +308,7 @@ def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: S
 def test_filters_that_no_catalogue_has_together_are_refused(served: Served) -> None:
     code, text = served.refusal("search", query="x", filters={"episodes": {"min": 1}, "pages": {"min": 1}})
     assert code == "invalid_input"
-    assert "no catalogue can be filtered so; " in text
+    assert "no catalogue has these filters; " in text
 
 
 def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_it_has(served: Served) -> None:
@@ -418,7 +418,7 @@ def test_where_there_is_one_catalogue_an_id_may_stand_alone(novels: Any, served:
     assert serve(opened(novels)).ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
     code, text = served.refusal("fetch", id="The Lighthouse")
     assert code == "invalid_input"
-    assert "'id' is CATALOGUE/ID, as search gives it; not 'The Lighthouse'" in text
+    assert "'id' must be CATALOGUE/ID, as search returns it; given: 'The Lighthouse'" in text
 
 
 @pytest.mark.parametrize("tool", ["fetch", "similar"])
@@ -495,7 +495,10 @@ def test_what_has_no_vectors_is_not_compared_and_it_is_said(novels: Any, address
     served = serve(plants, opened(novels))
     code, text = served.refusal("similar", id=address, **({"catalogue": target} if target else {}))
     assert code == "invalid_input"
-    assert f"'{address}' cannot be compared with '{target or 'plants'}': one of them has no such vectors" in text
+    assert (
+        f"'{address}' cannot be compared with '{target or 'plants'}': vectors are missing or by different models"
+        in text
+    )
     assert served.ask("fetch", id="plants/Oak")["title"] == "Oak"
 
 

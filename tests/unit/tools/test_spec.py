@@ -33,7 +33,7 @@ def test_true_and_false_are_no_numbers(arguments: dict[str, Any]) -> None:
         taken(**arguments)
     (problem,) = refused.value.errors()
     assert problem["loc"] == tuple(arguments)
-    assert problem["msg"] == "a number is wanted, not true or false"
+    assert problem["msg"] == "must be a number, not true or false"
 
 
 def test_true_and_false_are_taken_where_they_are_wanted_and_numbers_as_before() -> None:
