@@ -91,11 +91,11 @@ class DeclaredFusion(Declared):
     """`[search]`."""
 
     fusion: Fusion = Fusion.BLEND
-    """How the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
+    """The way the text and vector rankings are merged: `blend` (weighted scores) or `rrf` (reciprocal rank fusion)."""
     rrf_k: int = Field(default=60, ge=1)
     """The constant of reciprocal rank fusion."""
     depth: int = Field(default=100, ge=10, le=1000)
-    """How many records each ranking contributes before they are merged."""
+    """The number of records that each ranking contributes."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
     """The weight of the vector score in a blend; the text score has the rest."""
 
@@ -124,7 +124,7 @@ class Declaration(Declared):
     embed: DeclaredEmbed | None = None
     """The text to embed; without it, search is by words alone."""
     search: DeclaredFusion = DeclaredFusion()
-    """How search merges its rankings."""
+    """The merging of the text and vector rankings."""
     recommend: RecommendSpec | None = None
     """The signals of recommendations; without it, there are none."""
     preferences: PreferencesSpec = PreferencesSpec()

@@ -48,7 +48,7 @@ class FilterKind(StrEnum):
 
 
 class Fusion(StrEnum):
-    """How the rankings of a search are merged."""
+    """The way the rankings of a search are merged."""
 
     BLEND = "blend"
     RRF = "rrf"
@@ -126,7 +126,7 @@ class EmbedSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSpec:
-    """How the rankings of a search are made and merged. `docs/quality.md` explains the defaults."""
+    """The parameters of a search and of merging its rankings. `docs/quality.md` explains the defaults."""
 
     fusion: Fusion = Fusion.BLEND
     rrf_k: int = 60

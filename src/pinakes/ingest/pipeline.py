@@ -76,7 +76,7 @@ def _none(_place: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestRequest:
-    """Who requested an ingest, and which rows they asked for."""
+    """The author of an ingest, and the rows that they asked for."""
 
     author: Author = LOCAL
     """The author of every change that it makes."""

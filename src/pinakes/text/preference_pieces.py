@@ -9,7 +9,7 @@ from pinakes.model.scope import Range
 
 
 class Bound(Enum):
-    """How a number limits a field."""
+    """The way a number limits a field."""
 
     BELOW = auto()
     AT_MOST = auto()

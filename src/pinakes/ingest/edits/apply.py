@@ -24,7 +24,7 @@ from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfReader
 
 ATTEMPTS = 10
-"""How often an edit without a plan's token is planned again after a conflict."""
+"""The number of times that an edit without a plan's token is planned again after a conflict."""
 EMBEDDED_AT_ONCE = 64
 LOOKED_AT_ONCE = 1_000
 SEEN_OF_HISTORY = 500
