@@ -107,22 +107,12 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
     search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
     spec = FieldSpec(
         name=name,
-        type=declared.type,
-        role=declared.role,
         searched=declared.search is not False,
         boost=search.boost,
         fuzzy=search.fuzzy,
         filter=_filter_kind(declared),
-        facet=declared.facet,
-        required=declared.required,
         source_path=declared.path or name,
-        split=declared.split,
-        values=declared.values,
-        at_least=declared.at_least,
-        at_most=declared.at_most,
-        names_file=declared.names_file,
-        kinds=declared.kinds,
-        description=declared.description,
+        **declared.model_dump(exclude={"search", "filter", "path"}),
     )
     problems += _field_problems(spec)
     return spec
