@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: serve test conformance check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
+.PHONY: serve test quick conformance check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
 serve: $(STAMP)  ## set up, install the sample library and the model, show it at work, and serve it over HTTP
 	$(BIN)/pinakes tour
@@ -15,6 +15,9 @@ serve: $(STAMP)  ## set up, install the sample library and the model, show it at
 test: $(STAMP)  ## set up and run the tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
 	$(BIN)/python -m pytest -m alone
+
+quick: $(STAMP)  ## the tests worth running after every change, in under a minute
+	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 conformance: $(STAMP)  ## the protocol's official suite and Inspector against our server (gets two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance

@@ -29,7 +29,7 @@ from support.libraries import MODEL_CACHE, SHARED_DATA, Library, Shelved, make_a
 from support.loopback import EmbeddingServer, FileServer, RerankServer
 from support.processes import ServerProcess
 
-pytest_plugins = ["support.strict_skips"]
+pytest_plugins = ["support.quick", "support.strict_skips"]
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -21,6 +22,7 @@ def marked_rows(tree: ast.AST) -> Iterator[str]:
             yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
 
 
+@cache
 def rows_by_file() -> dict[str, set[str]]:
     files = sorted(TESTS.rglob("test_*.py"))
     return {str(file.relative_to(TESTS)): set(marked_rows(ast.parse(file.read_text("utf-8")))) for file in files}
