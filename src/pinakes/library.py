@@ -1,10 +1,10 @@
-"""The library: which catalogues are installed on this machine, and where.
+"""The library: the catalogues installed on this machine, one folder each.
 
 CATALOGUES/NAME/building.json    being built for the first time: not served, and resumed by building again
-CATALOGUES/NAME/installed.json   whole; says which spec it follows, on which kind of shelf, and where it came from
-CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a built-in one
+CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
+CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
-CATALOGUES/NAME/calibration.json what a cosine means in this catalogue
+CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
 CATALOGUES/NAME/pack/            the catalogue as files to ship
 """
 
@@ -25,14 +25,14 @@ LEDGER_FILE = "ledger.sqlite"
 CALIBRATION_FILE = "calibration.json"
 PACK_FOLDER = "pack"
 HALF_WRITTEN = ".new"
-UNFINISHED = "unfinished: being built, or stopped before its end; to go on, run the same pinakes add again"
+UNFINISHED = "unfinished: its build is running or was stopped; to continue, run the same pinakes add again"
 EMBEDDED = "embedded"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A catalogue of the library: its name, the spec it follows, its folder, its kind of shelf, where it came from."""
+    """A catalogue of the library: its name, its spec or package, its folder, its kind of shelf and its sources."""
 
     name: str
     spec_name: str
@@ -42,33 +42,33 @@ class Installed:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its first build has come to its end."""
+        """Whether its first build has finished."""
         return (self.folder / INSTALLED_FILE).is_file()
 
     @property
     def own_declaration(self) -> Path | None:
-        """The file with its spec, or None where it follows a built-in one."""
+        """The file with its spec; None where it follows a package."""
         path = self.folder / DECLARATION_FILE
         return path if path.is_file() else None
 
 
 class Library:
-    """The folder with every catalogue in it."""
+    """The folder that contains every catalogue."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def list_installed(self) -> list[Installed]:
-        """Return the catalogues that are whole, by name; `check` tells of those that would be, but for their marker."""
+        """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
         found = (_find(marker) for marker in self._markers(INSTALLED_FILE).values())
         return [one for one in found if one is not None]
 
     def list_unfinished(self) -> list[str]:
-        """Return the names of the catalogues whose first build has not come to its end."""
+        """Return the names of the catalogues whose first build has not finished."""
         return [name for name in self._markers(BUILDING_FILE) if name not in self._markers(INSTALLED_FILE)]
 
     def check(self) -> dict[str, str]:
-        """Return what is wrong, and what to do, by the names of catalogues whose marker is damaged or lost."""
+        """Return the catalogues whose marker is damaged or lost: name → what is wrong and what to do."""
         if not self.folder.is_dir():
             return {}
         names = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and NAME.fullmatch(path.name))
@@ -76,12 +76,12 @@ class Library:
         return {name: problem for name, problem in problems.items() if problem is not None}
 
     def find_installed(self, name: str) -> Installed | None:
-        """Return a catalogue, None where there is none of this name; refuse one whose marker is damaged."""
+        """Return a catalogue, or None; raise StorageError where its marker is damaged."""
         marker = self._markers(INSTALLED_FILE).get(name)
         return _read(marker) if marker else None
 
     def get_installed(self, name: str) -> Installed:
-        """Return a catalogue, or refuse: it is unfinished, or has lost its marker, or these are the names there are."""
+        """Return a catalogue; raise where it is unfinished, damaged or unknown, with the installed names."""
         if (installed := self.find_installed(name)) is not None:
             return installed
         if name in self.list_unfinished():
@@ -103,7 +103,7 @@ class Library:
             if (marker := _find_marker(folder)) is not None:
                 _read(marker)
             else:
-                _require_only_begun(folder)
+                _require_disposable(folder)
         except StorageError as error:
             return error.message
         return None
@@ -116,10 +116,10 @@ class Library:
         declaration: str | None = None,
         is_package_name: bool = True,
     ) -> Installed:
-        """Return the place for building a catalogue; refuse a name that another kind of catalogue has.
+        """Return the folder to build a catalogue in; refuse a name that a catalogue of another spec has.
 
-        A spec of the user's own is kept with the catalogue, in place of the one before, or of one that was lost: a
-        catalogue without its own spec, whose spec has not the name of a package, has lost it.
+        A spec of the user's own is written beside the catalogue and replaces an earlier or lost one. A catalogue
+        without such a file, whose spec is not the name of a package, has lost it.
         """
         require_name(name)
         place = self._find_place(name) or Installed(name=name, spec_name=spec_name, folder=self.folder / name)
@@ -143,7 +143,7 @@ class Library:
         return place
 
     def complete(self, catalogue: Installed, *, source: str) -> None:
-        """Make a catalogue that was built visible, and remember the source that it was built from."""
+        """Make a built catalogue visible, and note its source."""
         known = replace(catalogue, sources=tuple(dict.fromkeys((*catalogue.sources, source))))
         if catalogue.is_complete and known == catalogue:
             return
@@ -165,12 +165,12 @@ class Library:
         folder = self.folder / name
         marker = _find_marker(folder)
         if marker is None and folder.is_dir():
-            _require_only_begun(folder)
-            shutil.rmtree(folder)  # the remains of a build that was stopped before it began
+            _require_disposable(folder)
+            shutil.rmtree(folder)  # left by a build that was stopped before its marker was written
         return _read(marker) if marker else None
 
     def abandon(self, catalogue: Installed) -> None:
-        """Remove what is left of a first build that came to nothing; the marker, which says so, goes last."""
+        """Delete a first build that failed; the marker is deleted last."""
         marker = catalogue.folder / BUILDING_FILE
         if not marker.is_file():
             return
@@ -184,19 +184,19 @@ def _find_marker(folder: Path) -> Path | None:
     return next((folder / file for file in (INSTALLED_FILE, BUILDING_FILE) if (folder / file).is_file()), None)
 
 
-def _require_only_begun(folder: Path) -> None:
-    """Refuse a folder without a marker that has more in it than a build leaves that was stopped before it began."""
+def _require_disposable(folder: Path) -> None:
+    """Refuse a folder without a marker that may hold a catalogue: it has more than the first files of a build."""
     files = sorted(path.name for path in folder.iterdir())
     if any(name != DECLARATION_FILE and not name.endswith(HALF_WRITTEN) for name in files):
         raise StorageError(
-            f"{folder} has no {INSTALLED_FILE}, and {', '.join(files[:5])} in it, which may be a catalogue: nothing is "
-            f'done to it. To keep it, write {{"spec": "NAME"}}, the package or spec it follows, into '
+            f"{folder} has no {INSTALLED_FILE} but has {', '.join(files[:5])}; it may be a catalogue, so it is left as "
+            f'it is. To keep it, write {{"spec": "NAME"}}, the package or spec it follows, into '
             f"{folder / INSTALLED_FILE}; to build anew, move the folder away"
         )
 
 
 def require_name(name: str) -> None:
-    """Refuse a name that no catalogue can have."""
+    """Refuse a name that is not valid for a catalogue."""
     if not NAME.fullmatch(name):
         raise InputError(f"'{name}' cannot name a catalogue: lower-case letters, digits, '-' and '_' only")
 

@@ -174,7 +174,7 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
 ) -> None:
     stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
     assert stopped.returncode == 130
-    assert "stopped; whatever was finished is kept" in stopped.stderr
+    assert "stopped; everything finished so far is kept" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr

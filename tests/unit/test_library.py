@@ -164,7 +164,7 @@ def test_a_catalogue_that_has_lost_its_marker_is_refused_and_not_removed(library
     path.parent.mkdir(parents=True)
     path.write_text("edits by hand")
     with pytest.raises(
-        StorageError, match=r"novels has no installed.json, and .* write \{\"spec\": .* move the folder"
+        StorageError, match=r"novels has no installed.json but has .* write \{\"spec\": .* move the folder"
     ):
         library.reserve("novels", "anime")
     assert path.read_text() == "edits by hand"
@@ -221,7 +221,7 @@ def test_a_catalogue_that_has_lost_its_marker_is_told_with_what_to_do(library: L
     (library.folder / "films" / "installed.json").unlink()
     (library.folder / ".cache").mkdir()
     assert library.check().keys() == {"films"}
-    with pytest.raises(StorageError, match=r"films has no installed.json, and records.sqlite in it, .* write"):
+    with pytest.raises(StorageError, match=r"films has no installed.json but has records.sqlite; .* write"):
         library.get_installed("films")
 
 

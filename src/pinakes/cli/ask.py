@@ -1,4 +1,4 @@
-"""`list`, `search`, `recommend`, `get`, `browse`: asking catalogues from the terminal."""
+"""`list`, `search`, `recommend`, `get`, `browse`: query catalogues from the terminal."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     --not-tags horror (none).
     """
     if not query.strip():
-        raise InputError("the query is empty; to see what there is: pinakes browse")
+        raise InputError("the query is empty; to see the values of a field: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
     scope = Scope(conditions=tuple(usual_conditions(ctx.args, opened.spec)))
     page = opened.view().search(query, scope=scope, limit=limit)

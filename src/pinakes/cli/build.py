@@ -1,4 +1,4 @@
-"""`init`, `add`, `rejects`: making catalogues."""
+"""`init`, `add`, `rejects`: build catalogues."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -48,11 +48,11 @@ SHOWN_LEFT_OUT = 10
 
 
 @click.command("init")
-@click.option("--no-model", is_flag=True, help="Leave the embedding model out; search goes by words alone.")
+@click.option("--no-model", is_flag=True, help="Leave out the embedding model; search uses words alone.")
 def init_command(no_model: bool) -> None:
     """Set up a library: the embedding model and the sample catalogues.
 
-    Safe to run again: what is there already is left as it is.
+    Safe to run again: whatever exists already stays as it is.
     """
     app = App(load_settings())
     set_up(app, with_model=not no_model)
@@ -69,11 +69,11 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 
 @click.command("add")
 @click.argument("location")
-@click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; a folder has a usual one.")
-@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that says what they are.")
-@click.option("--name", help="What to call the catalogue; by default after the spec, or after the file.")
+@click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
+@click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
+@click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
 @click.option("--table", help="The table of an SQLite file; by default its main one.")
-@click.option("--query", help="A SELECT whose rows are taken from an SQLite file.")
+@click.option("--query", help="A SELECT statement for the rows of an SQLite file.")
 @click.option(
     "--shelf",
     metavar="KIND",
@@ -81,8 +81,8 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
     callback=_check_shelf,
     help="Where it is kept: embedded, the only kind.",
 )
-@click.option("--yes", is_flag=True, help="Build without asking whether the spec is right.")
-@click.option("--no-embed", is_flag=True, help="Embed nothing: vectors there are stay, the rest is found by words.")
+@click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
+@click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @json_option
 def add_command(
     location: str,
@@ -95,18 +95,19 @@ def add_command(
     no_embed: bool,
     as_json: bool,
 ) -> None:
-    """Build a catalogue from LOCATION, or bring it up to date.
+    """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), a folder of written files, or a query
     to a provider of a catalogue package ("PREFIX:QUERY?limit=200"). Without --as and --spec, the types of the columns
     are inferred from the rows, and shown before anything is built.
 
-    Interrupted, it can be run again: what was done is recognised, and no text is embedded twice. Run again on a file
-    that has changed, it writes what is new and removes what is gone.
+    An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
+    changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
+    sample data replaces the sample data.
     """
     app = App(load_settings())
     if not location.strip():
-        raise InputError("LOCATION is empty; a file, a folder or a question is wanted")
+        raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
     if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
@@ -136,7 +137,7 @@ def add_command(
 
 
 def get_folder_reader(app: App) -> CataloguePackage:
-    """Return the package that a folder given without --as is read by."""
+    """Return the package that reads folders given without --as."""
     package = app.packages.find_folder_reader()
     if package is None:
         raise InputError(f"no installed package reads folders; choose one with --as: {', '.join(app.packages.names)}")
@@ -144,14 +145,14 @@ def get_folder_reader(app: App) -> CataloguePackage:
 
 
 def name_of(location: str, *, table: str | None = None) -> str:
-    """Return the name of a catalogue that is made of a location."""
+    """Return the default name of a catalogue built from a location."""
     path = Path(location.rstrip("/"))
     whole = path.with_suffix("") if is_packed(path) else path
     return catalogue_name(f"{whole.stem} {table}" if table else whole.stem)
 
 
 def print_proposal(proposal: Proposal, source: RowSource) -> None:
-    """Show what was understood of a table: its fields, what was left out, and the first records."""
+    """Print an inferred spec: its fields, the columns left out, and the first records."""
     inferred = proposal.inferred
     print_table(
         ("field", "type", "for", "because"),
@@ -163,19 +164,19 @@ def print_proposal(proposal: Proposal, source: RowSource) -> None:
 
 
 def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:
-    """Return the recipe that the options name."""
+    """Return the recipe of --as or --spec; None without both."""
     if package and spec_file:
-        raise InputError("the layout of a package (--as) or a spec of your own (--spec), not both")
+        raise InputError("give the layout of a package (--as) or a spec of your own (--spec), not both")
     if spec_file:
         return own_recipe(load_spec(spec_file))
     return package_recipe(package) if package else None
 
 
 def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> Recipe | None:
-    """Return the recipe inferred from the rows; None where the user, shown it, does not want it."""
+    """Return the recipe inferred from the rows; None where the user declines it."""
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(
-            "there is nobody to ask whether the spec told from the rows is right; give --yes to build with it, "
+            "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
             "or see it first: pinakes spec infer"
         )
     proposal = propose(source, name=name)
@@ -187,7 +188,7 @@ def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> 
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield what is said about columns without a field; of very many, the first."""
+    """Yield a line per column without a field, up to a limit."""
     for column, reason in columns[:SHOWN_LEFT_OUT]:
         yield f"left out: '{column}': {reason}"
     if len(columns) > SHOWN_LEFT_OUT:
@@ -200,13 +201,13 @@ def _other_tables(source: RowSource) -> Iterator[str]:
 
 
 def _print_records(proposal: Proposal) -> None:
-    """Show the first records as they are understood, side by side."""
+    """Print the first records as the spec maps them, side by side."""
     records = proposal.records
     rows: list[tuple[str, ...]] = [("id", *(record.id for record in records))]
     for field in proposal.inferred.fields:
         values = [", ".join(texts_of(record.get(field.name))) for record in records]
         rows.append((field.name, *(shortened(value, SHOWN_LENGTH) for value in values)))
-    print_table(("", *(f"record {number}" for number in range(1, len(records) + 1))), rows, title="\nas understood")
+    print_table(("", *(f"record {number}" for number in range(1, len(records) + 1))), rows, title="\nfirst records")
 
 
 def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
@@ -217,9 +218,9 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
     for note in report.notes:
         click.echo(f"note: {note}")
     if report.rejects:
-        click.echo(f"what was left out: pinakes rejects {name}")
+        click.echo(f"rejected rows: pinakes rejects {name}")
     elif report.dangling:
-        click.echo(f"which rows name them: pinakes rejects {name}")
+        click.echo(f"rows with such ids: pinakes rejects {name}")
     click.echo(f'search it: pinakes search {name} "..."')
     click.echo(f"serve it:  pinakes serve {name}")
 
@@ -260,12 +261,12 @@ def _dangling_rows(app: App, installed: Installed, ledger: Ledger) -> list[tuple
 
 
 def set_up(app: App, *, with_model: bool = True) -> None:
-    """Get the model and install the sample catalogues, as far as they are not there."""
+    """Get the model and build the sample catalogues that are missing."""
     if with_model:
         try:
             require_model(app, quiet=False)
         except ExpectedError as error:
-            click.echo(f"without the embedding model, search goes by words alone: {error.message}", err=True)
+            click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
             with_model = False
     problems = app.library.check()
     for _package, sample in app.packages.iter_samples():
@@ -279,7 +280,7 @@ def set_up(app: App, *, with_model: bool = True) -> None:
 
 
 def require_model(app: App, *, quiet: bool) -> None:
-    """Get the local model where it is wanted and missing."""
+    """Get the local model where the settings use it and it is missing."""
     settings = app.settings
     if settings.embedding.kind != "local" or settings.embedding.folder:
         if problem := app.embedder.check():
@@ -292,7 +293,7 @@ def require_model(app: App, *, quiet: bool) -> None:
 
 
 def summary(report: IngestReport) -> str:
-    """Return what became of the rows, in a sentence."""
+    """Return the counts of an ingest in one sentence."""
     parts = [f"{report.rows} rows: {report.written} written", f"{report.unchanged} unchanged"]
     parts += [f"{report.duplicates} duplicates", f"{report.rejected} rejected"]
     parts += [f"{report.metadata} metadata"] if report.metadata else []
@@ -300,13 +301,13 @@ def summary(report: IngestReport) -> str:
     parts += [f"{report.dangling} ids that name no record"] if report.dangling else []
     parts += [f"{report.edited} left as edited by hand"] if report.edited else []
     if report.unplaced:
-        parts.append(f"{report.unplaced} stay that no known row names (the ledger was lost: removals are not known)")
+        parts.append(f"{report.unplaced} of unknown origin kept (the ledger was lost, so removed rows are not known)")
     return f"{', '.join(parts)}; {report.embedded} texts embedded"
 
 
 @contextmanager
 def progress_bar(label: str, *, total: int | None = None, hidden: bool) -> Iterator[Report]:
-    """Show how a build goes, on standard error."""
+    """Show the progress of a build on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), ETA)
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:

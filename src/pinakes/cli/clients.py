@@ -1,4 +1,4 @@
-"""Where assistants keep their configuration, and how our entry gets into it without harm to the rest."""
+"""Configuration files of assistants: their places, and the entry that starts Pinakes."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ ENTRY = "pinakes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An assistant: where its configuration is, and the section that lists servers."""
+    """An assistant: the place of its configuration, and the section that lists servers."""
 
     path: Callable[[], Path]
     section: str = "mcpServers"
@@ -45,7 +45,7 @@ def config_path(client: str) -> Path:
 
 
 def build_entry(home: Path, catalogues: Sequence[str]) -> dict[str, Any]:
-    """Return what starts this Pinakes on this library."""
+    """Return the entry that starts this Pinakes on this library."""
     command = shutil.which(ENTRY, path=str(Path(sys.executable).parent)) or shutil.which(ENTRY)
     start = {"command": command, "args": ["serve", *catalogues]}
     if command is None:
@@ -54,7 +54,7 @@ def build_entry(home: Path, catalogues: Sequence[str]) -> dict[str, Any]:
 
 
 def merged_config(path: Path, section: str, entry: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the configuration with our entry in it, and whether it had one before."""
+    """Return the configuration with the entry for Pinakes, and whether it had one before."""
     try:
         document = orjson.loads(path.read_bytes()) if path.is_file() and path.stat().st_size else {}
     except orjson.JSONDecodeError as error:
@@ -68,7 +68,7 @@ def merged_config(path: Path, section: str, entry: dict[str, Any]) -> tuple[dict
 
 
 def write_config(path: Path, document: dict[str, Any]) -> None:
-    """Write the configuration whole, keeping what was there beside it as `.bak`."""
+    """Replace the configuration atomically, and keep the former one as `.bak`."""
     fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`serve` and `install`: connecting assistants."""
+"""`serve` and `install`: connect assistants."""
 
 import gc
 import importlib
@@ -22,14 +22,14 @@ from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools
 STDIO_MODULE = "pinakes.serve.stdio"
 HTTP_MODULE = "pinakes.cli.host"
 CONTROL_MODULE = "pinakes.control.control"
-"""Heavy, and loaded by those who need them."""
+"""Slow to import; loaded where they are needed."""
 
 
 class _ToolChoices(click.Choice[str]):
     """The choices of tools; `seed`, the former name of `own`, is still accepted."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the choice that was made."""
+        """Return the choice."""
         return super().convert("own" if value == "seed" else value, param, ctx)
 
 
@@ -47,7 +47,7 @@ class _ToolChoices(click.Choice[str]):
 @click.option(
     "--port", type=click.IntRange(0, 65_535), help="With --http: the port; 0 takes a free one.  [default: 8080]"
 )
-@click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must say who they are.")
+@click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must log in.")
 @click.option("--mcp-enabled/--no-mcp-enabled", default=None, help="With --http: MCP beside REST, or REST alone.")
 def serve_command(
     catalogues: tuple[str, ...],
@@ -60,9 +60,9 @@ def serve_command(
 ) -> None:
     """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
 
-    With --http it is a server for many on one port, with accounts: the first start makes the first one.
+    With --http it is a shared server on one port, with accounts; the first start creates the first account.
 
-    The generic tools are there when there is more than one catalogue, or one without tools of its own.
+    The generic tools are offered unless a single catalogue is served whose own tools replace them.
     """
     given = {
         ("server", "host"): host,
@@ -73,7 +73,7 @@ def serve_command(
     flags = {place: value for place, value in given.items() if value is not None}
     if flags and not over_http:
         raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
-    gc.disable()  # until everything is loaded: nothing of it is garbage, and looking takes a tenth of the start
+    gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
     settings = load_settings(flags=flags)
     app = App(settings)
     for name in catalogues:
@@ -104,7 +104,7 @@ def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> Non
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.argument("catalogues", nargs=-1)
 @click.option("--print", "only_print", is_flag=True, help="Show the configuration instead of writing it.")
-@click.option("--yes", is_flag=True, help="Overwrite an entry of ours without asking.")
+@click.option("--yes", is_flag=True, help="Overwrite an existing entry without asking.")
 @click.option(
     "--config", type=click.Path(path_type=Path), help="The client's configuration file, if not the usual one."
 )
@@ -136,7 +136,7 @@ def _load(
     observers: Sequence[Observer],
     server_tools: ServerTools,
 ) -> Gate:
-    """Open the catalogues and the model, so that the first call need not."""
+    """Open the catalogues and the model before the first call."""
     gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
     if problem := _warm_up(app.query_embedder):
         click.echo(f"pinakes: vector search is off: {problem}", err=True)
@@ -146,7 +146,7 @@ def _load(
 
 
 def _warm_up(embedder: Embedder) -> str | None:
-    """Load the model by using it; return why that cannot be."""
+    """Load the model by using it; return why that failed, or None."""
     if problem := embedder.check():
         return problem
     try:

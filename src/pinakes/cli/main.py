@@ -1,4 +1,4 @@
-"""The `pinakes` command. A command's module is loaded when it is called, so that help is quick."""
+"""The `pinakes` command. A command's module is loaded when it is called."""
 
 import gc
 import importlib
@@ -11,20 +11,20 @@ import click
 from pinakes import __version__
 from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
 
-# Questions multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
+# Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "init": ("pinakes.cli.build", "Set up a library: the sample catalogues and the embedding model."),
-    "add": ("pinakes.cli.build", "Build a catalogue from a file, or bring it up to date."),
+    "add": ("pinakes.cli.build", "Build a catalogue from a file, or update it."),
     "new": ("pinakes.cli.new", "Write a catalogue package to start from."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
-    "watch": ("pinakes.cli.watch", "Keep a catalogue up to a folder or file while that changes."),
+    "watch": ("pinakes.cli.watch", "Update a catalogue whenever its folder or file changes."),
     "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue."),
-    "recommend": ("pinakes.cli.ask", "Recommend what is like the given titles."),
+    "recommend": ("pinakes.cli.ask", "Recommend records that are like the given titles."),
     "get": ("pinakes.cli.ask", "Show one record, by id or title."),
     "browse": ("pinakes.cli.ask", "Show the values of a field, with counts."),
     "serve": ("pinakes.cli.connect", "Serve catalogues to an assistant, over stdio."),
@@ -35,17 +35,17 @@ COMMANDS = {
     "access": ("pinakes.cli.access", "Say which catalogues are kept for whom."),
     "job": ("pinakes.cli.job", "See, run and schedule the work that is done beside calls."),
     "audit": ("pinakes.cli.audit", "Show and check the audit: every call and every change of an account."),
-    "tour": ("pinakes.cli.tour", "Set up, and see it at work: a few searches and a recommendation."),
+    "tour": ("pinakes.cli.tour", "Set up a library, and show a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),
-    "doctor": ("pinakes.cli.doctor", "Check the library, and say what to do about what is wrong."),
+    "doctor": ("pinakes.cli.doctor", "Check the library, and say how to repair it."),
     "eval": ("pinakes.cli.measure", "Measure retrieval quality on a BEIR folder."),
     "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
 }
-"""Command → the module that has it, and its one line of help."""
+"""Command → its module, and one line of help."""
 
 
 PACKAGE_COMMANDS = "pinakes.cli.package_commands"
-"""Loaded for commands that are not in the table, and to list them all: it loads the catalogue packages."""
+"""Loads the catalogue packages: for the list of commands, and for a command that is not in the table."""
 
 
 class Commands(click.Group):
@@ -57,7 +57,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Load a command."""
-        gc.disable()  # modules are not garbage: looking for some takes a tenth of the time they take to load
+        gc.disable()  # modules are not garbage: collecting takes a tenth of the time they take to load
         module = importlib.import_module(COMMANDS[name][0] if name in COMMANDS else PACKAGE_COMMANDS)
         gc.freeze()
         gc.enable()
@@ -72,7 +72,7 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading them."""
+        """Write the list of commands; their modules are not loaded."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
         brought = importlib.import_module(PACKAGE_COMMANDS).list_summaries()
@@ -91,11 +91,11 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run a command; a foreseen failure is one line on standard error and an exit code that means something."""
+    """Run a command; an expected error is one line on standard error and an exit code of its own."""
     try:
         return cli.main(args=arguments, prog_name="pinakes", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        _fail(InterruptedByUser("stopped; whatever was finished is kept"))
+        _fail(InterruptedByUser("stopped; everything finished so far is kept"))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -1,4 +1,4 @@
-"""`spec infer|check|show`: what catalogues are, as files."""
+"""`spec infer|check|show`: write, check and print specs of catalogues."""
 
 from dataclasses import asdict
 from functools import partial
@@ -54,7 +54,7 @@ def infer_command(file: str, name: str | None, table: str | None, output: Path |
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def check_command(file: Path, as_json: bool) -> None:
-    """Check a catalogue.toml: what it declares, or every problem with it."""
+    """Check a catalogue.toml: print what it declares, or every problem with it."""
     loaded = load_spec(file)
     spec = loaded.spec
     if not _is_of_package(loaded):
@@ -78,7 +78,7 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 def _is_of_package(loaded: LoadedSpec) -> bool:
-    """Tell whether a declaration is that of a catalogue package, which may read its rows by code of its own."""
+    """Tell whether a declaration is that of a catalogue package, which may have a mapping of its own."""
     name = loaded.spec.name
     return name in PACKAGES.names and PACKAGES.get(name).loaded.declaration == loaded.declaration
 

@@ -1,4 +1,4 @@
-"""`watch`: keep a catalogue up to a folder or file while that changes."""
+"""`watch`: update a catalogue whenever its folder or file changes."""
 
 import time
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from pinakes.settings import load_settings
 from pinakes.sources.folder_rows import iter_files
 
 Snapshot = dict[Path, tuple[int, int]]
-"""Files → when each was changed, and its size."""
+"""File → modification time and size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """Adds again whenever something has changed. What it does to the world comes from outside."""
+    """Adds the source again after each change. Clock, files and output come from outside."""
 
     look: Callable[[], Snapshot]
     add: Callable[[], IngestReport]
@@ -31,7 +31,7 @@ class Watch:
     say: Callable[[str], None]
 
     def run(self, *, known: Snapshot) -> None:
-        """Go on until interrupted; a failure is said once, and what it was about is tried again."""
+        """Run until interrupted; report a failure once, and retry."""
         trouble = ""
         while True:
             self.wait()
@@ -53,19 +53,19 @@ class Watch:
 
 @click.command("watch")
 @click.argument("path", metavar="FOLDER_OR_FILE", type=click.Path(path_type=Path))
-@click.option("--as", "spec_name", help="The catalogue package whose layout it has; by default the one for folders.")
+@click.option("--as", "spec_name", help="The catalogue package of its layout; by default the one that reads folders.")
 @click.option("--name", help="The catalogue's name; by default the package's.")
 @click.option(
-    "--interval", default=2.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds between looks."
+    "--interval", default=2.0, show_default=True, type=click.FloatRange(min=0.1), help="Seconds between checks."
 )
-@click.option("--once", is_flag=True, help="Bring the catalogue up to date, and end.")
-@click.option("--no-embed", is_flag=True, help="Build without vectors; search goes by words alone.")
+@click.option("--once", is_flag=True, help="Update the catalogue once, and end.")
+@click.option("--no-embed", is_flag=True, help="Build without vectors; search uses words alone.")
 def watch_command(
     path: Path, spec_name: str | None, name: str | None, interval: float, once: bool, no_embed: bool
 ) -> None:
-    """Build a catalogue from FOLDER_OR_FILE, and bring it up to date whenever that changes.
+    """Build a catalogue from FOLDER_OR_FILE, and update it whenever that changes.
 
-    What is served sees every change at once. Ctrl-C ends it.
+    Running servers see every change at the next call. Ctrl-C ends it.
     """
     app = App(load_settings())
     look = partial(take_snapshot, path)
@@ -80,13 +80,13 @@ def watch_command(
             click.echo(f"watching {path}; Ctrl-C ends it")
             Watch(look=look, add=add, wait=partial(time.sleep, interval), say=click.echo).run(known=known)
     except KeyboardInterrupt:
-        click.echo("stopped; the catalogue is as of the last change that was written")
+        click.echo("stopped; every change written so far is kept")
 
 
 def take_snapshot(path: Path) -> Snapshot:
-    """Return what is there; refuse a place that is not there."""
+    """Return the files below a path; refuse a path that does not exist."""
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder")
+        raise InputError(f"{path}: no such file or folder")
     seen: Snapshot = {}
     for file in iter_files(path):
         try:

@@ -59,7 +59,7 @@ def run_typing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_a_table_of_ones_own_is_understood_built_and_searched(books: Path, run: Run) -> None:
     ran = run(["add", str(books), "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
-    for said in ("bookshelves", "tag[]", "as understood", "The Hunger Games", "3 rows: 3 written", "0 rejected"):
+    for said in ("bookshelves", "tag[]", "first records", "The Hunger Games", "3 rows: 3 written", "0 rejected"):
         assert said in ran.out
     assert "pinakes serve my-books" in ran.out
     (hit,) = run(["search", "my-books", "witch", "--json"]).json["results"]

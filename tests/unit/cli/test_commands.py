@@ -228,7 +228,7 @@ def test_ctrl_c_is_a_clear_word_and_its_own_exit_code(
     monkeypatch.setattr("pinakes.cli.ask.print_json", interrupt)
     ran = run(["list", "--json"])
     assert ran.code == 130
-    assert "stopped; whatever was finished is kept" in ran.err
+    assert "stopped; everything finished so far is kept" in ran.err
 
 
 def test_the_version_is_told(run: Run) -> None:

@@ -163,7 +163,7 @@ def test_a_ledger_that_is_damaged_or_lost_is_told_with_what_to_do(catalogues: Pa
         assert "ledger.sqlite is missing" in told
         assert "run the same pinakes add again" in told
     Path(source).write_text("id,title\n1,Heat and dust\n")
-    assert "1 stay that no known row names" in run(["add", source, "--no-embed"]).out
+    assert "1 of unknown origin kept" in run(["add", source, "--no-embed"]).out
     assert bad_lines(run) == []
 
 

@@ -186,7 +186,7 @@ def test_dangling_ids_are_counted_listed_and_resolved_by_the_second_file(
         "reason": "'g1' is kept; 'designerIds' names the designer 'd1', which does not exist",
     }
     assert len(listed) == 4
-    assert "which rows name them: pinakes rejects boardgames" in run(two_files["games"][:-1]).out
+    assert "rows with such ids: pinakes rejects boardgames" in run(two_files["games"][:-1]).out
     run(two_files["designers"])
     assert run(["rejects", "boardgames"]).out == "no row was left out\n"
 

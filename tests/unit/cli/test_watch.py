@@ -75,7 +75,7 @@ def test_every_change_is_added_until_it_is_interrupted(
         "2 written, 0 removed",
         "0 written, 2 removed",
         "0 written, 0 removed, 1 left out",
-        "stopped; the catalogue is as of the last change that was written",
+        "stopped; every change written so far is kept",
     ]
 
 
@@ -87,7 +87,7 @@ def test_a_folder_that_is_gone_for_a_while_is_said_once_and_nothing_is_removed(
     monkeypatch.setattr("time.sleep", lambda _seconds: wait())
     ran = run(["watch", str(folder), "--name", "notes", "--no-embed"])
     assert ran.code == 0
-    assert ran.out.count("there is no such file or folder; trying again") == 1
+    assert ran.out.count("no such file or folder; trying again") == 1
     assert "removed" not in ran.out
 
 
