@@ -93,7 +93,7 @@ class People:
 
     def principal(self, name: str) -> Principal:
         """Return a user as a caller, with everything that they may do."""
-        return self.new_directory().principal_of(self.user(name))
+        return self.new_identity_cache().principal_of(self.user(name))
 
     def user(self, name: str) -> User:
         return self.accounts.get_user(name)
@@ -107,7 +107,7 @@ class People:
         label = f"token {len(self.credentials.list_of(name))}"
         return self.credentials.issue_token(LOCAL_USER, name, name=label, **narrowing)[0]
 
-    def new_directory(self, **others: Any) -> IdentityCache:
+    def new_identity_cache(self, **others: Any) -> IdentityCache:
         clock = self.clock
         return IdentityCache(
             self.database, default_quotas=USUAL_QUOTAS, now=clock.now, monotonic=clock.monotonic, **others

@@ -282,7 +282,7 @@ def test_a_whole_new_chain_shows_when_the_head_was_noted(chain: AuditLog, execut
     noted = chain.verify().head
     rewrite_from(execute, 2)
     assert chain.verify().first_problem is None
-    assert (chain.verify(expect=noted).first_problem or "").startswith("row 5 is not the one that was noted")
+    assert (chain.verify(expect=noted).first_problem or "").startswith("row 5 does not have the expected hash")
     execute("DELETE FROM audit WHERE number > 3")
     execute("UPDATE audit_head SET number = 3, hash = (SELECT hash FROM audit WHERE number = 3)")
     assert chain.verify().first_problem is None
@@ -437,7 +437,7 @@ def test_closing_without_a_database_says_what_is_lost(
     with caplog.at_level(logging.ERROR):
         log.write(ENTRY, durable=False)
         log.close()
-    assert "1 calls could not be noted" in caplog.records[-1].message
+    assert "1 calls could not be written" in caplog.records[-1].message
     assert not [thread for thread in threading.enumerate() if thread.name == "audit"]
 
 
@@ -559,9 +559,9 @@ def test_a_head_that_was_noted_before_pruning_is_told_to_be_gone(days: AuditLog)
     assert days.verify(expect=heads[4]).first_problem is None
     assert days.verify(expect=heads[5]).first_problem is None
     gone = days.verify(expect=heads[3]).first_problem
-    assert gone == "row 3, which was noted, was pruned since: rows up to 4 were"
+    assert gone == "row 3, which is expected, was pruned with all rows up to 4"
     other = days.verify(expect="4:" + "a" * 64).first_problem
-    assert other == "row 4 is not the one that was noted: rows up to it were rewritten"
+    assert other == "row 4 does not have the expected hash: rows up to it were rewritten"
 
 
 @pytest.mark.row("N5")

@@ -80,7 +80,7 @@ def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
     secret = people.token("ada", scopes=[Action.ACCESS_CATALOG], catalogues=["anime", "papers"])
     credential, user = people.credentials.find(secret)
     assert (credential.scopes, credential.catalogues) == ({Action.ACCESS_CATALOG}, {"anime", "papers"})
-    principal = people.new_directory().principal_of(user, credential)
+    principal = people.new_identity_cache().principal_of(user, credential)
     assert principal.actions == {Action.ACCESS_CATALOG}
     assert [principal.visibility.sees_catalogue(name) for name in ("anime", "papers", "music")] == [True, True, False]
 
@@ -89,7 +89,7 @@ def test_a_token_is_narrowed_to_its_scopes_and_catalogues(people: Any) -> None:
 def test_a_token_for_nothing_is_for_nothing(people: Any) -> None:
     people.add("ada", *Action)
     credential, user = people.credentials.find(people.token("ada", scopes=[], catalogues=[]))
-    principal = people.new_directory().principal_of(user, credential)
+    principal = people.new_identity_cache().principal_of(user, credential)
     assert principal.actions == frozenset()
     assert not principal.visibility.sees_catalogue("anime")
 
@@ -100,7 +100,7 @@ def test_a_token_does_not_keep_what_its_user_loses(people: Any) -> None:
     secret = people.token("ada", scopes=[Action.ACCESS_CATALOG, Action.EDIT_CATALOG])
     people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
     credential, user = people.credentials.find(secret)
-    assert people.new_directory().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
+    assert people.new_identity_cache().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
 
 
 def test_what_is_no_secret_is_nobodys(people: Any) -> None:
@@ -176,7 +176,7 @@ def test_a_narrow_token_ends_itself_and_what_is_no_wider_and_nothing_else(
     people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
     session, wide = people.session("ada"), people.token("ada", **wider)
     narrow, same = people.token("ada", **narrowing), people.token("ada", **narrowing)
-    identity = people.new_directory().identify(narrow)
+    identity = people.new_identity_cache().identify(narrow)
 
     def end(secret: str) -> None:
         credential, _user = people.credentials.find(secret)
@@ -196,7 +196,7 @@ def test_a_token_ends_itself_though_it_may_do_nothing_any_more(people: Any) -> N
     people.add("ada", Action.ACCESS_CATALOG, Action.EDIT_CATALOG)
     secret = people.token("ada", catalogues=["anime"], scopes=[Action.EDIT_CATALOG])
     people.accounts.revoke(LOCAL_USER, "ada", Action.EDIT_CATALOG)
-    identity = people.new_directory().identify(secret)
+    identity = people.new_identity_cache().identify(secret)
     people.credentials.revoke(identity.principal, identity.credential_id, shown=identity.credential_id)
     assert people.credentials.find(secret) is None
 
@@ -315,7 +315,7 @@ def test_a_token_that_a_manager_made_for_somebody_does_not_grow_with_them(people
     secret, _ = people.credentials.issue_token(manager, "reader", name="laptop")
     people.accounts.set_roles(LOCAL_USER, "reader", ["admin"])
     credential, user = people.credentials.find(secret)
-    assert people.new_directory().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
+    assert people.new_identity_cache().principal_of(user, credential).actions == {Action.ACCESS_CATALOG}
 
 
 def test_when_a_token_was_used_is_noted_once_a_minute(people: Any) -> None:

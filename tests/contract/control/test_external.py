@@ -489,7 +489,7 @@ def test_an_issuers_users_have_no_password_here(control: Control) -> None:
 
 
 def test_a_bearer_tokens_signature_is_looked_at_again(people: Any, issuer: ExternalIssuer) -> None:
-    directory = people.new_directory(external=issuer)
+    directory = people.new_identity_cache(external=issuer)
     token = signed(exp=4_102_444_800)
     directory.identify(token)
     directory.refresh()

@@ -1,4 +1,4 @@
-"""The directory on SQLite and PostgreSQL: quick from memory, and not behind the database.
+"""The identity cache on SQLite and PostgreSQL: quick from memory, and not behind the database.
 
 A change by this process holds at the next call. So does one by another process on SQLite; on PostgreSQL it holds when
 the version was looked at again, which is never more than a second later.
@@ -36,7 +36,7 @@ CHANGE = {
 @pytest.fixture
 def directory(people: Any) -> Any:
     people.add("ada", Action.ACCESS_CATALOG)
-    return people.new_directory()
+    return people.new_identity_cache()
 
 
 def test_somebody_is_recalled_once_they_were_identified(people: Any, directory: Any) -> None:

@@ -276,7 +276,7 @@ def test_an_audit_that_was_written_anew_is_found_by_the_head_that_was_noted(busy
     assert run(["audit", "verify"]).code == 0
     ran = run(["audit", "verify", "--expect", head])
     assert ran.code == 1
-    assert "row 6 is not the one that was noted" in ran.err
+    assert "row 6 does not have the expected hash" in ran.err
 
 
 def test_every_command_has_an_example() -> None:

@@ -132,8 +132,8 @@ class ChainCheck:
         if self._expect is None or self._expect.number > pruned or self._expect == self._anchor:
             return None
         if self._expect.number == pruned:
-            return f"row {pruned} is not the one that was noted: rows up to it were rewritten"
-        return f"row {self._expect.number}, which was noted, was pruned since: rows up to {pruned} were"
+            return f"row {pruned} does not have the expected hash: rows up to it were rewritten"
+        return f"row {self._expect.number}, which is expected, was pruned with all rows up to {pruned}"
 
     def _problem_with(self, values: Sequence[Any], digest: str) -> str | None:
         number, wanted = values[0], self.last.number + 1
@@ -143,5 +143,5 @@ class ChainCheck:
         if hash_of(self.last.hash, values) != digest:
             return f"row {number} is not as it was written, or the row before it is not"
         if self._expect is not None and self._expect.number == number and self._expect.hash != digest:
-            return f"row {number} is not the one that was noted: rows up to it were rewritten"
+            return f"row {number} does not have the expected hash: rows up to it were rewritten"
         return None

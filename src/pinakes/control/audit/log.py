@@ -74,7 +74,7 @@ class AuditLog:
         """Write the queue and end the thread; entries that cannot be written are counted in the server's log."""
         self._writer.close()
         if self._writer.dropped:
-            LOG.error("%d calls could not be noted in the audit: %s", self._writer.dropped, self._writer.last_error)
+            LOG.error("%d calls could not be written to the audit: %s", self._writer.dropped, self._writer.last_error)
 
     def tail(
         self,

@@ -90,7 +90,7 @@ CHANGING_VERBS = frozenset(
 CHANGING_PAIRS = frozenset({("DELETE", "FROM"), ("INSERT", "INTO"), ("REPLACE", "INTO")})
 """How a change after WITH is recognised; an UPDATE by its SET."""
 
-NO_PARAMETERS = "parameters (?, :name, @name, $name) are not taken; write the value into the statement"
+NO_PARAMETERS = "parameters (?, :name, @name, $name) are not supported; write the value into the statement"
 
 _PIECE = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))
