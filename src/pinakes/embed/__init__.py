@@ -1,1 +1,1 @@
-"""Text into vectors: a local model without torch, or an OpenAI-compatible endpoint, behind one small port."""
+"""Text → vectors: a local model without torch, or an OpenAI-compatible endpoint, behind one small port."""

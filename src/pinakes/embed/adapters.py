@@ -1,4 +1,4 @@
-"""Which adapter serves which setting. Adapters are heavy to import, so the chosen one is loaded at its first use."""
+"""Chooses the embedder by the settings. Adapters are heavy to import, so the chosen one is loaded on first use."""
 
 import importlib
 import ipaddress
@@ -21,7 +21,7 @@ REMOTE_MODULE = "pinakes.embed.remote"
 
 
 def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool = False) -> Embedder:
-    """Return the embedder that the settings name; offline, one on another machine is never asked."""
+    """Build the embedder that the settings name; offline, an embedder on another machine is never called."""
     if settings.kind == "local":
         folder = Path(settings.folder).expanduser() if settings.folder else model_folder(models)
         return LocalEmbedder(folder)
@@ -32,11 +32,11 @@ def build_embedder(settings: EmbeddingSettings, models: Path, *, offline: bool =
 
 
 def is_on_this_machine(url: str) -> bool:
-    """Tell whether an address is of this very machine, so that asking it needs no network."""
+    """Return whether a URL is on this machine, so that no network is needed."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
-        return False  # no address at all
+        return False  # not a valid URL
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -44,7 +44,7 @@ def is_on_this_machine(url: str) -> bool:
 
 
 class RefusedEmbedder:
-    """Implements `Embedder` where the one that is configured must not be asked: search goes by words, and says why."""
+    """Implements `Embedder` offline, in place of a remote one: every call fails, so search falls back to words."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.model = ModelId(name=settings.model, dimension=settings.dimension)
@@ -54,18 +54,18 @@ class RefusedEmbedder:
         )
 
     def check(self) -> str | None:
-        """Return why it is not asked."""
+        """Return why it is not used."""
         return self._problem
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
     def embed_query(self, _text: str) -> Vector:
-        """Refuse."""
+        """Fail: the embedder is not used offline."""
         self._refuse()
 
     def embed_documents(self, _texts: Sequence[str]) -> Vector:
-        """Refuse."""
+        """Fail: the embedder is not used offline."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -73,7 +73,7 @@ class RefusedEmbedder:
 
 
 class LocalEmbedder:
-    """Implements `Embedder` with the local model, which is imported and loaded when it is first needed."""
+    """Implements `Embedder` with the local model, loaded on first use."""
 
     model = MODEL
 
@@ -94,7 +94,7 @@ class LocalEmbedder:
         return self._inner().embed_query(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row a text."""
+        """Return one row per text."""
         return self._inner().embed_documents(texts)
 
     def _inner(self) -> Embedder:

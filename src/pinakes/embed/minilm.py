@@ -19,14 +19,14 @@ from pinakes.model.vectors import Vector
 MAX_TOKENS = 256
 
 MAX_QUERY_TOKENS = 128
-"""A query is cut earlier than a document: it is waited for, and what it asks is said by then."""
+"""Queries are truncated earlier than documents: a caller waits for them, and their meaning is clear by then."""
 
 BATCH_TEXTS = 32
 THREADS = 2
 
 
 class MiniLM:
-    """Implements `Embedder` in this process. Opening it loads the model."""
+    """Implements `Embedder` in this process. Construction loads the model."""
 
     model = MODEL
 
@@ -36,19 +36,19 @@ class MiniLM:
         self._session = _Session(folder)
 
     def check(self) -> str | None:
-        """Return None: a model that could be loaded can be used."""
+        """Return None: a loaded model can be used."""
         return None
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; this model wants no prefixes."""
+        """Return the vector of a query; this model needs no prefix."""
         row: Vector = self._session.run([text], max_tokens=MAX_QUERY_TOKENS)[0]
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row a text. Texts of like length are run together, since a batch is as long as its longest."""
+        """Return one row per text. Texts of similar length are batched, since a batch is padded to its longest text."""
         rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         for start in range(0, len(order), BATCH_TEXTS):
@@ -58,11 +58,11 @@ class MiniLM:
 
 
 class _Session:
-    """The tokenizer, the word table and the encoder, loaded."""
+    """The loaded tokenizer, word embeddings and encoder."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # The published file pads every text to 128 tokens and cuts it there.
+        # The published tokenizer file pads and truncates every text to 128 tokens.
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.enable_padding()
         self._words = np.load(folder / "words.npy", mmap_mode="r")
@@ -70,7 +70,7 @@ class _Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the core free
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not spin
         self._encoder: Any = onnxruntime.InferenceSession(
             str(folder / "graph.onnx"), options, providers=["CPUExecutionProvider"]
         )

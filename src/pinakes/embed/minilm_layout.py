@@ -1,4 +1,4 @@
-"""How the weights of all-MiniLM-L6-v2 are laid out for onnxruntime: one file, and the graph that points into it.
+"""The layout of all-MiniLM-L6-v2 for onnxruntime: one weights file, and the graph that refers to it by offset.
 
 The published safetensors file is read once, at `pinakes model pull`. The word table stays apart as an array that is
 mapped into memory, so that only the words really used take memory; all other tensors go into one file, in this order,
@@ -27,7 +27,7 @@ Weights = Mapping[str, Vector]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSpec:
-    """A tensor of the graph: its shape, and how it is made from the published weights."""
+    """A tensor of the graph: its shape, and how it is computed from the published weights."""
 
     name: str
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ def tensors() -> Iterator[TensorSpec]:
 
 
 def offsets() -> dict[str, int]:
-    """Return where each tensor starts in the weights file."""
+    """Return the offset of each tensor in the weights file."""
     places: dict[str, int] = {}
     position = 0
     for tensor in tensors():
@@ -67,19 +67,19 @@ def write_weights(weights: Weights, path: Path) -> None:
 
 
 def word_table(weights: Weights) -> Vector:
-    """Return one row a word of the vocabulary."""
+    """Return the word embeddings, one row per token of the vocabulary."""
     return weights["embeddings.word_embeddings.weight"]
 
 
 def position_table(weights: Weights) -> Vector:
-    """Return one row a position, with the one token type that is used added in."""
+    """Return the position embeddings, with the embedding of the only token type added."""
     token_type: Vector = weights["embeddings.token_type_embeddings.weight"][0]
     rows: Vector = weights["embeddings.position_embeddings.weight"] + token_type
     return rows
 
 
 def load_safetensors(path: Path) -> Weights:
-    """Map a safetensors file of 32-bit floats into memory."""
+    """Memory-map a safetensors file of 32-bit floats."""
     with path.open("rb") as file:
         header_size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(header_size))

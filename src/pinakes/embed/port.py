@@ -7,7 +7,7 @@ from pinakes.model.vectors import ModelId, Vector
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors of one model. Prefixes that the model wants are the implementation's business.
+    """Turns texts into unit vectors of one model. The implementation adds prefixes that the model needs.
 
     Duties: `embed_query` answers or raises `UnavailableError` within its time-out; what comes back is finite, of unit
     length and of the model's dimension.
@@ -15,16 +15,16 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> ModelId:
-        """The model whose vectors these are."""
+        """The identity of the model."""
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row a text, for storing."""
+        """Return the vectors of texts to be stored, one row per text."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query, for comparing with stored rows."""
+        """Return the vector of a query, to be compared with stored vectors."""
 
     def check(self) -> str | None:
         """Return why the embedder cannot be used now, or None when it can."""
 
     def close(self) -> None:
-        """Let go of connections; it is not used any more."""
+        """Close connections; the embedder must not be used afterwards."""

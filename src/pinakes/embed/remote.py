@@ -19,7 +19,7 @@ from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
 DOCUMENT_TIMEOUT_FACTOR = 30
-"""A batch of documents may take so many times as long as a query."""
+"""The time limit of a batch of documents, as a multiple of a query's."""
 
 HEALTH_PATHS = {"infinity": "/health", "tei": "/health", "ollama": "/api/version"}
 
@@ -35,7 +35,7 @@ class RemoteEmbedder:
         self._client = DeadlineClient(settings.url, headers=headers)
 
     def check(self) -> str | None:
-        """Ask the server whether it is well, and return why not, or None."""
+        """Call the server's health check; return the problem, or None."""
         path = HEALTH_PATHS.get(self._settings.kind)
         try:
             if path is None:
@@ -55,7 +55,7 @@ class RemoteEmbedder:
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row a text, asked for in batches."""
+        """Return one row per text, requested in batches."""
         prefix, size = self._settings.document_prefix, self._settings.batch_size
         timeout_s = self._settings.timeout_s * DOCUMENT_TIMEOUT_FACTOR
         sent = [prefix + self._normalised(text) for text in texts]
@@ -68,7 +68,7 @@ class RemoteEmbedder:
         self._client.close()
 
     def _normalised(self, text: str) -> str:
-        """Return a text as it is sent: the same form whether it is stored or asked for."""
+        """Normalise a text before it is sent, alike for documents and queries."""
         collapsed = " ".join(text.split())
         return collapsed.lower() if self._settings.lower_case else collapsed
 
@@ -82,7 +82,7 @@ class RemoteEmbedder:
 
 
 def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
-    """Return the vectors of an answer as unit rows, in the order of the texts, or refuse the answer."""
+    """Return the vectors of a response as unit rows, in the order of the texts; refuse an invalid response."""
     try:
         data = sorted(answer["data"], key=lambda item: item.get("index", 0))
         rows = np.array([item["embedding"] for item in data], dtype=np.float64)
@@ -96,7 +96,7 @@ def _checked_rows(answer: Any, *, count: int, dimension: int) -> Vector:
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0)
     if not np.isfinite(rows).all() or not (largest > 0).all():
         raise UnavailableError("the embedder answered vectors that are zero or not finite")
-    rows /= largest  # the squares of what is left neither overflow nor vanish
+    rows /= largest  # so that the squares neither overflow nor underflow
     unit: Vector = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     return unit
 

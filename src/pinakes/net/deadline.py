@@ -1,6 +1,6 @@
-"""HTTP requests that end when their time is over, whatever the server does.
+"""HTTP requests with a deadline for the whole exchange, whatever the server does.
 
-httpx counts its time-outs anew with every byte, so a server that trickles would hold a caller for as long as it likes.
+httpx restarts its time-outs with every byte, so a server that trickles could hold a caller for ever.
 A request can be cut off as a whole only on an event loop; this client keeps one, on a thread of its own.
 """
 
@@ -18,7 +18,7 @@ CLOSED = "the client was closed before the answer came"
 
 
 class DeadlineClient:
-    """Sends requests to one server. Every failure is an `httpx.HTTPError`. Safe to use from several threads."""
+    """Sends requests to one server. Every failure is an `httpx.HTTPError`. Thread-safe."""
 
     def __init__(self, base_url: str, *, headers: Mapping[str, str]) -> None:
         self._client = httpx.AsyncClient(base_url=base_url, headers=headers)
@@ -27,9 +27,9 @@ class DeadlineClient:
         self._is_closed = False
 
     def request(self, method: str, path: str, *, timeout_s: float, body: Any = None) -> bytes:
-        """Return the body of a good answer that came whole within the time."""
+        """Return the body of a successful response that is complete within the time."""
         request = self._client.build_request(method, path, json=body, timeout=timeout_s)
-        with self._guard:  # what is begun before `close` is there to be let go by it
+        with self._guard:  # so that `close` cancels every request that was begun before it
             if self._is_closed:
                 raise httpx.ConnectError(CLOSED)
             answer = asyncio.run_coroutine_threadsafe(self._answer(request, timeout_s), self._running_loop())
@@ -39,7 +39,7 @@ class DeadlineClient:
             raise httpx.ReadError(CLOSED) from error
 
     def close(self) -> None:
-        """Close the connections and end the thread; whoever waits is let go, and nobody is served any more."""
+        """Close the connections and end the thread; pending requests fail, and no new ones are accepted."""
         with self._guard:
             self._is_closed = True
             loop, self._loop = self._loop, None
@@ -52,7 +52,7 @@ class DeadlineClient:
             async with asyncio.timeout(timeout_s):
                 return await self._received(request)
         except TimeoutError as error:
-            raise httpx.ReadTimeout(f"no whole answer within {timeout_s} s") from error
+            raise httpx.ReadTimeout(f"no complete response within {timeout_s} s") from error
 
     async def _received(self, request: httpx.Request) -> bytes:
         response = await self._client.send(request, stream=True)
@@ -68,7 +68,7 @@ class DeadlineClient:
             await response.aclose()
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop, started where it does not run; called with the lock held."""
+        """Return the event loop, started on first use. The lock is held."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=_run, args=(self._loop,), name="requests", daemon=True).start()
@@ -76,7 +76,7 @@ class DeadlineClient:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the loop until it is stopped; whoever still waits for an answer then is let go."""
+    """Run the loop until it is stopped, then cancel pending requests."""
     try:
         loop.run_forever()
         loop.run_until_complete(_end_others())
@@ -85,7 +85,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _end_others() -> None:
-    """End every other task, and let what they had open be closed."""
+    """Cancel every other task, and let them close what they have open."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()

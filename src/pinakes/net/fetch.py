@@ -1,4 +1,4 @@
-"""Files from servers that nobody vouches for: bounded, resumed, checked, and whole or not there at all.
+"""Downloads from untrusted servers: limited, resumable, verified, and installed atomically.
 
 Every connection goes to an address that `AddressGuard` checked, by its number, without proxies, cookies or kept
 connections. Bodies are taken as they are sent: what is compressed for the way is refused, since nobody knows how large
@@ -26,7 +26,7 @@ from pinakes.net.polite import Clock
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
-"""How many of a host's addresses are tried."""
+"""How many of a host's IP addresses are tried."""
 POLL_S = 0.1
 CLOSE_S = 5.0
 LATER_STATUSES = RETRIED_STATUSES | {408, 425}
@@ -40,34 +40,34 @@ OnProgress = Callable[[int], None]
 
 
 class TransferError(UnavailableError):
-    """A server did not give what was asked for."""
+    """A server did not deliver the file."""
 
     def __init__(self, message: str, *, is_final: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.is_final = is_final
-        """Whether asking again would not help."""
+        """Whether a retry would not help."""
         self.retry_after_s = retry_after_s
 
 
 class FetchCancelledError(Exception):
-    """Whoever asked does not want it any more; what came so far is kept."""
+    """The caller cancelled the download; the partial file is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How much a server may send, and how long it may take."""
+    """Limits on size and time of a download."""
 
     max_bytes: int
     stall_s: float = 30.0
-    """How long it may send nothing."""
+    """The longest pause between two blocks."""
     total_s: float = 3600.0
-    """How long a fetch may take as a whole; a file is gone on with at the next."""
+    """The longest duration of one attempt; the next attempt resumes the file."""
     connect_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedFile:
-    """What to fetch, where to put it, and what is known of it."""
+    """A file to fetch: its URL, its destination, and its size and checksum where they are known."""
 
     url: str
     destination: Path
@@ -77,7 +77,7 @@ class WantedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedFile:
-    """A file that is there, whole."""
+    """A complete, verified file."""
 
     path: Path
     size: int
@@ -86,14 +86,14 @@ class FetchedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedText:
-    """A small body, and the address that it came from in the end."""
+    """A small body, and the URL after redirects."""
 
     body: bytes
     url: str
 
 
 class Fetcher:
-    """Fetches from anywhere that its guard allows. Safe to use from several threads; not on an event loop."""
+    """Fetches URLs that its guard allows. Thread-safe; not for use on an event loop."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Fetcher:
         is_cancelled: IsCancelled = lambda: False,
         on_progress: OnProgress = lambda _received: None,
     ) -> FetchedFile:
-        """Fetch a file to its place, going on with what came before; one that is there already is only checked."""
+        """Fetch a file to its destination, resuming a partial download; an existing file is only verified."""
         part = PartFile(wanted.destination)
         limit = self._limits.max_bytes if max_bytes is None else min(max_bytes, self._limits.max_bytes)
         try:
@@ -131,7 +131,7 @@ class Fetcher:
             raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
 
     def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
-        """Return a small body, whole."""
+        """Fetch a small body."""
         return self._run(self._text(url, max_bytes), is_cancelled)
 
     async def _text(self, url: str, max_bytes: int) -> FetchedText:
@@ -146,7 +146,7 @@ class Fetcher:
             return FetchedText(body=bytes(body), url=place.url)
 
     def refusal(self, response: httpx.Response) -> TransferError:
-        """Return what an answer that has no file in it means."""
+        """Return the error for a response that carries no file."""
         status = response.status_code
         wait_s = read_retry_after(response.headers.get("Retry-After", ""), self._clock.utc_now())
         return TransferError(
@@ -157,7 +157,7 @@ class Fetcher:
 
     @asynccontextmanager
     async def opened(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[tuple[httpx.Response, ResolvedUrl]]:
-        """Ask for an address, follow its redirects, and give the answer; every server on the way gets these headers."""
+        """Request a URL and follow redirects; every server on the way gets these headers."""
         place = self._guard.require(url)
         for _ in range(MOST_REDIRECTS + 1):
             async with self._answered(place, headers) as response:
@@ -167,13 +167,13 @@ class Fetcher:
                     return
                 location = response.headers.get("Location")
             if not location:
-                raise TransferError("the server redirects to nowhere", is_final=True)
+                raise TransferError("the server redirects without a location", is_final=True)
             place = self._guard.follow(place, location)
         raise TransferError(f"the server redirects more than {MOST_REDIRECTS} times", is_final=True)
 
     @asynccontextmanager
     async def _answered(self, place: ResolvedUrl, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """Connect to the first of the checked addresses that takes the connection, and give its answer."""
+        """Connect to the first reachable checked address, and give its response."""
         response, transport = await self._first_answer(place, headers)
         try:
             yield response
@@ -186,7 +186,7 @@ class Fetcher:
     ) -> tuple[httpx.Response, httpx.AsyncHTTPTransport]:
         failure: httpx.HTTPError | None = None
         for address in place.addresses[:MOST_ADDRESSES]:
-            # One for each connection: a kept one would be used for another host name at the same address.
+            # One transport per connection: a pooled one would be reused for another host name at the same address.
             transport = httpx.AsyncHTTPTransport(verify=self._certificates or load_certificates(), trust_env=False)
             try:
                 return await transport.handle_async_request(self._request(place, str(address), headers)), transport
@@ -216,7 +216,7 @@ class Fetcher:
         )
 
     def _run(self, work: Coroutine[Any, Any, ValueT], is_cancelled: IsCancelled) -> ValueT:
-        """Do the work on a loop of its own; every failure of the network is a TransferError."""
+        """Run the work on an event loop of its own; network failures become TransferErrors."""
         try:
             return asyncio.run(self._supervised(work, is_cancelled))
         except (httpx.HTTPError, ssl.SSLError) as error:
@@ -231,7 +231,7 @@ class Fetcher:
                 if is_cancelled():
                     raise FetchCancelledError
                 if loop.time() >= ends_at:
-                    raise TransferError(f"it did not end within {self._limits.total_s:g} s")
+                    raise TransferError(f"the download did not end within {self._limits.total_s:g} s")
                 await asyncio.wait({task}, timeout=POLL_S)
             return task.result()
         finally:
@@ -241,7 +241,7 @@ class Fetcher:
 
 
 class _Transfer:
-    """One file on its way to its part."""
+    """One download into its partial file."""
 
     def __init__(
         self, fetcher: Fetcher, wanted: WantedFile, part: PartFile, max_bytes: int, on_progress: OnProgress
@@ -253,15 +253,15 @@ class _Transfer:
         self._on_progress = on_progress
 
     async def bring(self) -> None:
-        """Bring the part up to the whole file; where the rest does not fit what is there, from the start."""
+        """Complete the partial file; start over where the server's range does not match it."""
         if await self._is_brought():
             return
         self._part.discard()
         if not await self._is_brought():
-            raise TransferError("the server sends another part of the file than was asked for")
+            raise TransferError("the server sends another range than was requested")
 
     async def _is_brought(self) -> bool:
-        """Ask once, and tell whether the answer could be used."""
+        """Request the rest once, and return whether the response could be used."""
         notes = self._find_notes()
         if notes is not None and notes.size == self._part.size:
             return True
@@ -278,7 +278,7 @@ class _Transfer:
             raise self._fetcher.refusal(response)
 
     def _find_notes(self) -> PartNotes | None:
-        """Return the notes of a part that can be gone on with: of this file, and sure to be noticed where it is not."""
+        """Return the notes of a resumable part: of this URL, and with a means to detect a changed file."""
         notes = self._part.find_notes()
         if notes is None or notes.url != self._wanted.url:
             return None
@@ -297,25 +297,25 @@ class _Transfer:
         self._require_wanted(size)
         size = size if size is not None else self._wanted.size
         if size is None and self._wanted.sha256 is None and not _is_chunked(response):
-            raise TransferError("the server does not say where the file ends", is_final=True)
+            raise TransferError("the server does not state the file's length", is_final=True)
         etag, last_modified = response.headers.get("ETag"), response.headers.get("Last-Modified")
         self._part.restart(PartNotes(url=self._wanted.url, etag=etag, last_modified=last_modified, size=size))
         await self._append(response, size)
 
     async def _took_rest(self, response: httpx.Response, notes: PartNotes) -> bool:
-        """Take the rest of the file; tell whether it is the rest, by what the server says of it."""
+        """Append the rest of the file; return whether the response is the requested range of the same file."""
         found = RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if found is None or int(found[1]) != self._part.size or not _has_same_tag(response, notes):
             return False
         size = notes.size if found[3] == "*" else int(found[3])
         if notes.size not in (None, size) or (size is None and self._wanted.sha256 is None):
-            return False  # another file, or one of which nothing would tell whether it is whole
+            return False  # another file, or one whose completeness could not be verified
         self._require_wanted(size)
         await self._append(response, size)
         return True
 
     def _is_all(self, response: httpx.Response, notes: PartNotes) -> bool:
-        """Tell whether nothing is left to send, since everything is there."""
+        """Return whether the range was refused because the file is already complete."""
         found = UNSATISFIED.fullmatch(response.headers.get("Content-Range", ""))
         return found is not None and int(found[1]) == self._part.size and _has_same_tag(response, notes)
 
@@ -331,7 +331,7 @@ class _Transfer:
             raise TransferError(f"the server sent {received:,} of {size:,} bytes")
 
     def _require_wanted(self, size: int | None, *, is_whole: bool = True) -> None:
-        """Refuse a size that is not the file's, or too much."""
+        """Refuse a size that differs from the expected one or exceeds the limit."""
         try:
             require_size(size, self._max_bytes)
         except TooLargeError:
@@ -344,22 +344,22 @@ class _Transfer:
 
 
 def declared_size(response: httpx.Response) -> int | None:
-    """Return how long a body is by its header."""
+    """Return the declared length of a body."""
     text = response.headers.get("Content-Length", "")
     return int(text) if LENGTH.fullmatch(text) else None
 
 
 def require_size(size: int | None, max_bytes: int) -> None:
-    """Refuse what is larger than is taken."""
+    """Refuse a size above the limit."""
     if size is not None and size > max_bytes:
-        raise TooLargeError(f"the server has more than {max_bytes:,} bytes, which is more than is taken")
+        raise TooLargeError(f"the server sends more than the limit of {max_bytes:,} bytes")
 
 
 def _require_plain(response: httpx.Response) -> None:
-    """Refuse a body that is compressed for the way."""
+    """Refuse a body with a content encoding."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding != "identity":
-        raise TransferError("the server sends a compressed body, which was not asked for", is_final=True)
+        raise TransferError("the server sends a compressed body, which was not requested", is_final=True)
 
 
 def _is_chunked(response: httpx.Response) -> bool:
@@ -372,7 +372,7 @@ def _has_same_tag(response: httpx.Response, notes: PartNotes) -> bool:
 
 
 def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
-    """Return the file where it is there already; it is put there only when it is whole."""
+    """Return the destination if it exists and verifies; delete one that does not."""
     try:
         size = wanted.destination.stat().st_size
     except FileNotFoundError:
@@ -385,7 +385,7 @@ def _find_fetched(wanted: WantedFile) -> FetchedFile | None:
 
 
 def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> FetchedFile:
-    """Check a part that came whole, and put it in its place."""
+    """Verify a complete part and move it to its destination."""
     size = part.size
     if wanted.size not in (None, size):
         part.discard()
@@ -393,6 +393,6 @@ def _installed(wanted: WantedFile, part: PartFile, *, was_resumed: bool) -> Fetc
     sha256 = sha256_of(part.path)
     if wanted.sha256 not in (None, sha256):
         part.discard()
-        raise TransferError("the file is not the one that was promised: its sha256 differs", is_final=not was_resumed)
+        raise TransferError("the file is not the expected one: its sha256 differs", is_final=not was_resumed)
     part.install()
     return FetchedFile(path=wanted.destination, size=size, sha256=sha256)

@@ -1,4 +1,4 @@
-"""What the HTTP clients share: certificates, the user agent, statuses that call for a retry, failures in words."""
+"""Shared by all HTTP clients: certificates, user agent, retried statuses, Retry-After, descriptions of failures."""
 
 import ssl
 from datetime import UTC, datetime
@@ -15,12 +15,12 @@ RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 @cache
 def load_certificates() -> ssl.SSLContext:
-    """Return the certificates that servers are checked by, read once: that takes longer than a request on loopback."""
+    """Return the trusted certificates, loaded once: loading takes longer than a request on loopback."""
     return httpx.create_ssl_context()
 
 
 def describe_failure(error: Exception) -> str:
-    """Return what a server did wrong, as the end of a sentence about it."""
+    """Describe a failure as a predicate of which the server is the subject."""
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
         return "cannot be reached"
     if isinstance(error, httpx.TimeoutException):
@@ -31,7 +31,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def read_retry_after(text: str, now: datetime) -> float:
-    """Return the seconds that a Retry-After header asks for, as seconds or as a date; 0 where it says nothing."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date; 0 where it is missing or invalid."""
     if text.strip().isdecimal():
         return float(text)
     try:

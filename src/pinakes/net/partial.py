@@ -1,4 +1,4 @@
-"""A file that is on its way: `NAME.part` with what came so far, and `NAME.part.json` with what it is a part of.
+"""A partial download: `NAME.part` with the bytes so far, and `NAME.part.json` with the file's URL and validators.
 
 The two lie beside the file that they become, so that the last step is a rename on one filesystem. Killed at any step,
 what is left is nothing, a part that can be gone on with, or the whole file.
@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartNotes:
-    """What a server said about the file that a part is of."""
+    """The server's description of the file that is being downloaded."""
 
     url: str
     etag: str | None
@@ -23,13 +23,13 @@ class PartNotes:
 
     @property
     def validator(self) -> str | None:
-        """What the rest of the file is asked for with; None where the server gave nothing that can be relied on."""
+        """The validator for If-Range: a strong ETag or the modification date; None without one."""
         is_strong = self.etag is not None and not self.etag.startswith("W/")
         return self.etag if is_strong else self.last_modified
 
 
 class PartFile:
-    """The part of one file. Only one process at a time may use it; the caller sees to that."""
+    """The partial file of one download. The caller must ensure that one process at a time uses it."""
 
     def __init__(self, destination: Path) -> None:
         self.destination = destination
@@ -38,14 +38,14 @@ class PartFile:
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes so far."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
     def find_notes(self) -> PartNotes | None:
-        """Return what is known of the file, None where there is nothing to go on with."""
+        """Return the notes on the file; None where there is nothing to resume."""
         if self.size == 0:
             return None
         try:
@@ -55,8 +55,8 @@ class PartFile:
         return notes if notes.size is None or self.size <= notes.size else None
 
     def restart(self, notes: PartNotes) -> None:
-        """Begin anew."""
-        # Emptied before the notes change: old bytes must never stand beside the notes of another file.
+        """Start over with an empty part and these notes."""
+        # Emptied before the notes change: old bytes must never be combined with the notes of another file.
         with self.path.open("wb"):
             pass
         temporary = self._notes_path.with_name(f"{self._notes_path.name}.new")
@@ -64,17 +64,17 @@ class PartFile:
         temporary.replace(self._notes_path)
 
     def open_to_append(self) -> BinaryIO:
-        """Open the part to write on at its end."""
+        """Open the part for appending."""
         return self.path.open("ab")
 
     def discard(self) -> None:
-        """Take away everything that came so far."""
+        """Delete the part and its notes."""
         for path in (self.path, self._notes_path):
             with suppress(FileNotFoundError):
                 path.unlink()
 
     def install(self) -> None:
-        """Make the part, which is whole and checked, the file itself. Commit point: the rename."""
+        """Move the complete, verified part to its destination. Commit point: the rename."""
         sync_file(self.path)
         self.path.replace(self.destination)
         sync_folder(self.destination.parent)
@@ -82,15 +82,15 @@ class PartFile:
 
 
 def sync_file(path: Path) -> None:
-    """Make what is in a file durable."""
-    with path.open("r+b" if os.name == "nt" else "rb") as file:  # what is not open for writing is not synced there
+    """Flush a file's content to disk."""
+    with path.open("r+b" if os.name == "nt" else "rb") as file:  # Windows syncs only files that are open for writing
         os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Flush a folder's entries to disk."""
     if os.name == "nt":
-        return  # folders cannot be opened there, and renames are kept without it
+        return  # Windows cannot open folders, and keeps renames without it
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

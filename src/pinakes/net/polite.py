@@ -1,7 +1,7 @@
-"""Asking a public server politely: not too often, again when it is busy, never without end.
+"""Polite requests to public servers: rate-limited, retried with back-off, bounded in time and size.
 
-A request is tried again after a connection error, a body that is cut short, a status that says "later", and an answer
-that its reader cannot use. Everything else a server says is the reader's business, which knows the server's forms.
+A request is retried after a connection error, a truncated body, a status such as 503, and a response that its reader
+cannot use. All other responses are left to the reader, which knows the server's format.
 """
 
 import random
@@ -20,7 +20,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class UnusableAnswerError(Exception):
-    """A request or its answer that failed in a way that may pass; it is tried again, and does not leave `fetch`."""
+    """A transient failure of a request or its response; it is retried, and never leaves `fetch`."""
 
     def __init__(self, reason: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class UnusableAnswerError(Exception):
 
 
 class Fetched(NamedTuple):
-    """What a server answered, whole."""
+    """A complete response."""
 
     status: int
     body: bytes
@@ -41,33 +41,33 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """Time and chance, so that tests have their own."""
+    """Sources of time and randomness, injectable for tests."""
 
     monotonic: Callable[[], float] = time.monotonic
     utc_now: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
-    """A number from 0 to 1."""
+    """A random number from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often a server is asked, and for how long."""
+    """Rate, retries and limits of requests to a server."""
 
     interval_s: float
-    """The least time from the end of a request to the next one."""
+    """The minimum time from the end of a request to the next one."""
     attempts: int = 5
     first_wait_s: float = 1.0
-    """How long the first wait is at the most; each further one may be twice as long."""
+    """The longest first wait; each further one may be twice as long."""
     longest_wait_s: float = 120.0
-    """No wait is longer, whatever the server asks for."""
+    """The longest wait, whatever Retry-After says."""
     timeout_s: float = 30.0
     max_bytes: int = 16 << 20
 
 
 @dataclass(slots=True, kw_only=True)
 class PoliteGetter:
-    """Gets pages of one server, one at a time. Not safe to use from several threads."""
+    """Fetches pages of one server, one at a time. Not thread-safe."""
 
     base_url: str
     pace: Pace
@@ -77,7 +77,7 @@ class PoliteGetter:
     _asked_at: float | None = field(default=None, init=False)
 
     def fetch(self, params: Mapping[str, str | int], *, read: Callable[[Fetched], AnswerT]) -> AnswerT:
-        """Return what `read` makes of the answer; `read` raises `UnusableAnswerError` to have it asked for again."""
+        """Return the result of `read` on the response; `read` raises `UnusableAnswerError` to request a retry."""
         if self.offline:
             raise UnavailableError(f"{self.base_url} is not asked: 'offline' is set (RAG_STRICT_OFFLINE)")
         attempt = 1
@@ -100,7 +100,7 @@ class PoliteGetter:
             self.clock.sleep(early_s)
 
     def _wait_s(self, attempt: int, asked_s: float) -> float:
-        """Return how long to wait after a failure."""
+        """Return the wait after a failure: the back-off, or Retry-After where it is longer."""
         first_s, longest_s = self.pace.first_wait_s, self.pace.longest_wait_s
         backed_off_s = back_off_s(attempt, first_s=first_s, longest_s=longest_s, chance=self.clock.chance())
         return max(backed_off_s, min(asked_s, longest_s))
@@ -124,7 +124,7 @@ class PoliteGetter:
             self._asked_at = self.clock.monotonic()
 
     def _whole_body(self, response: httpx.Response) -> bytes:
-        """Return the body, within its time as a whole: httpx counts its time-out anew with every block."""
+        """Return the body within the time-out as a whole: httpx restarts its time-out with every block."""
         ends_at = self.clock.monotonic() + self.pace.timeout_s
         received = bytearray()
         for block in response.iter_bytes():
@@ -137,5 +137,5 @@ class PoliteGetter:
 
 
 def back_off_s(attempt: int, *, first_s: float, longest_s: float, chance: float) -> float:
-    """Return how long to wait after a failure: twice as long each time, by chance up to half of it less."""
+    """Return an exponential back-off with jitter of up to half of it."""
     return min(first_s * 2.0 ** (attempt - 1), longest_s) * (1 - chance / 2)

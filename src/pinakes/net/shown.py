@@ -1,29 +1,29 @@
-"""What others may read, in a configuration, a note or a message: without what would let them in."""
+"""Redaction of secrets in URLs and settings that are shown, logged or stored."""
 
 import re
 
 REDACTED = "[redacted]"
 LONGEST = 2_000
-"""How much of a text is shown: the patterns read one of nothing but beginnings anew from each of them."""
+"""The longest text that is shown; it bounds the backtracking of the patterns."""
 SECRET_NAME = re.compile(
     r"pass(word|wd|phrase)|pass$|pwd|secret|token|api[_-]?key|private[_-]?key|[_-]key$|credential|authori[sz]ation|cookie"
     r"|bearer",
     re.IGNORECASE,
 )
-"""The names of arguments and settings whose values are secrets."""
+"""Names of arguments and settings whose values are secrets."""
 SECRET_WORDS = r"key|secret|pass|pwd|token|credential|auth|signature"
-"""What the name of an address's parameter has in it where its value is a secret. It is the stricter: an argument may be
-called `author`."""
+"""Parts of the names of URL parameters whose values are secrets; stricter than for arguments, one of which may be
+`author`."""
 SECRET_PARAMETERS = r"sig|code"
-"""The whole names of further ones."""
+"""Further names of secret URL parameters, matched as a whole."""
 _USERINFO = re.compile(r"(?<=://)\S*(?=@)")
-"""Up to the last @: a password may have any character, and too much is better left out than too little."""
+"""Up to the last @: a password may contain any character, so too much is redacted rather than too little."""
 _PARAMETER = re.compile(r"(?<=[?&;#])([^=&;#?\s]+)=([^&;#\s]+)")
 _SECRET_PARAMETER = re.compile(rf"{SECRET_WORDS}|^(?:{SECRET_PARAMETERS})$", re.IGNORECASE)
 
 
 def shown_address(address: str) -> str:
-    """Return an address, or a text with one, without users, passwords and parameters that are secret by their name."""
+    """Redact user information and secret parameters in a URL, or in a text that contains one."""
     return _PARAMETER.sub(_without_secret, _USERINFO.sub(REDACTED, address[:LONGEST]))
 
 

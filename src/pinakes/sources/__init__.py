@@ -1,1 +1,1 @@
-"""Bytes → rows: one file a format. A source iterates rows and says where each one stands."""
+"""Bytes → rows: one module per format. A source iterates over rows with their positions."""

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names, each once: a second `x` is `x_2`, and the third column, if it has no name, `column_3`."""
+    """Make the names unique: a second `x` becomes `x_2`, and an unnamed third column `column_3`."""
     given = [name.strip() or f"column_{place}" for place, name in enumerate(names, start=1)]
     taken: set[str] = set()
     result = []
@@ -21,7 +21,7 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 def text_in(cell: bytes) -> str | None:
-    """Return the text that bytes are, None where they are something else, such as a picture."""
+    """Decode bytes as UTF-8 text; None for binary content such as an image."""
     try:
         text = cell.decode("utf-8")
     except UnicodeDecodeError:
@@ -44,7 +44,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _plain_list(items: list[Any]) -> Any:
-    """Return a list, or the mapping that a list of pairs stands for."""
+    """Return a list; a list of pairs becomes a mapping."""
     if items and all(isinstance(item, tuple) for item in items):
         return {str(key): plain_value(item) for key, item in items}
     return [plain_value(item) for item in items]

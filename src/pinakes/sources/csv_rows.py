@@ -1,4 +1,4 @@
-"""Rows from CSV and TSV files, plain or packed, as spreadsheets, databases and people write them.
+"""Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write them.
 
 The first line that is not blank names the columns. Cells stay texts: what they mean is for the mapping to say.
 """
@@ -20,22 +20,22 @@ from pinakes.sources.unpacked import is_packed, open_unpacked, require_file, wit
 DELIMITERS = (",", "\t", ";", "|")
 TAB_ENDINGS = (".tsv", ".tab")
 SAMPLE_LINES = 200
-"""How many lines the delimiter is told by."""
+"""How many lines are sampled to infer the delimiter."""
 CELL_CHARACTERS = (1 << 31) - 1
 ROW_LINES = 100_000
-"""A row that goes on for more lines has a quote that is never closed."""
+"""A row that spans more lines has an unclosed quote."""
 REREAD_LINES = 5_000_000
-"""How many lines may be read anew because of quotes that do not match, before the file is given up."""
+"""How many lines may be reread because of unbalanced quotes before the file is refused."""
 COUNTED_PACKED_BYTES = 64 << 20
-"""A packed file larger than this is not unpacked only to count its rows."""
+"""A compressed file larger than this is not decompressed only to count its rows."""
 
 SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
-"""What a spreadsheet may write before the header."""
+"""Lines that a spreadsheet program may write before the header."""
 NUMBER = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*")
 
 
 class CsvRows:
-    """Implements `RowSource` for a file of cells parted by comma, tab, semicolon or bar."""
+    """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
     def __init__(self, path: Path) -> None:
         self._path = require_file(path)
@@ -51,7 +51,7 @@ class CsvRows:
         return True
 
     def count_rows(self) -> int | None:
-        """Return how many lines end a row, the header left out; None for a packed file that is large."""
+        """Return the number of rows without the header; None for a large compressed file."""
         if is_packed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
@@ -62,7 +62,7 @@ class CsvRows:
         return max(rows - 1, 0)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; one whose cells are not as many as the header's comes with that as its problem."""
+        """Yield the rows; a row with another number of cells than the header has that as its problem."""
         with open_unpacked(self._path) as file:
             yield from islice(self._iter_table(_Lines(self._path, self._iter_text(file))), start, None)
 
@@ -71,7 +71,7 @@ class CsvRows:
         cells = _Cells(lines, _find_delimiter(lines, self._path))
         header = next(cells, None)
         if header is None:
-            raise InputError(f"{self._path}: it is empty; a line that names the columns and lines of cells are wanted")
+            raise InputError(f"{self._path}: the file is empty; expected column names and rows")
         row = None
         names = self._require_names(*header)
         cells.width = len(names)
@@ -79,32 +79,32 @@ class CsvRows:
             row = _row(number, values, names)
             yield row
         if row is None:
-            raise InputError(f"{self._path}: it names its columns and has no rows")
+            raise InputError(f"{self._path}: the file has a header and no rows")
 
     def _require_names(self, number: int, header: Sequence[str] | None) -> list[str]:
         if header is None:
-            raise InputError(f"{self._path}, line {number}: the names of the columns have quotes that do not match")
+            raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes")
         if all(NUMBER.fullmatch(name) for name in header):
-            raise InputError(f"{self._path}, line {number}: the first line has to name the columns; these are numbers")
+            raise InputError(f"{self._path}, line {number}: expected column names; these are numbers")
         return unique_names(header)
 
     def _iter_text(self, file: io.BufferedReader) -> Iterator[str]:
-        """Yield the lines, their ends included; what holds a NUL is no text."""
+        """Yield the lines with their line ends; refuse a file with a NUL byte, which is not text."""
         lines = self._iter_utf16(file.read()) if _starts_as_utf16(file) else _iter_utf8(file)
         for number, line in enumerate(lines, start=1):
             if "\0" in line:
-                raise InputError(f"{self._path}, line {number}: a NUL byte; this is no file of text")
+                raise InputError(f"{self._path}, line {number}: NUL byte: this is not a text file")
             yield line
 
     def _iter_utf16(self, content: bytes) -> Iterator[str]:
         try:
             return iter(io.StringIO(content.decode("utf-16"), newline=""))
         except UnicodeDecodeError as error:
-            raise InputError(f"{self._path}: not the UTF-16 it starts as: {error}") from error
+            raise InputError(f"{self._path}: starts as UTF-16 and is not valid UTF-16: {error}") from error
 
 
 class _Lines:
-    """The lines of a file; those of the row being read can be given back, and are then read again."""
+    """The lines of a file, with pushback: the lines of the current row can be returned and are then read again."""
 
     def __init__(self, path: Path, lines: Iterator[str]) -> None:
         self._path = path
@@ -132,12 +132,12 @@ class _Lines:
 
     @property
     def taken(self) -> Sequence[str]:
-        """The lines of the row being read."""
+        """The lines of the current row."""
         return self._taken
 
     @property
     def is_one_whole_line(self) -> bool:
-        """Whether the row being read has ended, and with its first line."""
+        """Whether the current row ended with its first line."""
         return len(self._taken) == 1 and not self._is_cut
 
     def start_row(self) -> int:
@@ -147,16 +147,16 @@ class _Lines:
         return self._read + 1
 
     def give_back(self, *, kept: int) -> None:
-        """Have all lines of the row but the first `kept` ones read again."""
+        """Push back all lines of the current row after the first `kept` ones."""
         again = self._taken[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
-            raise InputError(f"{self._path}, line {self._read}: too many quotes that do not match")
+            raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes")
         self._again.extendleft(reversed(again))
         self._read -= len(again)
 
     def peek(self, count: int) -> list[str]:
-        """Return the lines that come next, still to be read."""
+        """Return the next lines without consuming them."""
         self.start_row()
         head = list(islice(self, count))
         self.give_back(kept=0)
@@ -164,7 +164,7 @@ class _Lines:
 
 
 class _Cells:
-    """The rows as the line where each starts and its cells, None where its quotes do not match.
+    """Iterates over rows: the line where each starts, and its cells or None where its quotes are unbalanced.
 
     A quote that is not closed would take in all rows up to the next quote. Such a row is given up at the end of its
     first line, and the next line starts a new one.
@@ -194,14 +194,14 @@ class _Cells:
         return self._rescued() if self._has_taken_in_rows() else cells
 
     def _has_taken_in_rows(self) -> bool:
-        """Tell whether quotes that are part of the text have joined rows: each line has all the tabs of a row."""
+        """Return whether literal quotes have joined several rows: each line has as many tabs as a row."""
         taken = self._lines.taken
         if self._delimiter != "\t" or len(taken) == 1:
             return False
         return self.width > 1 and all(line.count("\t") == self.width - 1 for line in taken)
 
     def _rescued(self) -> list[str] | None:
-        """Return the cells of the row's first line, with the quotes as text where that gives the right number."""
+        """Return the cells of the row's first line, with quotes taken literally where that gives the right number."""
         line = self._lines.taken[0]
         is_one_line = self._lines.is_one_whole_line
         self._lines.give_back(kept=1)
@@ -214,7 +214,7 @@ class _Cells:
 def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRow:
     place = f"line {number}"
     if cells is None:
-        return SourceRow(place=place, values={}, problem="a quote is opened and not closed as it should be")
+        return SourceRow(place=place, values={}, problem="unbalanced quote")
     while len(cells) > len(names) and not cells[-1].strip():
         cells.pop()
     if len(cells) == len(names):
@@ -223,7 +223,7 @@ def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRo
 
 
 def _find_delimiter(lines: _Lines, path: Path) -> str:
-    """Return the delimiter that parts the first lines most evenly; the name decides where none or several do."""
+    """Return the delimiter that splits the first lines most evenly; ties are broken by the file's suffix."""
     head = lines.peek(SAMPLE_LINES)
     if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
         next(lines)
@@ -234,7 +234,7 @@ def _find_delimiter(lines: _Lines, path: Path) -> str:
 
 
 def _evenness(head: Sequence[str], delimiter: str) -> tuple[float, int]:
-    """Return the share of rows that have as many cells as the first, and that number; nothing where it is one."""
+    """Return the share of rows with as many cells as the first, and that number; zeros where it is one."""
     rows = [row for row in csv.reader(head, delimiter=delimiter, skipinitialspace=True) if any(row)]
     complete = rows[:-1] if len(head) == SAMPLE_LINES else rows
     width = len(complete[0]) if complete else 0
@@ -253,7 +253,7 @@ def _starts_as_utf16(file: io.BufferedReader) -> bool:
 
 
 def _iter_utf8(file: io.BufferedReader) -> Iterator[str]:
-    """Yield the lines; one that is not UTF-8 is read as Windows-1252, whatever the others are."""
+    """Yield the lines; each line that is not UTF-8 is decoded as Windows-1252."""
     for number, piece in enumerate(file):
         for line in (piece if number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(keepends=True):
             try:

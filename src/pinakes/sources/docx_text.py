@@ -1,4 +1,4 @@
-"""DOCX → text with Markdown's headings, lists and tables, from the XML in the archive."""
+"""DOCX → Markdown-like text with headings, lists and tables, read from the XML in the archive."""
 
 import io
 import re
@@ -12,22 +12,22 @@ from pinakes.errors import InputError
 from pinakes.sources.extract import Extracted
 
 MOST_UNPACKED_BYTES = 200_000_000
-"""A part that unpacks to more than this is refused: it is made to fill the memory."""
+"""The largest decompressed size of a part; larger ones are refused as decompression bombs."""
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-"""The same content once more, for older programs."""
+"""A fallback copy of the content for older programs."""
 
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _SPACES = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _DEEPEST = 6
 _AROUND = frozenset({f"{W}sdt", f"{W}sdtContent", f"{W}customXml", f"{W}ins"})
-"""Content controls and the like, which stand around parts of a text."""
+"""Wrapper elements such as content controls; their children are read."""
 
 
 def read_docx(content: bytes) -> Extracted:
-    """Return the text of a document and its title, or refuse a file that is damaged or locked."""
+    """Return the text and title of a document; refuse a damaged or password-protected file."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             document = _part(archive, "word/document.xml")
@@ -35,24 +35,24 @@ def read_docx(content: bytes) -> Extracted:
             title = _part(archive, "docProps/core.xml").findtext(f".//{DC_TITLE}") or ""
         return Extracted(text=_text_of(document, levels), title=" ".join(title.split()))
     except RecursionError as error:
-        raise InputError("it is not a DOCX that can be read: its parts are nested too deeply") from error
+        raise InputError("not a readable DOCX: its elements are nested too deeply") from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"it is not a DOCX that can be read, or has a password: {error}") from error
+        raise InputError(f"not a readable DOCX, or protected by a password: {error}") from error
     except ElementTree.ParseError as error:
-        raise InputError(f"it is not a DOCX that can be read: {error}") from error
+        raise InputError(f"not a readable DOCX: {error}") from error
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> Element:
-    """Return a part of the archive; an empty element where it is not there."""
+    """Return a part of the archive; an empty element where it is missing."""
     if name not in archive.namelist():
         return Element("missing")
     if archive.getinfo(name).file_size > MOST_UNPACKED_BYTES:
-        raise InputError(f"'{name}' in it unpacks to more than {MOST_UNPACKED_BYTES // 1_000_000} MB")
+        raise InputError(f"'{name}' in it decompresses to more than {MOST_UNPACKED_BYTES // 1_000_000} MB")
     return ElementTree.fromstring(archive.read(name))
 
 
 def _heading_levels(styles: Element) -> dict[str, int]:
-    """Return the ids of heading styles: ids are in the language of the program, names are English."""
+    """Return heading levels by style id: ids are localised, names are English."""
     levels: dict[str, int] = {}
     for style in styles.iter(f"{W}style"):
         name = style.find(f"{W}name")
@@ -72,7 +72,7 @@ def _level_of(style: str) -> int:
 def _text_of(document: Element, levels: Mapping[str, int]) -> str:
     body = document.find(f"{W}body")
     if body is None:
-        raise InputError("it is not a DOCX: there is no document in the archive")
+        raise InputError("not a DOCX: the archive has no document")
     return "\n\n".join(_blocks(body, levels)) + "\n"
 
 
@@ -93,7 +93,7 @@ def _blocks(parent: Element, levels: Mapping[str, int]) -> Iterator[str]:
 
 
 def _within(parent: Element, *tags: str) -> Iterator[Element]:
-    """Yield the elements of these kinds in order, also those in content controls; not those within one another."""
+    """Yield the elements with these tags in document order, also inside wrappers, but not nested in one another."""
     for element in parent:
         if element.tag in tags:
             yield element
@@ -102,7 +102,7 @@ def _within(parent: Element, *tags: str) -> Iterator[Element]:
 
 
 def _block(element: Element, levels: Mapping[str, int]) -> tuple[str, bool]:
-    """Return the text of a paragraph or table, and whether it is an item of a list."""
+    """Return the text of a paragraph or table, and whether it is a list item."""
     if element.tag == f"{W}tbl":
         return "\n".join(_row(row) for row in _within(element, f"{W}tr")), False
     text = _text(element).strip()

@@ -15,11 +15,11 @@ FORMATS = {
     "pdf": ("pinakes.sources.pdf_text", "read_pdf", (".pdf",)),
     "docx": ("pinakes.sources.docx_text", "read_docx", (".docx",)),
 }
-"""Format → the module and function that read it, and the endings of its files; a module is loaded when it is needed."""
+"""Format → the module and function that read it, and its file suffixes; a module is loaded on first use."""
 
 _FORMAT_OF = {suffix: name for name, (_, _, suffixes) in FORMATS.items() for suffix in suffixes}
 KINDS = ", ".join(_FORMAT_OF)
-"""The endings that are read, for messages."""
+"""The supported suffixes, for messages."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -31,7 +31,7 @@ _BINARY_LOOKED_AT = 8_192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """The text of a file, with headings as Markdown has them, and its title and tags where the file states them."""
+    """The text of a file, with Markdown headings, and the title and tags that the file states."""
 
     text: str
     title: str = ""
@@ -39,24 +39,24 @@ class Extracted:
 
 
 def find_format(path: PurePath) -> str | None:
-    """Return the format of a file by its ending; None where it is not one that is read."""
+    """Return the format of a file by its suffix; None where it is not supported."""
     return _FORMAT_OF.get(path.suffix.lower())
 
 
 def extract(content: bytes, file_format: str) -> Extracted:
-    """Return the text of a file, or refuse one that is damaged or has none."""
+    """Return the text of a file; refuse a damaged file and one without text."""
     module, function, _ = FORMATS[file_format]
     extracted: Extracted = getattr(importlib.import_module(module), function)(content)
     if not extracted.text.strip():
-        raise InputError("there is no text in it")
+        raise InputError("the file has no text")
     return extracted
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
-    """Return bytes as text with plain line ends: by its mark, as UTF-8, as declared, else as Windows wrote it."""
+    """Decode bytes by their BOM, as UTF-8, as declared, or else as Windows-1252; line ends become newlines."""
     marked = next((encoding for bom, encoding in _BOMS if content.startswith(bom)), None)
     if marked is None and b"\0" in content[:_BINARY_LOOKED_AT]:
-        raise InputError("it is not a text: there are zero bytes in it")
+        raise InputError("not a text file: it has NUL bytes")
     text = content.decode(marked, errors="replace") if marked else _decoded(content, declared)
     return _BROKEN.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 

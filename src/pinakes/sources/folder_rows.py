@@ -1,4 +1,4 @@
-"""Rows from a folder of written files, or from one such file: one row a file."""
+"""Rows from a folder of documents, or from a single document: one row per file."""
 
 import hashlib
 import os
@@ -16,43 +16,43 @@ from pinakes.sources.port import SourceRow
 MOST_BYTES = 50_000_000
 JUNK_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX", "site-packages", "venv"})
 JUNK_PREFIXES = (".", "~$")
-"""Hidden files, and the locks that an office program leaves beside an open document."""
-LEADS_OUT = "it is a link that leads out of the folder"
-"""Why such a file is refused: what is in a folder is read, and nothing else."""
+"""Prefixes of hidden files, and of the lock files that office programs leave beside open documents."""
+LEADS_OUT = "a symbolic link that leads out of the folder"
+"""Why a link is refused: only files inside the folder are read."""
 
 
 class FolderRows:
-    """Implements `RowSource` for a folder, with the folders in it, or for a single file.
+    """Implements `RowSource` for a folder and its subfolders, or for a single file.
 
     A row has `path`, `text`, `format`, `checksum`, `modified` (the day of the file's last change, if it has one), and
-    `title` and `tags` where the file states them. Text is got out of a file only when a value of its row is asked for.
-    Links to folders are not followed, and links to files that are not in the folder are refused.
+    `title` and `tags` where the file states them. Text is extracted when a value of the row is first accessed.
+    Links to folders are not followed; links to files outside the folder are refused.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path.expanduser()
         if not self._path.exists():
-            raise InputError(f"{path}: there is no such file or folder")
+            raise InputError(f"{path}: no such file or folder")
         if next(self._files(), None) is None:
-            raise InputError(f"{path}: there is no file in it that is read; kinds that are: {KINDS}")
+            raise InputError(f"{path}: no supported file in it; supported: {KINDS}")
 
     @staticmethod
     def reads(path: Path) -> bool:
-        """Tell whether something is a folder, or a file of a kind that is read."""
+        """Return whether a path is a folder or a supported file."""
         return path.is_dir() or (find_format(path) is not None and path.is_file())
 
     @property
     def name(self) -> str:
-        """The folder's whole path."""
+        """The absolute path."""
         return str(self._path.resolve())
 
     @property
     def is_whole(self) -> bool:
-        """A folder has all its files."""
+        """Always true: a file that is missing was deleted."""
         return True
 
     def count_rows(self) -> int | None:
-        """Return the number of files that are read."""
+        """Return the number of supported files."""
         return sum(1 for _ in self._files())
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
@@ -64,7 +64,7 @@ class FolderRows:
                 yield _row(path, place)
 
     def _files(self) -> Iterator[tuple[Path, str]]:
-        """Yield the files of a kind that is read, each with its place."""
+        """Yield the supported files, each with its path relative to the folder."""
         root = self._path if self._path.is_dir() else self._path.parent
         for path in iter_files(self._path):
             if find_format(path) and _is_there(path):
@@ -73,7 +73,7 @@ class FolderRows:
 
 
 def iter_files(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder in order, or the file itself; what is hidden or junk is left out."""
+    """Yield the files below a folder in path order, or the file itself, without hidden and junk files."""
     if not path.is_dir():
         yield path
         return
@@ -85,9 +85,9 @@ def iter_files(path: Path) -> Iterator[Path]:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a file that was found below a folder is there indeed, and not a link that leads out, or in circles.
+    """Return whether a file found below a folder is inside it, and not a link that leads out or in circles.
 
-    Links to folders are not followed when files are looked for.
+    Links to folders are never followed.
     """
     if not path.is_symlink():
         return True
@@ -98,7 +98,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether something is a file, or may be one that cannot be looked at, whose row then says so."""
+    """Return whether a path is a file; True where that cannot be checked, so that its row reports the problem."""
     try:
         return path.is_file()
     except PermissionError:
@@ -106,12 +106,12 @@ def _is_there(path: Path) -> bool:
 
 
 def _refuse(error: OSError) -> None:
-    """Stop at a folder that cannot be looked into: to go on would be to take its files for gone."""
+    """Stop at an unreadable folder: skipping it would count its files as deleted."""
     raise InputError(f"{error.filename}: the folder cannot be read: {error.strerror}") from error
 
 
 def day_of(modified_at: float) -> str | None:
-    """Return the day of a time; None for one that no calendar has, which a file system can keep all the same."""
+    """Return the UTC date of a timestamp; None for one out of range, which file systems can hold."""
     try:
         return datetime.fromtimestamp(modified_at, UTC).date().isoformat()
     except (OverflowError, OSError, ValueError):
@@ -126,17 +126,17 @@ def _row(path: Path, place: str) -> SourceRow:
     try:
         known = path.stat()
         if known.st_size > MOST_BYTES:
-            problem = f"it has {known.st_size / 1e6:.0f} MB; files of up to {MOST_BYTES // 1_000_000} MB are read"
+            problem = f"the file has {known.st_size / 1e6:.0f} MB; the limit is {MOST_BYTES // 1_000_000} MB"
             return SourceRow(place=place, values={}, problem=problem)
         content = path.read_bytes()
     except OSError as error:
-        return SourceRow(place=place, values={}, problem=f"it cannot be read: {error.strerror or error}")
+        return SourceRow(place=place, values={}, problem=f"the file cannot be read: {error.strerror or error}")
     values = _FileValues(content, place=place, modified=day_of(known.st_mtime))
     return SourceRow(place=place, values=values, digest=values.checksum)
 
 
 class _FileValues(Mapping[str, Any]):
-    """What a row says of its file, got out of it at the first look; a file that cannot be read raises `InputError`."""
+    """The values of a file's row, extracted on first access; an unreadable file raises `InputError`."""
 
     def __init__(self, content: bytes, *, place: str, modified: str | None) -> None:
         self.checksum = hashlib.sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""HTML → text with Markdown's headings, lists, tables and code; what is not read (scripts, menus) is left out."""
+"""HTML → Markdown-like text with headings, lists, tables and code; scripts and menus are left out."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def read_html(content: bytes) -> Extracted:
 
 
 class _TextParser(HTMLParser):
-    """Collects the text; `_line` is the line being written."""
+    """Collects the text of a page; `_line` is the current line."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -45,7 +45,7 @@ class _TextParser(HTMLParser):
         self._in_row = False
 
     def text(self) -> str:
-        """Return what was collected, with at most one empty line between two others."""
+        """Return the collected text, without runs of empty lines."""
         if self._in_code:
             self._end_code()
         self._end_line()
@@ -56,7 +56,7 @@ class _TextParser(HTMLParser):
         return _SPACE.sub(" ", "".join(self._title)).strip()
 
     def handle_starttag(self, tag: str, _attrs: Sequence[tuple[str, str | None]]) -> None:
-        """Begin a block, a cell, or a part that is left out."""
+        """Begin a block, a cell, or a skipped element."""
         if self._skipping or tag in SKIPPED:
             self._skipping += [tag] if tag in SKIPPED else []
         elif tag == "title":
@@ -77,7 +77,7 @@ class _TextParser(HTMLParser):
             self._begin_block()
 
     def handle_endtag(self, tag: str) -> None:
-        """End what was begun."""
+        """End the block, cell or skipped element."""
         if self._skipping:
             if tag in self._skipping:
                 del self._skipping[self._skipping.index(tag) :]
@@ -92,7 +92,7 @@ class _TextParser(HTMLParser):
             self._begin_block()
 
     def handle_data(self, data: str) -> None:
-        """Take text."""
+        """Collect text."""
         if self._skipping:
             return
         if self._in_title:
@@ -101,7 +101,7 @@ class _TextParser(HTMLParser):
             self._line.append(data)
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        """Pass over `<![…`; one that is malformed is a comment, as browsers have it, and no error."""
+        """Skip `<![…`; a malformed one is a comment, as in browsers."""
         try:
             return super().parse_marked_section(i, report)
         except AssertionError:
@@ -109,7 +109,7 @@ class _TextParser(HTMLParser):
 
     def _begin_block(self, prefix: str = "") -> None:
         if self._in_row:
-            self._line.append(" ")  # whatever is in a cell, the row is one line
+            self._line.append(" ")  # a row stays on one line, whatever its cells hold
         elif prefix or self._has_text():
             self._end_line()
             self._done.append("")
@@ -122,7 +122,7 @@ class _TextParser(HTMLParser):
         if self._in_code:
             self._line.append("\n")
         elif self._prefix or self._in_row:
-            self._line.append(" ")  # a heading, an item and a row are one line
+            self._line.append(" ")  # headings, list items and rows stay on one line
         else:
             self._end_line()
 

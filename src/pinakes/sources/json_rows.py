@@ -16,10 +16,10 @@ from pinakes.sources.port import SourceRow
 from pinakes.sources.unpacked import open_unpacked, require_file, without_packing
 
 ROW_LISTS = ("data", "rows", "items", "records")
-"""Where a JSON object keeps its rows."""
+"""Keys under which a JSON object may hold its rows."""
 LINES_ENDINGS = (".jsonl", ".ndjson")
 LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
-"""How a file begins that has an object a line."""
+"""The beginning of a JSON Lines file."""
 
 
 class JsonRows:
@@ -30,28 +30,28 @@ class JsonRows:
 
     @property
     def name(self) -> str:
-        """The file's whole path."""
+        """The absolute path."""
         return str(self._path.resolve())
 
     def count_rows(self) -> int | None:
-        """Return the number of lines of a JSON Lines file; a list of JSON is known only once it is read."""
+        """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
         with self._opened() as file:
             return sum(1 for line in file if line.strip()) if _is_lines(self._path, file) else None
 
     @property
     def is_whole(self) -> bool:
-        """A file has all its rows."""
+        """Always true: a row that is missing was deleted."""
         return True
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; the form is told by the name, and by how the file begins where the name does not."""
+        """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
         with self._opened() as file:
             rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
             yield from islice(rows, start, None)
 
     @contextmanager
     def _opened(self) -> Iterator[io.BufferedReader]:
-        """Open the file after the mark that Windows puts before UTF-8."""
+        """Open the file and skip a UTF-8 BOM."""
         with open_unpacked(self._path) as file:
             if file.peek(1).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
@@ -71,7 +71,9 @@ class JsonRows:
             ) from error
         rows = _rows_in(document)
         if rows is None:
-            raise InputError(f"{self._path}: no list of rows; a list, or an object with one of {', '.join(ROW_LISTS)}")
+            raise InputError(
+                f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}"
+            )
         for number, values in enumerate(rows, start=1):
             yield _checked(values, f"row {number}")
 

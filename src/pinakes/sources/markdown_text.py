@@ -1,4 +1,4 @@
-"""Markdown and plain text: as they are, but for the front matter."""
+"""Markdown and plain text, unchanged except for front matter."""
 
 import re
 
@@ -9,7 +9,7 @@ _ENTRY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)")
 _COMMENT = re.compile(r"\s+#.*$")
 _BLOCK = re.compile(r"[|>][-+\d]*")
-"""What stands where the value is in the lines after it."""
+"""Indicators of a value that follows on the next lines."""
 
 
 def read_text(content: bytes) -> Extracted:
@@ -18,7 +18,7 @@ def read_text(content: bytes) -> Extracted:
 
 
 def read_markdown(content: bytes) -> Extracted:
-    """Return Markdown; empty lines stand for its front matter, so that every line keeps its number."""
+    """Return Markdown with front matter blanked out, so that every line keeps its number."""
     text = decode(content)
     front = _FRONT_MATTER.match(text)
     if front is None or not _is_front_matter(front[1] or ""):
@@ -32,13 +32,13 @@ def read_markdown(content: bytes) -> Extracted:
 
 
 def _is_front_matter(matter: str) -> bool:
-    """Tell front matter from prose between two rules: it begins with an entry or a comment, if with anything."""
+    """Return whether the text between two rules is front matter: it begins with an entry or a comment, or is empty."""
     first = next((line for line in matter.split("\n") if line.strip()), "")
     return not first or first.startswith("#") or _ENTRY.match(first) is not None
 
 
 def _entries(matter: str) -> dict[str, list[str]]:
-    """Return the entries of simple YAML: a value, a list in brackets, or a list of items; deeper ones are left out."""
+    """Return the entries of simple YAML: scalars, bracketed lists and item lists; nested entries are left out."""
     entries: dict[str, list[str]] = {}
     values: list[str] = []
     for line in matter.split("\n"):

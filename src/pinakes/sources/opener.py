@@ -1,4 +1,4 @@
-"""Which source a location names: a file by its ending, a folder of documents, or a provider by its prefix."""
+"""Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,11 +25,11 @@ ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
     ".sqlite3": SqliteRows,
     ".db": SqliteRows,
 }
-"""How a file is read, by how its name ends."""
+"""File suffix → reader."""
 
 
 def no_provider(_location: str) -> RowSource | None:
-    """Return no source: no provider is asked."""
+    """Return None: there are no providers."""
     return None
 
 
@@ -53,7 +53,7 @@ def open_source(
         return FolderRows(path)
     reader = ENDINGS.get(without_packing(path).suffix.lower())
     if reader is None:
-        raise InputError(f"{location}: a file of a kind that is not read; {_kinds()} are")
+        raise InputError(f"{location}: unsupported file type; supported: {_kinds()}")
     if reader is SqliteRows:
         return SqliteRows(path, table=table, query=query)
     _require_no_choice(location, table, query)
@@ -70,10 +70,8 @@ def _require_path(location: str) -> Path:
 
 def _require_no_choice(location: str, table: str | None, query: str | None) -> None:
     if table is not None or query is not None:
-        raise InputError(
-            f"{location}: a table or a query can be chosen in an SQLite file only (.sqlite, .sqlite3, .db)"
-        )
+        raise InputError(f"{location}: --table and --query are for SQLite files only (.sqlite, .sqlite3, .db)")
 
 
 def _kinds() -> str:
-    return f"{', '.join(ENDINGS)} (each also packed: {', '.join(PACKED)})"
+    return f"{', '.join(ENDINGS)} (each also compressed: {', '.join(PACKED)})"

@@ -1,4 +1,4 @@
-"""Rows from Parquet files, plain or packed: lists and structs as Python's, dates and times as dates and times."""
+"""Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay dates."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
 BATCH_ROWS = 1024
 MAGIC = b"PAR1"
-"""What a Parquet file starts with, and ends with."""
+"""The first and last bytes of a Parquet file."""
 LENGTH_BYTES = 4
-"""How long the number is, before the magic at the end, that says how long the description of the file is."""
+"""The size of the footer length, which precedes the magic at the end."""
 PANIC = "PanicException"
-"""The library's own name for a failure that it did not foresee; the class cannot be imported."""
+"""The class name of a Rust panic; the class cannot be imported."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unreadable:
-    """Stands for a cell that Python has no value for, such as a date after the year 9999."""
+    """A cell that Python cannot represent, such as a date after the year 9999."""
 
     reason: str
 
@@ -40,20 +40,20 @@ class ParquetRows:
 
     @property
     def name(self) -> str:
-        """The file's whole path."""
+        """The absolute path."""
         return str(self._path.resolve())
 
     @property
     def is_whole(self) -> bool:
-        """A file has all its rows."""
+        """Always true: a row that is missing was deleted."""
         return True
 
     def count_rows(self) -> int | None:
-        """Return how many rows there are; None for a packed file, which would be unpacked for this alone."""
+        """Return the number of rows; None for a compressed file, which would have to be decompressed."""
         return None if is_packed(self._path) else sum(batch.num_rows for batch in self._iter_batches())
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; one with a cell that cannot be read comes with that as its problem."""
+        """Yield the rows; an unreadable cell is reported as its row's problem."""
         first = 1
         for batch in self._iter_batches():
             passed = min(max(start + 1 - first, 0), batch.num_rows)
@@ -68,7 +68,7 @@ class ParquetRows:
             yield batch
 
     def _content(self) -> str | bytes:
-        """Return what the library reads: the file by its name, or what was packed in it."""
+        """Return the input of the Parquet library: the file's path, or its decompressed content."""
         with open_unpacked(self._path) as file:
             if is_packed(self._path):
                 content = file.read()
@@ -78,7 +78,7 @@ class ParquetRows:
             return str(self._path)
 
     def _require_whole(self, file: BinaryIO) -> None:
-        """Refuse what is no Parquet file, and one whose end is not there: at some of these the library panics."""
+        """Refuse a file that is not Parquet or is truncated: the library panics on some of them."""
         if file.read(len(MAGIC)) != MAGIC:
             raise InputError(f"{self._path}: not a Parquet file; one starts with {MAGIC.decode()}")
         size_bytes = file.seek(0, io.SEEK_END)
@@ -87,10 +87,10 @@ class ParquetRows:
         end = file.read()
         described_bytes = int.from_bytes(end[:LENGTH_BYTES], "little")
         if not end.endswith(MAGIC) or not 0 < described_bytes <= before_end - len(MAGIC):
-            raise InputError(f"{self._path}: cannot be read as Parquet: it is damaged, or cut short at its end")
+            raise InputError(f"{self._path}: cannot be read as Parquet: the file is damaged or truncated")
 
     def _guarded(self, step: Callable[[], Result]) -> Result:
-        """Take a step of the library; it raises no class of its own, and a panic is not even an `Exception`."""
+        """Call the library; it has no exception class of its own, and a panic is not even an `Exception`."""
         try:
             return step()
         except BaseException as error:
@@ -116,7 +116,7 @@ def _row(place: str, values: Mapping[str, Any]) -> SourceRow:
 def _cells(column: Array) -> Sequence[Any]:
     try:
         return [plain_value(cell) for cell in column.to_pylist()]
-    except Exception:  # the library has no class of its own for a value out of Python's range
+    except Exception:  # the library has no exception class for a value out of Python's range
         return [_cell(column, place) for place in range(len(column))]
 
 

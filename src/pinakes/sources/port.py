@@ -1,4 +1,4 @@
-"""What a source gives: rows with their places."""
+"""The source port: rows with their positions, from files, folders, tables and providers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ class SourceVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """One row as its source has it, before mapping; `problem` is set where it could not be read."""
+    """One row of a source, before mapping; `problem` is set where it could not be read."""
 
     place: str
-    """Where it stands, for people: "line 12", "notes/bread.md"."""
+    """Its position, for people: "line 12", "notes/bread.md"."""
     values: Mapping[str, Any]
     problem: str | None = None
     digest: str = ""
-    """A digest of the row, where that is cheaper to have than its values: a row of the same place and digest as
-    before is passed over without being asked for them."""
+    """A digest of the row where it is cheaper than the values, or empty: a row with the place and digest of the last
+    ingest is skipped."""
     record: EncodedRecord | None = None
     """The record itself, from a source that a catalogue was published to; a catalogue of its spec takes it as it is."""
     vector: SourceVector | None = None
@@ -45,21 +45,21 @@ class SourceRow:
 
 
 class RowSource(Protocol):
-    """Rows from somewhere. An error of the whole source is an `InputError` that names it and the place in it."""
+    """An iterable of rows. An error of the whole source is an `InputError` that names the source and the position."""
 
     @property
     def name(self) -> str:
-        """What the source is called in reports; two sources of one catalogue have different names."""
+        """The source's name in reports, unique among the sources of a catalogue."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether a record whose row is no longer yielded is gone; not so where rows are an answer to a question."""
+        """Whether the rows are complete, so that a record whose row is missing is deleted; False for query results."""
 
     def count_rows(self) -> int | None:
-        """Return how many rows there will be, for progress; None when that cannot be told beforehand."""
+        """Return the number of rows, for progress; None where it is not known beforehand."""
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield every row after the first `start` ones, in order; a row that cannot be read comes with its problem."""
+        """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
 
 
 Provider = Callable[[str, Settings], RowSource]
@@ -67,31 +67,31 @@ Provider = Callable[[str, Settings], RowSource]
 
 
 class Reading(NamedTuple):
-    """What was got out of a file, and the stamp that it had then: a file with another one is to be read again."""
+    """Content that was extracted from a file, and the file's stamp: a file with another stamp is stale."""
 
     stamp: str
     content: bytes
 
 
 class Readings(Protocol):
-    """What a source remembers of its files from one reading to the next."""
+    """A source's cache of extracted content, by place."""
 
     def load(self) -> dict[str, Reading]:
-        """Return what is remembered, by place."""
+        """Return all cached readings, by place."""
 
     def save(self, readings: Mapping[str, Reading]) -> None:
-        """Remember these, in place of what was remembered of the same places."""
+        """Cache these readings, replacing those of the same places."""
 
     def forget(self, places: Iterable[str]) -> None:
-        """Forget these places."""
+        """Remove these places from the cache."""
 
 
 @runtime_checkable
 class RecallingSource(RowSource, Protocol):
-    """A source whose files take long to read. It is given what it remembers before it is asked for rows."""
+    """A source whose rows are slow to read. It is given its cache before it is asked for rows."""
 
     def recall(self, readings: Readings) -> str:
-        """Use these from now on, and keep them up; return a stamp that differs whenever any row does.
+        """Use and maintain this cache; return a stamp of the whole source that differs whenever a row does.
 
-        An empty stamp says that only reading the rows tells. A source with the stamp of its last reading is not read.
+        A source whose stamp is that of its last ingest is not read. An empty stamp: changes are found only by reading.
         """

@@ -1,4 +1,4 @@
-"""Rows from SQLite files, plain or packed: a table with what its foreign keys point at, or what a query gives.
+"""Rows from SQLite files, plain or compressed: a table joined with what its foreign keys name, or a query's result.
 
 The file is never written to: it is opened read-only, and a packed one is read from a temporary copy.
 """
@@ -25,22 +25,22 @@ from pinakes.sources.port import SourceRow
 from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
 SAMPLE_ROWS = 1000
-"""How many rows of a table the length of its texts is told by."""
+"""How many rows of a table are sampled to estimate the length of its texts."""
 BUSY_MS = 5_000
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
 KINDS = ("table", "virtual", "view")
-"""What can be read, in the order in which the main one is looked for."""
+"""The readable kinds, in the order of preference for the main one."""
 OTHER_KINDS = ("table", "view")
-"""What is named beside the one that is read; a virtual table is mostly an index of another."""
+"""The kinds listed as alternatives; a virtual table is mostly an index of another table."""
 NAMING = ("name", "title")
-"""What the column is called that says what a row is."""
+"""Usual names of the column that names a row."""
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
-"""The columns of a table, without those that `SELECT *` leaves out."""
+"""The columns of a table, without hidden ones, which `SELECT *` leaves out."""
 DECLARED = """
 SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
 """
-"""The references of a table that are of one column; the key is empty where it is the primary one."""
+"""The single-column foreign keys of a table; `to` is empty where it is the primary key."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 KEY_NAME = re.compile(r"(.+?)_?id", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -49,13 +49,13 @@ SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reference:
-    """A column whose value is the key of a row elsewhere."""
+    """A foreign key: a column whose value is the key of a row of another table."""
 
     column: str
     table: str
     key: str
     naming: str | None
-    """The column there that says what a row is."""
+    """The column of the other table that names a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,18 @@ class _Table:
 
     @property
     def key(self) -> str | None:
-        """The primary key, where it is one column."""
+        """The primary key, where it is a single column."""
         return self.keys[0] if len(self.keys) == 1 else None
 
     @property
     def naming(self) -> str | None:
-        """The column that says what a row is."""
+        """The column that names a row."""
         named = (column for column in self.texts if column.lower() in NAMING)
         return next(named, self.texts[0] if self.texts else None)
 
     @property
     def is_link(self) -> bool:
-        """Whether it says no more than which rows of other tables belong together."""
+        """Whether it is a link table: it only relates rows of other tables."""
         pointing = {reference.column for reference in self.references}
         is_keyed_by_others = len(self.keys) > 1 and pointing.issuperset(self.keys)
         plain = set(self.columns) - set(self.keys) - pointing
@@ -89,7 +89,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What is read: a statement, with the names of what it gives."""
+    """A statement to run, with the names of its result columns."""
 
     chosen: str
     statement: str
@@ -103,7 +103,7 @@ class SqliteRows:
 
     def __init__(self, path: Path, table: str | None = None, query: str | None = None) -> None:
         if table is not None and query is not None:
-            raise InputError(f"{path}: a table or a query, not both")
+            raise InputError(f"{path}: give a table or a query, not both")
         self._path = require_file(path)
         self._plain = self._unpacked() if is_packed(path) else path
         with self._opened() as db:
@@ -111,33 +111,33 @@ class SqliteRows:
 
     @property
     def name(self) -> str:
-        """The file's whole path, and the table or query."""
+        """The absolute path, with the table or query."""
         return f"{self._path.resolve()}#{self._reading.chosen}"
 
     @property
     def is_whole(self) -> bool:
-        """A table has all its rows, and so has a query."""
+        """Always true: a row that is missing was deleted."""
         return True
 
     @property
     def other_tables(self) -> tuple[str, ...]:
-        """The tables and views that are not read."""
+        """The other tables and views of the file."""
         return self._reading.others
 
     @property
     def id_column(self) -> str | None:
-        """The column that tells the rows apart, where there is one."""
+        """The column that identifies rows, where there is one."""
         return self._reading.table.key if self._reading.table else None
 
     def count_rows(self) -> int | None:
-        """Return how many rows the table has; None for a query, which would be run for this alone."""
+        """Return the number of rows of the table; None for a query, which would have to be run."""
         if self._reading.table is None:
             return None
         with self._opened() as db:
             return _count(db, self._reading.table)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; one with a text that is not UTF-8 comes with that as its problem."""
+        """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
         with self._opened() as db:
             yield from islice(_iter_cursor(db.execute(self._reading.statement), self._reading.names), start, None)
 
@@ -156,13 +156,13 @@ class SqliteRows:
         )
 
     def _find_main(self, db: apsw.Connection, tables: Sequence[_Table]) -> _Table:
-        """Return the table with the most text; links between tables only where there is nothing else."""
+        """Return the table with the most text; a link table only where there is no other."""
         for kind in KINDS:
             some = [table for table in tables if table.kind == kind]
             candidates = [table for table in some if not table.is_link] or some
             if candidates:
                 return max(candidates, key=lambda table: (*_weight(db, table), table.name))
-        raise InputError(f"{self._path}: there is no table in it")
+        raise InputError(f"{self._path}: no table in it")
 
     def _get_named(self, tables: Sequence[_Table], wanted: str) -> _Table:
         for table in tables:
@@ -180,7 +180,7 @@ class SqliteRows:
             raise InputError(f"{self._path}: the query cannot be run: {error}") from error
         is_selection = SELECTION.match(COMMENT.sub(" ", query)) and details.is_readonly
         if not is_selection or (details.query_remaining and COMMENT.sub(" ", details.query_remaining).strip()):
-            raise InputError(f"{self._path}: the query has to be one SELECT statement")
+            raise InputError(f"{self._path}: the query must be one SELECT statement")
         names = unique_names(column[0] for column in details.description)
         return _Reading(chosen=" ".join(query.split()), statement=query, names=tuple(names))
 
@@ -199,23 +199,23 @@ class SqliteRows:
             raise InputError(f"{self._path}: cannot be read as an SQLite database: {error}") from error
 
     def _address(self) -> str:
-        """Return the file's address; one that waits for no log of another process is read without making one."""
+        """Return the file's URI; a file without a write-ahead log is opened immutable, so that none is created."""
         is_unshared = self._plain != self._path or (
             self._header()[18:19] == bytes([WAL_VERSION]) and not self._has_log()
         )
         return f"{self._plain.resolve().as_uri()}?mode=ro{'&immutable=1' if is_unshared else ''}"
 
     def _require_whole(self) -> None:
-        """Refuse what is no database, and one cut short, of which SQLite may read the missing part as zeros."""
+        """Refuse a file that is not a database or is truncated: SQLite may read the missing part as zeros."""
         header, size_bytes = self._header(), self._plain.stat().st_size
         if not size_bytes:
-            raise InputError(f"{self._path}: it is empty; there is no table in it")
+            raise InputError(f"{self._path}: the file is empty; no table in it")
         if len(header) < 100 or not header.startswith(MAGIC):
             raise InputError(f"{self._path}: not an SQLite database, or an encrypted one")
         page_bytes, changes, pages = struct.unpack(">16xH6xII", header[:32])
         is_counted = changes == struct.unpack(">I", header[92:96])[0]
         if is_counted and not self._has_log() and pages * (page_bytes if page_bytes > 1 else 1 << 16) > size_bytes:
-            raise InputError(f"{self._path}: cannot be read: it ends in the middle of its data")
+            raise InputError(f"{self._path}: cannot be read: the file is truncated")
 
     def _header(self) -> bytes:
         try:
@@ -228,7 +228,7 @@ class SqliteRows:
         return self._plain.with_name(f"{self._plain.name}-wal").exists()
 
     def _unpacked(self) -> Path:
-        """Return a copy of what is packed in the file; it goes when the source does."""
+        """Decompress the file to a temporary copy, which is deleted with the source."""
         descriptor, name = tempfile.mkstemp(prefix="pinakes-", suffix=".sqlite")
         remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
         try:
@@ -249,7 +249,7 @@ def _iter_cursor(cursor: apsw.Cursor, names: Sequence[str]) -> Iterator[SourceRo
         except StopIteration:
             return
         except UnicodeDecodeError as error:
-            yield SourceRow(place=f"row {number}", values={}, problem=f"a text that is not UTF-8: {error}")
+            yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
         yield SourceRow(place=f"row {number}", values=dict(zip(names, map(_plain, cells), strict=True)))
 
@@ -259,7 +259,7 @@ def _plain(cell: Any) -> Any:
 
 
 def _list_tables(db: apsw.Connection) -> list[_Table]:
-    """Return what can be read, in the order of its names, with its references."""
+    """Return the readable tables and views by name, with their references."""
     listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
     shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
     found = [table for name, kind in shown if (table := _find_table(db, name, kind))]
@@ -268,7 +268,7 @@ def _list_tables(db: apsw.Connection) -> list[_Table]:
 
 
 def _find_table(db: apsw.Connection, name: str, kind: str) -> _Table | None:
-    """Return a table; None for one that this SQLite cannot read, such as one of an extension it does not have."""
+    """Return a table; None where SQLite cannot read it, such as a virtual table of a missing extension."""
     try:
         columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
         keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
@@ -288,7 +288,7 @@ def _texts(db: apsw.Connection, sql: str, *values: str) -> list[tuple[str, ...]]
 
 
 def _iter_references(db: apsw.Connection, table: _Table, tables: Mapping[str, _Table]) -> Iterator[_Reference]:
-    """Yield the declared references of one column each, then those that a column's name tells."""
+    """Yield the declared single-column references, then those inferred from column names."""
     declared = {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
     for column in table.columns:
         name, key = declared.get(column.lower(), ("", ""))
@@ -316,7 +316,7 @@ def _letters(name: str) -> str:
 
 
 def _extra_columns(table: _Table) -> dict[str, _Reference]:
-    """Return the references by the names of the columns that say what they point at."""
+    """Return the references by the names of the result columns that name their targets."""
     columns = {column.lower() for column in table.columns}
     extras: dict[str, _Reference] = {}
     for reference in table.references:
@@ -327,7 +327,7 @@ def _extra_columns(table: _Table) -> dict[str, _Reference]:
 
 
 def _extra_names(reference: _Reference, table: _Table) -> Iterator[str]:
-    """Yield the names that fit, best first: the table's, but for one pointed at twice, or by itself, the role's."""
+    """Yield candidate names, best first: the table's, or the role's for a table referenced twice or by itself."""
     pointed_at = [table.name, *(other.table for other in table.references)]
     role = KEY_NAME.fullmatch(reference.column)
     if pointed_at.count(reference.table) == 1:
@@ -351,7 +351,7 @@ def _select(table: _Table, extras: Sequence[_Reference]) -> str:
 
 
 def _weight(db: apsw.Connection, table: _Table) -> tuple[float, int]:
-    """Return how much text there is to search, in characters, and the number of rows."""
+    """Return the estimated searchable text of a table, in characters, and the number of rows."""
     rows = _count(db, table)
     lengths = [f"iif(typeof({one}) = 'text', length({one}), 0)" for one in map(_quoted, table.texts)]
     sample = f"SELECT {' + '.join(lengths) or '0'} AS size FROM {_quoted(table.name)} LIMIT {SAMPLE_ROWS}"

@@ -1,4 +1,4 @@
-"""A file's content, whether it is plain or packed (`.zst`, `.gz`)."""
+"""Reading files that are plain or compressed (`.zst`, `.gz`)."""
 
 import gzip
 import io
@@ -13,7 +13,7 @@ import zstandard
 from pinakes.errors import InputError
 
 PACKED = (".gz", ".zst")
-"""The endings of packed files."""
+"""The suffixes of compressed files."""
 
 READ_BYTES = 1 << 20
 PACKED_BYTES = 1 << 14
@@ -21,7 +21,7 @@ PACKED_BYTES = 1 << 14
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, unpacked; whatever goes wrong while it is read is the file's fault."""
+    """Open a file, decompressed; every failure while it is read becomes an `InputError`."""
     try:
         with path.open("rb") as raw:
             yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix.lower())), buffer_size=READ_BYTES)
@@ -30,42 +30,42 @@ def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def is_packed(path: Path) -> bool:
-    """Tell by its name whether a file is packed."""
+    """Return whether a file is compressed, by its suffix."""
     return path.suffix.lower() in PACKED
 
 
 def without_packing(path: Path) -> Path:
-    """Return the name that a file has once it is unpacked: `a.csv` for `a.csv.gz`, and for `a.csv`."""
+    """Return the path without a compression suffix: `a.csv` for `a.csv.gz` and for `a.csv`."""
     return path.with_suffix("") if is_packed(path) else path
 
 
 def find_packed(path: Path) -> Path | None:
-    """Return the file of a name, or else the packed one that stands for it; None where there is neither."""
+    """Return the file at a path, or its compressed form; None where neither exists."""
     return next((one for ending in ("", *PACKED) if (one := path.with_name(f"{path.name}{ending}")).is_file()), None)
 
 
 def find_path(location: str) -> Path | None:
-    """Return the file or folder that a location names; None where there is none, and for what can be no path."""
+    """Return the file or folder that a location names; None where it does not exist or is not a valid path."""
     try:
         path = Path(location).expanduser()
         return path if path.exists() else None
-    except (OSError, RuntimeError):  # a name that is too long, the home of a user who is not there
+    except (OSError, RuntimeError):  # a name that is too long, or the home of an unknown user
         return None
 
 
 def require_file(path: Path) -> Path:
-    """Return the path of a file; refuse what is not there and what is not a file."""
+    """Return the path of an existing file; refuse a missing file and a folder."""
     try:
         if path.is_file():
             return path
         is_there = path.exists()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    raise InputError(f"{path}: a file is wanted, not a folder" if is_there else f"{path}: there is no such file")
+    raise InputError(f"{path}: expected a file, not a folder" if is_there else f"{path}: no such file")
 
 
 class _ZstdFile(io.RawIOBase):
-    """The content of a zstd file; unlike the library's own reader it does not take a file cut short for a whole one."""
+    """Decompresses a zstd file; unlike the library's own reader it detects a truncated file."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -78,12 +78,12 @@ class _ZstdFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with what comes next."""
+        """Read the next bytes into the buffer."""
         while not self._unpacked:
             packed = self._packed or self._raw.read(PACKED_BYTES)
             if not packed:
                 if self._frame is not None:
-                    raise EOFError("it ends in the middle of its data")
+                    raise EOFError("the file is truncated")
                 return 0
             self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
             self._unpacked = memoryview(self._frame.decompress(packed))

@@ -1,4 +1,4 @@
-"""Rows that can only be made all at once, such as those of files that complete each other."""
+"""Rows that are computed all at once, such as those of files that complete each other."""
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -9,10 +9,10 @@ from pinakes.sources.port import SourceRow
 
 
 class WholeRows:
-    """Implements `RowSource` for a file or folder by a function that reads all of it, when it is first asked for."""
+    """Implements `RowSource` for a file or folder by a function that reads all of it on first use."""
 
     is_whole = True
-    """Such a file or folder has all its rows."""
+    """A row that is missing was deleted."""
 
     def __init__(self, path: Path, read: Callable[[], list[SourceRow]]) -> None:
         self._path = path
@@ -20,15 +20,15 @@ class WholeRows:
 
     @property
     def name(self) -> str:
-        """The whole path of the file or folder."""
+        """The absolute path of the file or folder."""
         return str(self._path.resolve())
 
     def count_rows(self) -> int | None:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows, once all of them are made."""
+        """Yield the rows, computed on first use."""
         yield from islice(self._rows, start, None)
 
     @cached_property

@@ -72,7 +72,7 @@ def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: 
         (["serach", "anime", "x"], 2, "did you mean 'search'?"),
         (["get", "anime", "qqqqqq zzzzzz"], NotFoundError.exit_code, "nothing in 'anime' has the id or title"),
         (["browse", "anime", "--field", "tagz"], InputError.exit_code, "did you mean 'tags'?"),
-        (["add", "nothing.jsonl", "--as", "anime", "--no-embed"], InputError.exit_code, "there is no such file"),
+        (["add", "nothing.jsonl", "--as", "anime", "--no-embed"], InputError.exit_code, "no such file"),
         (["serve", "anmie"], NotFoundError.exit_code, "did you mean 'anime'?"),
         (["install", "emacs"], 2, "emacs"),
         (["recommend", "anime"], 2, "Missing argument"),

@@ -44,7 +44,7 @@ def test_a_wrong_source_leaves_the_model_that_is_there(complete: Path, wrong_sou
 
 def test_a_source_folder_that_lacks_a_file_is_refused_by_its_name(tmp_path: Path, wrong_source: Path) -> None:
     (wrong_source / "tokenizer.json").unlink()
-    with pytest.raises(NotFoundError, match=r"no tokenizer\.json here"):
+    with pytest.raises(NotFoundError, match=r"no tokenizer\.json in it"):
         pull_model(tmp_path / "models", source=wrong_source)
 
 
@@ -54,7 +54,7 @@ def test_a_complete_model_is_left_as_it_is(complete: Path, wrong_source: Path) -
 
 def test_a_model_that_is_not_there_is_told_with_the_command_that_gets_it(tmp_path: Path) -> None:
     (problem,) = check_model(tmp_path / MODEL_NAME)
-    assert "is not here" in problem
+    assert "is not installed" in problem
     assert "pinakes model pull" in problem
 
 

@@ -199,7 +199,7 @@ def test_a_link_that_leads_out_of_the_folder_is_refused_and_one_within_it_read(a
     (audio.path / "folders").symlink_to(tmp_path, target_is_directory=True)
     rows = rows_of(audio.path)
     assert set(rows) == {"own.mp3", "out.mp3", "in.mp3", "nowhere.mp3", "round.mp3"}
-    assert rows["out.mp3"].problem == "it is a link that leads out of the folder"
+    assert rows["out.mp3"].problem == "a symbolic link that leads out of the folder"
     assert rows["in.mp3"].values["title"] == "Own"
     assert rows["nowhere.mp3"].problem
     assert rows["round.mp3"].problem

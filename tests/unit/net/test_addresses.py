@@ -286,7 +286,7 @@ def test_an_odd_address_is_refused_whatever_its_name_resolves_to(url):
 
 
 def test_a_backslash_is_named_where_there_is_one():
-    with pytest.raises(InvalidUrlError, match=r"no backslash; write '/'"):
+    with pytest.raises(InvalidUrlError, match=r"cannot have a backslash; write '/'"):
         guard().require_well_formed("http://93.184.215.14\\@10.0.0.1/")
 
 

@@ -35,7 +35,7 @@ def test_the_latest_version_is_told_whatever_the_order(offer: Callable[..., None
 
 
 def test_an_index_without_the_package_is_told(offer: Callable[..., None]) -> None:
-    with pytest.raises(UnavailableError, match="does not tell the latest version of 'pinakes'; pip says: ERROR"):
+    with pytest.raises(UnavailableError, match="does not state the latest version of 'pinakes'; pip says: ERROR"):
         fetch_latest_version("pinakes")
 
 

@@ -152,7 +152,7 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     for folder in ("shared", "door"):
         found = {row.place: row for row in rows(tmp_path / folder)}
         assert {place: row.problem for place, row in found.items()} == {
-            "out.md": "it is a link that leads out of the folder",
+            "out.md": "a symbolic link that leads out of the folder",
             "within.md": None,
             "a/one.md": None,
         }
@@ -183,7 +183,7 @@ def test_a_link_to_where_nobody_may_look_is_refused_and_does_not_stop_the_rest(
 
     monkeypatch.setattr(Path, "is_file", look)
     found = [(row.place, row.problem) for row in rows(tmp_path / "notes")]
-    assert found == [("one.md", None), ("out.md", "it is a link that leads out of the folder")]
+    assert found == [("one.md", None), ("out.md", "a symbolic link that leads out of the folder")]
 
 
 def test_a_place_without_a_file_that_is_read_is_refused_with_the_kinds(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_text_is_got_out_of_a_file_only_when_it_is_asked_for(tmp_path: Path) -> 
     row = only(tmp_path, "broken.pdf", b"%PDF-1.4 broken")
     assert row.digest
     assert row.problem is None
-    assert "not a PDF that can be read" in reason(row)
+    assert "not a readable PDF" in reason(row)
 
 
 def test_a_file_that_is_too_large_or_cannot_be_opened_comes_with_its_problem(
@@ -208,7 +208,7 @@ def test_a_file_that_is_too_large_or_cannot_be_opened_comes_with_its_problem(
     write(tmp_path, "small.txt", "x")
     monkeypatch.setattr(folder_rows, "MOST_BYTES", 1_000_000)
     large, small = rows(tmp_path)
-    assert large.problem == "it has 2 MB; files of up to 1 MB are read"
+    assert large.problem == "the file has 2 MB; the limit is 1 MB"
     assert small.problem is None
 
 
@@ -266,8 +266,8 @@ def test_a_text_with_a_mark_is_read_by_it_whatever_is_damaged_in_it(tmp_path: Pa
 
 
 def test_bytes_that_are_no_text_and_files_with_nothing_in_them_are_refused(tmp_path: Path) -> None:
-    assert "not a text" in reason(only(tmp_path, "a.txt", b"\x00\x01\x02"))
-    assert "no text in it" in reason(only(tmp_path, "a.txt", b" \n\n"))
+    assert "not a text file" in reason(only(tmp_path, "a.txt", b"\x00\x01\x02"))
+    assert "the file has no text" in reason(only(tmp_path, "a.txt", b" \n\n"))
 
 
 def test_html_becomes_text_with_headings_lists_tables_and_code(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_title_that_a_program_wrote_is_none(tmp_path: Path) -> None:
 
 def test_a_pdf_that_is_locked_damaged_or_has_pictures_only_is_refused(tmp_path: Path) -> None:
     assert "encrypted" in reason(only(tmp_path, "a.pdf", make_pdf("secret", password="secret")))
-    assert "no text in it" in reason(only(tmp_path, "a.pdf", make_pdf("")))
+    assert "has images and no text" in reason(only(tmp_path, "a.pdf", make_pdf("")))
     whole = make_pdf("text")
     for content in (b"", b"hello", whole[:200], whole.replace(b"/Pages", b"/Pogos"), bytes(reversed(whole))):
         assert "PDF" in reason(only(tmp_path, "a.pdf", content)) or "no text" in reason(rows(tmp_path)[0])
@@ -355,7 +355,7 @@ def test_a_table_within_a_cell_is_read_once(tmp_path: Path) -> None:
 def test_a_docx_of_parts_within_parts_without_end_is_refused(tmp_path: Path, depth: int) -> None:
     deep = "<w:r>" * depth + "</w:r>" * depth
     refusal = reason(only(tmp_path, "a.docx", make_docx(f"<w:p>{deep}</w:p>")))
-    assert refusal == "it is not a DOCX that can be read: its parts are nested too deeply"
+    assert refusal == "not a readable DOCX: its elements are nested too deeply"
 
 
 def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) -> None:
@@ -364,5 +364,5 @@ def test_a_docx_that_is_damaged_or_is_something_else_is_refused(tmp_path: Path) 
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("hello.txt", "x")
     for content in (b"", b"hello", whole[:50], other.getvalue(), make_docx("<w:p>")):
-        assert "not a DOCX" in reason(only(tmp_path, "a.docx", content))
-    assert "no text in it" in reason(only(tmp_path, "a.docx", make_docx("")))
+        assert reason(only(tmp_path, "a.docx", content)).startswith(("not a DOCX: ", "not a readable DOCX"))
+    assert "the file has no text" in reason(only(tmp_path, "a.docx", make_docx("")))

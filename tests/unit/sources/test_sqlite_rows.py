@@ -249,7 +249,7 @@ def test_a_query_gives_its_rows_under_names_told_apart(tmp_path: Path, query: st
     ],
 )
 def test_a_query_that_is_not_one_selection_is_refused(tmp_path: Path, query: str) -> None:
-    with pytest.raises(InputError, match=r"a\.sqlite: the query has to be one SELECT statement"):
+    with pytest.raises(InputError, match=r"a\.sqlite: the query must be one SELECT statement"):
         SqliteRows(made(tmp_path, BOOKS), query=query)
 
 
@@ -276,9 +276,9 @@ def test_what_is_no_database_is_refused_by_name(tmp_path: Path, content: bytes) 
 
 def test_a_file_without_tables_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
-    with pytest.raises(InputError, match=r"empty\.db: it is empty"):
+    with pytest.raises(InputError, match=r"empty\.db: the file is empty"):
         SqliteRows(tmp_path / "empty.db")
-    with pytest.raises(InputError, match=r"a\.sqlite: there is no table in it"):
+    with pytest.raises(InputError, match=r"a\.sqlite: no table in it"):
         SqliteRows(made(tmp_path, "CREATE TABLE t (a); DROP TABLE t"))
 
 

@@ -82,9 +82,9 @@ def test_a_file_that_is_not_packed_as_its_name_says_is_refused(tmp_path: Path, s
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         require_file(tmp_path / "nothing")
-    with pytest.raises(InputError, match="a file is wanted, not a folder"):
+    with pytest.raises(InputError, match="expected a file, not a folder"):
         require_file(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         require_file(tmp_path / ("long" * 200))

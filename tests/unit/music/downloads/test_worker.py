@@ -253,7 +253,7 @@ def test_a_download_that_keeps_failing_fails_and_can_be_retried(place, tracks):
         (b'{"files": [{"url": "cover.jpg"}]}', "no music"),
         (b'{"files": [{"url": "http://169.254.169.254/a.mp3"}]}', "not public"),
         (b'{"files": [{"url": "file:///etc/passwd.mp3"}]}', "http"),
-        (b'{"files": [{"url": "http://[/a.mp3"}]}', "no address"),
+        (b'{"files": [{"url": "http://[/a.mp3"}]}', "not a URL"),
         (b'{"files": [{"url": "a.mp3", "size": 99999999999}]}', "more than is taken"),
         (b'{"artist": "\\u0000", "files": [{"url": "a.mp3"}]}', "artist"),
         (json.dumps({"files": [{"url": "a.mp3"}] * 501}).encode(), "files"),
