@@ -14,7 +14,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,9 @@ LONGEST_WAIT = 2 * DAY
 MOST_LISTED = 100
 REQUEST_LOCK = 0x50494E414B444C
 """The key of PostgreSQL's advisory lock for what counts requests."""
+FILE_COLUMNS = [download_files.c[name] for name in DownloadFile.__dataclass_fields__]
+UNCLAIMED: dict[str, Any] = {"state": DownloadState.QUEUED, "claim_token": None, "claimed_until": None}
+"""Values of a download that waits for a worker."""
 TURN = (downloads.c.priority.desc(), downloads.c.id)
 
 
@@ -97,10 +100,7 @@ class DownloadQueue:
                 "key": self._new_token(),
                 "open_key": open_key,
                 "user_name": user,
-                "provider": request.provider,
-                "artist": request.artist,
-                "album": request.album,
-                "url": request.url,
+                **asdict(request),
                 "priority": priority,
                 "state": DownloadState.QUEUED,
                 "attempts": 0,
@@ -211,14 +211,8 @@ class DownloadQueue:
                 return None
             token = self._new_token()
             until = now + timedelta(seconds=self.rules.lease_s)
-            _change(
-                connection,
-                download_id,
-                state=DownloadState.RUNNING,
-                claim_token=token,
-                claimed_until=until,
-                updated_at=now,
-            )
+            claimed = {"state": DownloadState.RUNNING, "claim_token": token, "claimed_until": until}
+            _change(connection, download_id, updated_at=now, **claimed)
             return Claim(download=_get(connection, download_id), token=token)
 
     def renew(self, claim: Claim, *, received_bytes: int) -> None:
@@ -235,15 +229,7 @@ class DownloadQueue:
             _hold(connection, claim, folder=folder, total_bytes=total, updated_at=self._now(), **found)
             connection.execute(download_files.delete().where(download_files.c.download_id == claim.download.id))
             rows = [
-                {
-                    "download_id": claim.download.id,
-                    "number": number,
-                    "name": file.name,
-                    "url": file.url,
-                    "size": file.size,
-                    "sha256": file.sha256,
-                    "is_fetched": False,
-                }
+                {**asdict(file), "download_id": claim.download.id, "number": number, "is_fetched": False}
                 for number, file in enumerate(album.files, start=1)
             ]
             connection.execute(download_files.insert(), rows)
@@ -274,26 +260,18 @@ class DownloadQueue:
         attempts = claim.download.attempts + 1
         if attempts >= self.rules.attempts:
             return self.fail(claim, error)
-        self._step(
-            claim,
-            state=DownloadState.QUEUED,
-            claim_token=None,
-            claimed_until=None,
-            attempts=attempts,
-            next_attempt_at=self._now() + timedelta(seconds=wait_s),
-            **_told(error),
-        )
+        next_attempt_at = self._now() + timedelta(seconds=wait_s)
+        self._step(claim, attempts=attempts, next_attempt_at=next_attempt_at, **UNCLAIMED, **_told(error))
         return self.get(claim.download.id)
 
     def release(self, claim: Claim) -> None:
         """Give a download back as it was, for somebody else to go on with."""
-        self._step(claim, state=DownloadState.QUEUED, claim_token=None, claimed_until=None)
+        self._step(claim, **UNCLAIMED)
 
     def release_all(self) -> None:
         """Give every download back as it was; only for a database that no worker has open."""
-        given_back = {"state": DownloadState.QUEUED, "claim_token": None, "claimed_until": None}
         with self._database.begin() as connection:
-            connection.execute(update(downloads).where(downloads.c.state == DownloadState.RUNNING).values(given_back))
+            connection.execute(update(downloads).where(downloads.c.state == DownloadState.RUNNING).values(UNCLAIMED))
 
     def _close(self, claim: Claim, state: DownloadState, **values: Any) -> Download:
         self._step(claim, **{"error_code": None, **_closed(state), **values})
@@ -322,7 +300,7 @@ class DownloadQueue:
         connection.execute(
             update(downloads)
             .where(_is_abandoned(now))
-            .values(lost=lost, claim_token=None, claimed_until=None, next_attempt_at=now, updated_at=now, **changes)
+            .values(**{**UNCLAIMED, **changes}, lost=lost, next_attempt_at=now, updated_at=now)
         )
 
     def _lock_requests(self, connection: Connection) -> None:
@@ -413,39 +391,11 @@ def _get(connection: Connection, download_id: int, *, user: str | None = None, l
 
 
 def _files(connection: Connection, download_id: int) -> list[DownloadFile]:
-    wanted = select(download_files).where(download_files.c.download_id == download_id)
-    return [
-        DownloadFile(
-            number=row.number,
-            name=row.name,
-            url=row.url,
-            size=row.size,
-            sha256=row.sha256,
-            is_fetched=row.is_fetched,
-        )
-        for row in connection.execute(wanted.order_by(download_files.c.number))
-    ]
+    wanted = select(*FILE_COLUMNS).where(download_files.c.download_id == download_id)
+    return [DownloadFile(**row._mapping) for row in connection.execute(wanted.order_by(download_files.c.number))]
 
 
 def _download(row: Any) -> Download:
-    return Download(
-        id=row.id,
-        key=row.key,
-        user=row.user_name,
-        request=DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url),
-        folder=row.folder,
-        priority=row.priority,
-        state=DownloadState(row.state),
-        attempts=row.attempts,
-        next_attempt_at=row.next_attempt_at,
-        is_installing=row.is_installing,
-        received_bytes=row.received_bytes,
-        total_bytes=row.total_bytes,
-        error_code=row.error_code,
-        error=row.error,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        call_id=row.call_id,
-        found_artist=row.found_artist,
-        found_album=row.found_album,
-    )
+    values = {name: row._mapping[name] for name in Download.__dataclass_fields__ if name in downloads.c}
+    request = DownloadRequest(provider=row.provider, artist=row.artist, album=row.album, url=row.url)
+    return Download(**{**values, "state": DownloadState(row.state)}, user=row.user_name, request=request)
