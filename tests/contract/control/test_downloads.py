@@ -410,11 +410,11 @@ def test_what_goes_in_place_cannot_be_cancelled_any_more(queue, place):
     claim = claimed(queue)
     queue.begin_install(claim, total_bytes=1)
 
-    with pytest.raises(ConflictError, match="put in place"):
+    with pytest.raises(ConflictError, match="being installed"):
         queue.cancel(download.id, user="ann")
     place.clock.advance(61)
     again = claimed(queue)
-    with pytest.raises(ConflictError, match="put in place"):
+    with pytest.raises(ConflictError, match="being installed"):
         queue.cancel(download.id, user="ann")
     queue.finish(again)
 

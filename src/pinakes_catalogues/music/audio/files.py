@@ -1,7 +1,7 @@
-"""Rows from a folder of audio files, or from one such file: one row a file, with what its tags say.
+"""Rows from a folder of audio files, or from one such file: one row for each file, with its tags.
 
-A file that did not change since it was last read, by its size and the time of its last change, is not read again where
-the source is given what it remembers (`recall`). Covers are either pictures beside the files or inside them.
+An unchanged file, by its size and modification time, is not read again where the source is given earlier readings
+(`recall`). Covers are pictures beside the files, or embedded in them.
 """
 
 import os
@@ -19,15 +19,15 @@ from pinakes.api.rows import LEADS_OUT, day_of, is_inside, iter_files
 from pinakes_catalogues.music.audio.tags import MOST_PICTURE_BYTES, read_tags
 
 AUDIO_ENDINGS = (".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".m4b", ".wav")
-"""The endings of files that are read."""
+"""Endings of the files that are read."""
 PICTURE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif")
 PICTURE_NAMES = ("cover", "folder", "front", "album", "albumart")
-"""What the picture of an album beside its files is called, the likeliest first."""
+"""File names of an album's cover, the likeliest first."""
 MOST_PATH_CHARS = 1_000
 DISC_FOLDER = re.compile(r"(cd|dis[ck]|side|vol(ume)?)[ ._-]*(\d{1,2}|[a-d]|[ivx]{1,4})", re.IGNORECASE)
-"""What the folder of one disc of several is called."""
+"""Name of a folder that holds one disc of several."""
 READER = 1
-"""To be raised when files are to be read again although they did not change."""
+"""Version of the reader: raise it to have unchanged files read again."""
 SAVED_AT_ONCE = 200
 
 TagReader = Callable[[Path], dict[str, Any]]
@@ -36,8 +36,8 @@ TagReader = Callable[[Path], dict[str, Any]]
 class AudioRows:
     """Implements `RecallingSource` for a folder, with the folders in it, or for a single file.
 
-    A row has what `read_tags` gives, and `path`, `folders` (those on the path, without that of a disc),
-    `added` (the day of the file's last change, if it has one) and, where there is a picture beside it, `beside`. Both
+    A row has the values of `read_tags`, and `path`, `folders` (those on the path, without that of a disc),
+    `added` (the day of the file's last change, if known) and, where there is a picture beside it, `beside`. Both
     paths are relative to the folder; links that lead out of it are refused.
     """
 
@@ -52,12 +52,12 @@ class AudioRows:
 
     @staticmethod
     def reads(path: Path) -> bool:
-        """Tell whether something is a folder with audio files in it, or an audio file."""
+        """Tell whether a path is an audio file, or a folder with audio files in it."""
         return any(_is_audio(file) for file in iter_files(path)) if path.is_dir() else _is_audio(path)
 
     @property
     def name(self) -> str:
-        """The whole path of the folder or file."""
+        """The absolute path of the folder or file."""
         return str(self._path.resolve())
 
     @property
@@ -67,7 +67,7 @@ class AudioRows:
 
     @property
     def is_whole(self) -> bool:
-        """A folder has all its files."""
+        """True: a folder lists all of its files."""
         return True
 
     def count_rows(self) -> int | None:
@@ -75,12 +75,12 @@ class AudioRows:
         return sum(1 for _ in self._files())
 
     def recall(self, readings: Readings) -> str:
-        """Use these from now on, and keep them up; only reading the files tells whether one has changed."""
+        """Reuse these readings, and keep them up to date; only reading the files tells whether one has changed."""
         self._readings = readings
         return ""
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the files in the order of their paths; those that cannot be read come with the reason."""
+        """Yield the files in the order of their paths; unreadable ones with the reason."""
         known = self._readings.load() if self._readings else {}
         fresh: dict[str, Reading] = {}
         seen: set[str] = set()
@@ -116,7 +116,7 @@ class AudioRows:
         fresh: dict[str, Reading],
         beside: Callable[[Path], str | None],
     ) -> SourceRow:
-        """Return the row of a file: by what is remembered of it where it is the same, else by reading it."""
+        """Return the row of a file, from its earlier reading where it is unchanged."""
         try:
             problem = self._problem(path, place)
             state = path.stat()
@@ -129,13 +129,13 @@ class AudioRows:
             try:
                 known = fresh[place] = Reading(stamp, orjson.dumps(_outcome(self._read, path)))
             except UnavailableError as error:
-                return _refused(place, error.message)  # it may be well the next time
-        said = orjson.loads(known.content)
-        if "problem" in said:
-            return _refused(place, said["problem"])
+                return _refused(place, error.message)  # it may be readable the next time
+        tags = orjson.loads(known.content)
+        if "problem" in tags:
+            return _refused(place, tags["problem"])
         added, picture = day_of(state.st_mtime), beside(path.parent)
         values = {
-            **said,
+            **tags,
             "path": place,
             "folders": _folders_of(place),
             **({"added": added} if added else {}),
@@ -144,7 +144,7 @@ class AudioRows:
         return SourceRow(place=place, values=values)
 
     def _problem(self, path: Path, place: str) -> str | None:
-        """Return why a file is not to be opened at all."""
+        """Return why a file must not be opened; None where it may."""
         if not is_inside(path, self.folder):
             return LEADS_OUT
         if not path.is_file():
@@ -156,7 +156,7 @@ class AudioRows:
         return None
 
     def _find_beside(self, folder: Path) -> str | None:
-        """Return the path of the picture that stands for what is in a folder; a disc has its album's."""
+        """Return the path of a folder's cover; a disc's folder falls back to its album's."""
         found = _find_picture_in(folder)
         if found is None and folder != self.folder and DISC_FOLDER.fullmatch(folder.name):
             found = _find_picture_in(folder.parent)

@@ -1,1 +1,1 @@
-"""Downloads: a durable queue of albums that somebody asked for, and workers that bring them into the music folder."""
+"""Downloads: a durable queue of requested albums, and workers that fetch them into the music folder."""

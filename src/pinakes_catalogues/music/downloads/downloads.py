@@ -1,4 +1,4 @@
-"""The downloads: where downloads are asked for, and where the workers behind it are started and stopped."""
+"""Requests for downloads, and the worker threads behind them."""
 
 import logging
 import threading
@@ -17,18 +17,18 @@ from pinakes_catalogues.music.downloads.worker import DownloadHooks, DownloadWor
 
 LOG = logging.getLogger(__name__)
 STOP_S = 3.0
-"""How long workers have to reach a point where they can be left; a process that ends does not wait for more."""
+"""How long `stop` waits for workers to reach a point from which the next one can continue."""
 SWEEP_S = 60.0
 
 
 class Downloads:
-    """Takes wishes for one library, and works on them between `start` and `stop`. Safe to use from several threads."""
+    """Queues requests, and works on them between `start` and `stop`. Safe to use from several threads."""
 
     def __init__(
         self,
         settings: DownloadSettings,
         database: ControlDatabase,
-        landing: DownloadHooks,
+        hooks: DownloadHooks,
         *,
         outside: Outside | None = None,
         now: Callable[[], datetime] = utc_now,
@@ -37,14 +37,14 @@ class Downloads:
         self._outside = outside or Outside(limits=settings.limits)
         self._providers = build_providers(settings.providers, url_rules=settings.url_rules, outside=self._outside)
         self._is_stopping = threading.Event()
-        self._has_news = threading.Condition()
+        self._has_work = threading.Condition()
         self._threads: list[threading.Thread] = []
         self.queue = DownloadQueue(database, settings.queue, now=now)
-        self.worker = DownloadWorker(self.queue, self._providers, settings, landing, clock=self._outside.clock)
+        self.worker = DownloadWorker(self.queue, self._providers, settings, hooks, clock=self._outside.clock)
 
     @property
     def provider_names(self) -> list[str]:
-        """The names of the providers that albums can be asked for by name."""
+        """The names of the configured providers."""
         return [name for name in self._providers if name != BY_URL]
 
     def request(
@@ -58,7 +58,7 @@ class Downloads:
         priority: int = USUAL_PRIORITY,
         call_id: str | None = None,
     ) -> tuple[Download, bool]:
-        """Queue a request that was made in this call; return it, and whether it is new."""
+        """Queue a request; return its download and whether that is new."""
         if url is not None:
             self._require_fetchable(url)
         request = DownloadRequest(
@@ -69,25 +69,25 @@ class Downloads:
         )
         self._providers[request.provider].require_request(request)
         if self._settings.offline:
-            raise UnavailableError("nothing is downloaded: 'offline' is set (RAG_STRICT_OFFLINE)")
+            raise UnavailableError("downloads are off: 'offline' is set (RAG_STRICT_OFFLINE)")
         queued = self.queue.request(user, request, priority=priority, call_id=call_id)
-        self._tell()
+        self._wake_workers()
         return queued
 
     def retry(self, download_id: int, *, user: str | None) -> Download:
-        """Try a download again; with `user`, only one of theirs."""
+        """Retry a download; with `user`, only one of theirs."""
         download = self.queue.retry(download_id, user=user)
-        self._tell()
+        self._wake_workers()
         return download
 
     def cancel(self, download_id: int, *, user: str | None) -> Download:
-        """Take a download out of the queue; with `user`, only one of theirs."""
+        """Cancel a download; with `user`, only one of theirs."""
         download = self.queue.cancel(download_id, user=user)
-        self._tell()
+        self._wake_workers()
         return download
 
     def start(self) -> None:
-        """Start the workers; where nothing may be fetched, none."""
+        """Start the workers; none on an offline server."""
         if self._settings.offline or self._threads:
             return
         self._is_stopping.clear()
@@ -97,24 +97,24 @@ class Downloads:
             thread.start()
 
     def stop(self) -> None:
-        """Stop the workers; what they were at, done or not, is gone on with by whoever claims it next."""
+        """Stop the workers; the next one to claim their downloads continues them."""
         self._is_stopping.set()
-        self._tell()
+        self._wake_workers()
         ends_at = time.monotonic() + STOP_S
         for thread in self._threads:
             thread.join(max(0.0, ends_at - time.monotonic()))
         self._threads.clear()
 
     def _require_fetchable(self, url: str) -> None:
-        """Refuse an address, by what it resolves to now, before anything else is said of the request."""
+        """Refuse a URL by the address it resolves to now, before any other check of the request."""
         guard = self._outside.guard(self._settings.url_rules)
         if self._settings.offline:
-            guard.require_well_formed(url)  # asks no name server
+            guard.require_well_formed(url)  # without a name server
             return
         try:
             guard.require(url)
         except UnavailableError as error:
-            raise InvalidUrlError(f"{error.message}; is it written right?") from error
+            raise InvalidUrlError(f"{error.message}; check the spelling") from error
 
     def _provider_name(self, provider: str | None, url: str | None) -> str:
         name = provider or (BY_URL if url is not None else None)
@@ -122,35 +122,35 @@ class Downloads:
         if name is None and len(known) == 1:
             return known[0]
         if name is None:
-            told = f"one of {', '.join(known)}" if known else "none is configured"
-            raise InputError(f"'provider' is missing ({told}); or give a 'url'")
+            choices = f"one of {', '.join(known)}" if known else "none is configured"
+            raise InputError(f"'provider' is missing ({choices}); or give a 'url'")
         if name not in self._providers:
-            there = ", ".join(known) or "none"
-            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name, known)}; there are {there}")
+            listed = ", ".join(known) or "none"
+            raise NotFoundError(f"no provider '{name[:80]}'{did_you_mean(name, known)}; providers: {listed}")
         return name
 
-    def _tell(self) -> None:
-        with self._has_news:
-            self._has_news.notify_all()
+    def _wake_workers(self) -> None:
+        with self._has_work:
+            self._has_work.notify_all()
 
     def _work(self) -> None:
-        """Work on downloads until the downloads stops; what cannot be read now is looked for again later."""
+        """Work on downloads until `stop`; a failing database is tried again later."""
         swept_at = float("-inf")
         while not self._is_stopping.is_set():
             try:
                 if self.worker.work_once(is_stopping=self._is_stopping.is_set):
                     continue
-                swept_at = self._swept(swept_at)
+                swept_at = self._sweep_when_due(swept_at)
             except StorageError as error:
                 LOG.warning("downloads: %s", error.message)
             except Exception:
-                LOG.exception("downloads: a bug")
-            with self._has_news:
+                LOG.exception("downloads: unexpected error")
+            with self._has_work:
                 if not self._is_stopping.is_set():
-                    self._has_news.wait(self._settings.poll_s)
+                    self._has_work.wait(self._settings.poll_s)
 
-    def _swept(self, swept_at: float) -> float:
-        """Sweep where it is time to; return when it last was."""
+    def _sweep_when_due(self, swept_at: float) -> float:
+        """Remove leftovers every `SWEEP_S`; return when that was last done."""
         now = self._outside.clock.monotonic()
         if now - swept_at < SWEEP_S:
             return swept_at

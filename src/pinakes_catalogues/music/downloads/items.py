@@ -1,4 +1,4 @@
-"""The words of the queue: wishes, downloads and their files. Frozen values."""
+"""Values of the download queue: requests, downloads and their files."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ USUAL_PRIORITY = 5
 
 
 class DownloadState(StrEnum):
-    """Where a download is in its life."""
+    """The state of a download."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -22,7 +22,7 @@ OPEN_STATES = (DownloadState.QUEUED, DownloadState.RUNNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadRequest:
-    """What somebody asks for: an album by name from a provider, or what stands at an address."""
+    """A request for an album: by name from a provider, or by URL."""
 
     provider: str
     artist: str | None = None
@@ -42,7 +42,7 @@ class AlbumFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Album:
-    """What a provider has for a request."""
+    """An album as a provider offers it for a request."""
 
     artist: str
     title: str
@@ -51,7 +51,7 @@ class Album:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadFile(AlbumFile):
-    """A file of a download. Once it is fetched, its size and checksum are those that it has."""
+    """A file of a download. Size and checksum are the provider's until it is fetched, then the actual ones."""
 
     number: int
     is_fetched: bool
@@ -59,38 +59,38 @@ class DownloadFile(AlbumFile):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """Something that was asked for, and how far it is."""
+    """A requested download and its progress."""
 
     id: int
     key: str
     user: str
     request: DownloadRequest
     folder: str | None
-    """Where the album lands, below the music folder; None until its files are known."""
+    """The album's folder below the music folder; None until its files are known."""
     priority: int
     state: DownloadState
     attempts: int
-    """How often it was tried since somebody last asked for it; of one that is done, with the time that it worked."""
+    """Attempts since it was last requested or retried, including the successful one."""
     next_attempt_at: datetime
     is_installing: bool
-    """Whether its files are being put in place, so that it cannot be cancelled any more."""
+    """Whether its files are being installed; then it cannot be cancelled."""
     received_bytes: int
     total_bytes: int | None
     error_code: str | None
     error: str | None
-    """Why it failed; of one that is done, what is to be said of it."""
+    """Why it failed; of a finished one, a note about files that were left out."""
     created_at: datetime
     updated_at: datetime
     call_id: str | None
-    """The call that asked for it, where that is known."""
+    """The id of the call that requested it, if known."""
     found_artist: str | None
     found_album: str | None
-    """What the provider calls the album, where it says so."""
+    """The provider's name of the album, if it gives one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A download that one worker has, as long as the token is the row's."""
+    """A lease on a download, valid while the row has the token."""
 
     download: Download
     token: str
@@ -98,10 +98,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStats:
-    """What is in the queue."""
+    """Totals of the queue."""
 
     by_state: dict[DownloadState, int] = field(default_factory=dict)
     received_bytes: int = 0
-    """How much has come, of everything in the queue."""
+    """Bytes received of all downloads in the queue."""
     users: int = 0
     oldest_queued_at: datetime | None = None

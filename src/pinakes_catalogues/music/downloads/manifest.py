@@ -1,8 +1,8 @@
-"""A provider's list of an album's files: JSON from a server that nobody vouches for, checked and made an `Album`.
+"""A provider's manifest: untrusted JSON that lists an album's files, validated and turned into an `Album`.
 
     {"artist": "…", "album": "…", "files": [{"url": "01.flac", "size": 123, "sha256": "…", "title": "…", "track": 1}]}
 
-Addresses may be relative to the manifest's own. Everything but `files` and each file's `url` may be left out.
+URLs may be relative to the manifest's. Only `files` and each file's `url` are required.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ Text = Annotated[str, Field(max_length=2_000)]
 
 
 class ManifestFile(BaseModel):
-    """A file, as it is listed."""
+    """A file in a manifest."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -45,7 +45,7 @@ class ManifestFile(BaseModel):
 
 
 class Manifest(BaseModel):
-    """An album, as it is listed."""
+    """A manifest."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -55,7 +55,7 @@ class Manifest(BaseModel):
 
 
 def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Album:
-    """Return the album that a manifest at this address lists; names that it leaves out are those of the request."""
+    """Return the album of the manifest at a URL; names that it leaves out are taken from the request."""
     try:
         manifest = Manifest.model_validate_json(body)
         files = tuple(_file(file, url) for file in manifest.files)
@@ -64,22 +64,24 @@ def read_manifest(body: bytes, *, url: str, request: DownloadRequest) -> Album:
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
-        raise TransferError(f"the manifest is wrong at '{place}': {problem['msg']}", is_final=True) from error
+        raise TransferError(f"the manifest is invalid at '{place}': {problem['msg']}", is_final=True) from error
     except InputError as error:
-        raise TransferError(f"the manifest is wrong: {error.message}", is_final=True) from error
+        raise TransferError(f"the manifest is invalid: {error.message}", is_final=True) from error
     return album_of(artist, title, files)
 
 
 def album_of(artist: str, title: str, files: Sequence[AlbumFile]) -> Album:
-    """Return an album whose files all have names of their own; refuse one without music."""
+    """Return an album with unique file names; refuse one without an audio file."""
     if not any(suffix_of(file.name) in AUDIO_SUFFIXES for file in files):
-        raise TransferError(f"the album has no music in it: {', '.join(sorted(AUDIO_SUFFIXES))}", is_final=True)
+        raise TransferError(
+            f"the album has no audio file; endings of audio files: {', '.join(sorted(AUDIO_SUFFIXES))}", is_final=True
+        )
     taken: set[str] = set()
     named = []
     for file in files:
         name = next((name for name in iter_variants(file.name) if name.casefold() not in taken), None)
         if name is None:
-            raise TransferError(f"the album has too many files of the name '{file.name}'", is_final=True)
+            raise TransferError(f"the album has too many files called '{file.name}'", is_final=True)
         taken.add(name.casefold())
         named.append(AlbumFile(name=name, url=file.url, size=file.size, sha256=file.sha256))
     return Album(artist=artist, title=title, files=tuple(named))
@@ -91,7 +93,7 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
     suffix = suffix_of(called) or suffix_of(last_component(url))
     if suffix is None:
         known = ", ".join(sorted(TAKEN_SUFFIXES))
-        raise InputError(f"'{called[:80]}' is not of a kind that is taken: {known}")
+        raise InputError(f"'{called[:80]}' has an ending that is not accepted; accepted: {known}")
     stem = called[: -len(suffix)] if suffix_of(called) else called
     if file.name is None and file.title:
         stem = _numbered(file)
@@ -100,7 +102,7 @@ def _file(file: ManifestFile, base: str) -> AlbumFile:
 
 
 def _numbered(file: ManifestFile) -> str:
-    """Return a track's name in the order of the album: '1-02 Title'."""
+    """Return the file name of a track, which sorts in the order of the album: '1-02 Title'."""
     disc = f"{file.disc}-" if file.disc and file.track is not None else ""
     track = f"{file.track:02} " if file.track is not None else ""
     return f"{disc}{track}{file.title}"

@@ -1,4 +1,4 @@
-"""Where albums come from: the port, the HTTP provider that is configured by a template, and plain addresses."""
+"""Sources of albums: the provider port, HTTP providers configured by a URL template, and plain URLs."""
 
 import re
 import ssl
@@ -21,42 +21,42 @@ from pinakes_catalogues.music.downloads.names import (
 )
 
 BY_URL = "url"
-"""The provider of what stands at an address that somebody gives."""
+"""Name of the provider for URLs in requests."""
 PLACEHOLDERS = frozenset({"artist", "album"})
 PROVIDER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 class DownloadProvider(Protocol):
-    """Knows which files a request comes to, and how they are fetched. Safe to use from several threads.
+    """Lists and fetches the files of a request. Safe to use from several threads.
 
-    `require_request` refuses what can never be had, without asking anybody. `resolve` asks
-    the outside; it raises `TransferError` where that fails.
+    `require_request` refuses what can never succeed, without network. `resolve` uses the network and raises
+    `TransferError` where that fails.
     """
 
     @property
     def fetcher(self) -> Fetcher:
-        """What fetches the files, by the rules for this provider's addresses."""
+        """Fetches files under the address rules of this provider."""
 
     def require_request(self, request: DownloadRequest) -> None:
-        """Refuse a request that cannot be had here."""
+        """Refuse a request that this provider cannot meet."""
 
     def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
-        """Return the files that a request comes to."""
+        """Return the album that a request names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpProviderSpec:
-    """A server that has a manifest for each album, at an address made by a template."""
+    """A server with a manifest for each album, at a URL made from a template."""
 
     manifest: str
     """For example 'https://music.example.org/{artist}/{album}.json'."""
     rules: AddressRules = field(default_factory=AddressRules)
-    """Where its files may be beside public addresses."""
+    """Addresses that are allowed besides public ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """How the outside is reached; tests have their own."""
+    """How the network is reached; tests have their own."""
 
     limits: FetchLimits
     resolve: Resolve | None = None
@@ -64,16 +64,16 @@ class Outside:
     clock: Clock = field(default_factory=Clock)
 
     def guard(self, rules: AddressRules) -> AddressGuard:
-        """Return what checks addresses by these rules."""
+        """Return a guard that checks addresses by these rules."""
         return AddressGuard(rules, resolve=self.resolve)
 
     def fetcher(self, guard: AddressGuard) -> Fetcher:
-        """Return what fetches from where the guard allows."""
+        """Return a fetcher for the addresses that the guard allows."""
         return Fetcher(guard, limits=self.limits, certificates=self.certificates, clock=self.clock)
 
 
 class HttpProvider:
-    """Implements `DownloadProvider` by the manifests of one server."""
+    """Implements `DownloadProvider` for the manifests of one server."""
 
     def __init__(self, name: str, spec: HttpProviderSpec, outside: Outside) -> None:
         self._template = _require_template(name, spec.manifest)
@@ -82,9 +82,9 @@ class HttpProvider:
         _require_example(name, self._guard, self._url(DownloadRequest(provider=name, artist="artist", album="album")))
 
     def require_request(self, request: DownloadRequest) -> None:
-        """Refuse a request without an album, or without an artist where the server needs one."""
+        """Refuse a URL, and a request without the names that the template needs."""
         if request.url is not None:
-            raise InputError(f"'{request.provider}' is asked by artist and album; leave out 'provider' to give a 'url'")
+            raise InputError(f"'{request.provider}' takes artist and album; leave out 'provider' to give a 'url'")
         self._guard.require_well_formed(self._url(request))
 
     def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
@@ -103,18 +103,18 @@ class HttpProvider:
 
 
 class UrlProvider:
-    """Implements `DownloadProvider` by addresses that people give: of a piece of music, or of a manifest."""
+    """Implements `DownloadProvider` for URLs in requests: of an audio file, or of a manifest."""
 
     def __init__(self, rules: AddressRules, outside: Outside) -> None:
         self._guard = outside.guard(rules)
         self.fetcher = outside.fetcher(self._guard)
 
     def require_request(self, request: DownloadRequest) -> None:
-        """Refuse a request without an address, or with one that can never be fetched from."""
+        """Refuse a request without a URL, or with one that is never allowed."""
         self._guard.require_well_formed(_require_url(request))
 
     def resolve(self, request: DownloadRequest, *, is_cancelled: Callable[[], bool]) -> Album:
-        """Return the one file that the address names, or those that the manifest there lists."""
+        """Return the one file at the URL, or the files that the manifest there lists."""
         url = _require_url(request)
         name = last_component(url)
         suffix = suffix_of(name)
@@ -129,13 +129,13 @@ class UrlProvider:
 def build_providers(
     specs: Mapping[str, HttpProviderSpec], *, url_rules: AddressRules, outside: Outside
 ) -> dict[str, DownloadProvider]:
-    """Return the providers by name, with the one of addresses that people give."""
+    """Return the providers by name, including the one for URLs."""
     configured = {name: HttpProvider(name, spec, outside) for name, spec in specs.items()}
     return {**configured, BY_URL: UrlProvider(url_rules, outside)}
 
 
 def _listed(fetched: FetchedText, request: DownloadRequest, guard: AddressGuard) -> Album:
-    """Return the album that a manifest lists; refuse one with files at addresses that can never be fetched from."""
+    """Return the album of a manifest; refuse one with files at URLs that are never allowed."""
     album = read_manifest(fetched.body, url=fetched.url, request=request)
     for file in album.files:
         guard.require_well_formed(file.url)
@@ -149,10 +149,12 @@ def _require_url(request: DownloadRequest) -> str:
 
 
 def _require_template(name: str, template: str) -> str:
-    """Return a template that has the placeholders that there are, in path or query."""
+    """Return a template with the known placeholders, in path or query; refuse others."""
     setting = f"setting 'downloads.providers.{name}'"
     if not PROVIDER_NAME.fullmatch(name) or name == BY_URL:
-        raise InputError(f"setting 'downloads.providers': '{name[:80]}' cannot be the name of a provider")
+        raise InputError(
+            f"setting 'downloads.providers': '{name[:80]}' is not a valid name; use lower-case letters, digits, - and _"
+        )
     try:
         parts = list(Formatter().parse(template))
         found = _placeholders(template)
@@ -163,7 +165,7 @@ def _require_template(name: str, template: str) -> str:
         raise InputError(f"{setting} must begin with http(s)://HOST/, without a placeholder")
     is_plain = all(not form and not conversion for _, _, form, conversion in parts)
     if not is_plain or not set(found) <= PLACEHOLDERS or "album" not in found:
-        raise InputError(f"{setting} has {{album}} and may have {{artist}}, and nothing else in braces")
+        raise InputError(f"{setting} needs {{album}}, may have {{artist}}, and nothing else in braces")
     return template
 
 
@@ -179,7 +181,7 @@ def _placeholders(template: str) -> list[str]:
 
 
 def _segment(name: str, value: str) -> str:
-    """Return a value as a part of a path; one that leads up is refused."""
+    """Return a value as a path segment; refuse dots only, which would lead to a parent folder."""
     if value.strip(".") == "":
         raise InputError(f"'{name}' must have more than dots")
     return quote(value, safe="")

@@ -1,13 +1,13 @@
-"""The queue of downloads, in the control database: what was asked for, whose turn it is, and what came of it.
+"""The durable queue of downloads in the control database: requests, their order, and their outcome.
 
     request ──► queued ──► running ──► done
                   ▲ ▲         │ ├────► failed ──► (retry) queued
                   │ └ put off ┘ └────► cancelled
-                  └── the worker died: its claim ran out
+                  └── the worker died: its claim expired
 
-A claim is a lease with a token. Every step of a worker is one transaction that holds only while the token is the row's,
-so a worker that was taken for dead cannot change what another has since claimed. Commit point of a download: the end
-of `finish`'s transaction.
+A claim is a lease with a token. Every step of a worker is one transaction that applies only while the row has its
+token, so a worker whose claim expired cannot change a download that another has claimed since. Commit point of a
+download: the end of `finish`'s transaction.
 """
 
 import hashlib
@@ -38,10 +38,10 @@ from pinakes_catalogues.music.tables import download_files, downloads
 
 DAY = timedelta(days=1)
 LONGEST_WAIT = 2 * DAY
-"""Longer than any download waits, or any claim holds."""
+"""Longer than any wait between attempts, or any claim."""
 MOST_LISTED = 100
 REQUEST_LOCK = 0x50494E414B444C
-"""The key of PostgreSQL's advisory lock for what counts requests."""
+"""Key of the PostgreSQL advisory lock under which requests are counted."""
 FILE_COLUMNS = [download_files.c[name] for name in DownloadFile.__dataclass_fields__]
 UNCLAIMED: dict[str, Any] = {"state": DownloadState.QUEUED, "claim_token": None, "claimed_until": None}
 """Values of a download that waits for a worker."""
@@ -49,20 +49,20 @@ TURN = (downloads.c.priority.desc(), downloads.c.id)
 
 
 class ClaimLostError(Exception):
-    """The download is no longer this worker's: it was cancelled, or the claim ran out and somebody else has it."""
+    """The claim is no longer valid: the download was cancelled, or the claim expired and another worker has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRules:
-    """What a user may ask for, and how stubborn the queue is."""
+    """Limits for each user, and how often a download is attempted."""
 
     max_open_per_user: int = 20
     max_per_day: int = 100
-    """How many new requests a user has in any 24 hours."""
+    """New requests of a user in any 24 hours."""
     attempts: int = 5
-    """How often a download may fail before somebody has to ask for it again."""
+    """Failed attempts after which a download is given up, until it is retried by hand."""
     most_lost: int = 20
-    """How often its worker may die."""
+    """Workers that may die with a download before it is given up."""
     lease_s: float = 60.0
 
 
@@ -86,7 +86,7 @@ class DownloadQueue:
     def request(
         self, user: str, request: DownloadRequest, *, priority: int = USUAL_PRIORITY, call_id: str | None = None
     ) -> tuple[Download, bool]:
-        """Put a request into the queue; return it, and whether it is new: the same open request is not queued twice."""
+        """Queue a request; return its download and whether that is new: an open request is not queued twice."""
         now = self._now()
         open_key = _open_key(user, request)
         with self._database.begin() as connection:
@@ -116,13 +116,15 @@ class DownloadQueue:
             return _get(connection, download_id), True
 
     def retry(self, download_id: int, *, user: str | None) -> Download:
-        """Queue a download again that failed or was cancelled, or let one that waits try now. `user`: only theirs."""
+        """Queue a failed or cancelled download again, or let a waiting one try now; with `user`, only one of theirs."""
         now = self._now()
         with self._database.begin() as connection:
             self._lock_requests(connection)
             download = _get(connection, download_id, user=user, lock=True)
             if download.state in (DownloadState.RUNNING, DownloadState.DONE):
-                raise ConflictError(f"download {download_id} is {download.state}; only what failed can be retried")
+                raise ConflictError(
+                    f"download {download_id} is {download.state}; only a failed, cancelled or queued one can be retried"
+                )
             if download.state is not DownloadState.QUEUED:
                 self._reopen(connection, download)
             changes = {"attempts": 0, "lost": 0, "next_attempt_at": now, "error_code": None, "error": None}
@@ -130,26 +132,26 @@ class DownloadQueue:
             return _get(connection, download_id)
 
     def cancel(self, download_id: int, *, user: str | None) -> Download:
-        """Take a download out of the queue; its worker stops when it next looks. `user`: only theirs."""
+        """Cancel a download; its worker stops at its next check. With `user`, only one of theirs."""
         with self._database.begin() as connection:
             download = _get(connection, download_id, user=user, lock=True)
             if download.state in (DownloadState.DONE, DownloadState.CANCELLED):
                 raise ConflictError(f"download {download_id} is {download.state} and cannot be cancelled")
             if download.is_installing and download.state in OPEN_STATES:
-                raise ConflictError(f"download {download_id} is being put in place, and cannot be cancelled any more")
-            untold = {"error_code": None, "error": None}  # it ends because somebody wants it to
-            _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED), **untold)
+                raise ConflictError(f"download {download_id} is being installed and can no longer be cancelled")
+            no_error = {"error_code": None, "error": None}
+            _change(connection, download_id, updated_at=self._now(), **_closed(DownloadState.CANCELLED), **no_error)
             return _get(connection, download_id)
 
     def get(self, download_id: int) -> Download:
-        """Return a download, or refuse."""
+        """Return a download; refuse an unknown id."""
         with self._database.read() as connection:
             return _get(connection, download_id)
 
     def list_downloads(
         self, state: DownloadState | None = None, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[Download], int]:
-        """Return a page and how many there are: what is open in the order of its turn, what is closed newest first."""
+        """Return a page and the total: open downloads in the order of their turn, closed ones newest first."""
         if not 1 <= limit <= MOST_LISTED or offset < 0:
             raise InputError(f"'limit' must be 1 to {MOST_LISTED} and 'offset' at least 0")
         states = OPEN_STATES if state is None else (state,)
@@ -162,12 +164,12 @@ class DownloadQueue:
             return [_download(row) for row in rows], _count(connection, wanted)
 
     def list_files(self, download_id: int) -> list[DownloadFile]:
-        """Return the files of a download; none until they are known."""
+        """Return the files of a download; none before the provider has listed them."""
         with self._database.read() as connection:
             return _files(connection, download_id)
 
     def stats(self) -> QueueStats:
-        """Count what is in the queue."""
+        """Count downloads by state, their bytes and users."""
         with self._database.read() as connection:
             counts = connection.execute(select(downloads.c.state, func.count()).group_by(downloads.c.state)).all()
             received, users = connection.execute(
@@ -182,13 +184,13 @@ class DownloadQueue:
             )
 
     def states_of(self, keys: Sequence[str]) -> dict[str, DownloadState]:
-        """Return the states of the downloads whose files gather under these keys."""
+        """Return the states of downloads by the keys of their staging folders."""
         with self._database.read() as connection:
             rows = connection.execute(select(downloads.c.key, downloads.c.state).where(downloads.c.key.in_(keys)))
             return {key: DownloadState(state) for key, state in rows}
 
     def prune(self, before: datetime) -> int:
-        """Forget what was closed before a moment, and before the last day, which requests are counted by."""
+        """Delete downloads closed before a time; those of the last day stay, since requests are counted by them."""
         before = min(before, self._now() - DAY)
         is_closed = downloads.c.state.not_in(OPEN_STATES)
         is_old = (downloads.c.updated_at < before) & (downloads.c.created_at < before)
@@ -198,7 +200,7 @@ class DownloadQueue:
             return connection.execute(downloads.delete().where(is_closed, is_old)).rowcount
 
     def claim(self) -> Claim | None:
-        """Take the download whose turn it is, together with what dead workers left; None where nothing is due."""
+        """Claim the next due download, after requeueing those of dead workers; None where nothing is due."""
         now = self._now()
         if not self._has_work(now):
             return None
@@ -216,16 +218,16 @@ class DownloadQueue:
             return Claim(download=_get(connection, download_id), token=token)
 
     def renew(self, claim: Claim, *, received_bytes: int) -> None:
-        """Keep a claim for a while longer, and note how much has come."""
+        """Extend a claim by the length of a lease, and record the progress."""
         until = self._now() + timedelta(seconds=self.rules.lease_s)
         self._step(claim, claimed_until=until, received_bytes=received_bytes)
 
     def plan(self, claim: Claim, album: Album, *, folder: str) -> None:
-        """Note what the album of a download is called, which files it has, and where they land."""
+        """Record the names and files of a download's album, and the folder it is installed in."""
         sizes = [file.size for file in album.files]
         total = None if None in sizes else sum(size for size in sizes if size is not None)
         with self._database.begin() as connection:
-            found = {"found_artist": _said(album.artist), "found_album": _said(album.title)}
+            found = {"found_artist": _known(album.artist), "found_album": _known(album.title)}
             _hold(connection, claim, folder=folder, total_bytes=total, updated_at=self._now(), **found)
             connection.execute(download_files.delete().where(download_files.c.download_id == claim.download.id))
             rows = [
@@ -235,41 +237,41 @@ class DownloadQueue:
             connection.execute(download_files.insert(), rows)
 
     def note_fetched(self, claim: Claim, number: int, *, size: int, sha256: str) -> None:
-        """Note that a file is there, whole."""
+        """Record that a file is complete."""
         with self._database.begin() as connection:
             _hold(connection, claim, updated_at=self._now())
             of_it = (download_files.c.download_id == claim.download.id, download_files.c.number == number)
             connection.execute(update(download_files).where(*of_it).values(size=size, sha256=sha256, is_fetched=True))
 
     def begin_install(self, claim: Claim, *, total_bytes: int) -> None:
-        """Note that all files are there and go in place now: from here on it cannot be cancelled."""
+        """Record that installing begins: from here on the download cannot be cancelled."""
         self._step(claim, is_installing=True, total_bytes=total_bytes, received_bytes=total_bytes)
 
     def finish(self, claim: Claim, *, note: str | None = None) -> Download:
-        """Close a download whose album is in place, with what is to be said of it."""
+        """Close a download whose album is installed, with an optional note for its user."""
         attempts = claim.download.attempts + 1
         return self._close(claim, DownloadState.DONE, attempts=attempts, error=note and shortened(note))
 
     def fail(self, claim: Claim, error: ExpectedError) -> Download:
-        """Close a download that cannot be had."""
+        """Close a download that failed for good."""
         attempts = claim.download.attempts + 1
-        return self._close(claim, DownloadState.FAILED, attempts=attempts, **_told(error))
+        return self._close(claim, DownloadState.FAILED, attempts=attempts, **_error_values(error))
 
     def put_off(self, claim: Claim, error: ExpectedError, *, wait_s: float) -> Download:
-        """Try again later, unless it has failed too often."""
+        """Requeue a download for a later attempt, unless it has failed too often."""
         attempts = claim.download.attempts + 1
         if attempts >= self.rules.attempts:
             return self.fail(claim, error)
         next_attempt_at = self._now() + timedelta(seconds=wait_s)
-        self._step(claim, attempts=attempts, next_attempt_at=next_attempt_at, **UNCLAIMED, **_told(error))
+        self._step(claim, attempts=attempts, next_attempt_at=next_attempt_at, **UNCLAIMED, **_error_values(error))
         return self.get(claim.download.id)
 
     def release(self, claim: Claim) -> None:
-        """Give a download back as it was, for somebody else to go on with."""
+        """Give up a claim; another worker may continue the download."""
         self._step(claim, **UNCLAIMED)
 
     def release_all(self) -> None:
-        """Give every download back as it was; only for a database that no worker has open."""
+        """Give up all claims; only for a database that no worker has open."""
         with self._database.begin() as connection:
             connection.execute(update(downloads).where(downloads.c.state == DownloadState.RUNNING).values(UNCLAIMED))
 
@@ -282,13 +284,13 @@ class DownloadQueue:
             _hold(connection, claim, updated_at=self._now(), **values)
 
     def _has_work(self, now: datetime) -> bool:
-        """Tell whether a claim can succeed; a look does not take the lock that writing takes."""
+        """Tell whether a claim can succeed, without taking the write lock."""
         is_work = _is_due(now) | _is_abandoned(now)
         with self._database.read() as connection:
             return connection.execute(select(true()).where(is_work).limit(1)).first() is not None
 
     def _take_back(self, connection: Connection, now: datetime) -> None:
-        """Queue what dead workers had; give up what has cost too many of them."""
+        """Requeue the downloads of dead workers; fail those that too many workers died with."""
         lost = downloads.c.lost + 1
         is_too_much = lost >= self.rules.most_lost
         changes = {
@@ -304,17 +306,17 @@ class DownloadQueue:
         )
 
     def _lock_requests(self, connection: Connection) -> None:
-        """Let requests come one after the other, over all processes, as they do anyway on SQLite."""
+        """Serialise requests over all processes; on SQLite a write transaction does that."""
         if self._database.dialect == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": REQUEST_LOCK})
 
     def _reopen(self, connection: Connection, download: Download) -> None:
-        """Make a closed download one of its user's open ones again; its files are asked for anew."""
+        """Make a closed download open again; the provider is asked for its files once more."""
         open_key = _open_key(download.user, download.request)
         other = select(downloads.c.id).where(downloads.c.open_key == open_key)
         found = connection.execute(other).scalar_one_or_none()
         if found is not None:
-            raise ConflictError(f"the same is in the queue already, as download {found}")
+            raise ConflictError(f"the same request is queued already, as download {found}")
         self._require_room(connection, download.user)
         connection.execute(download_files.delete().where(download_files.c.download_id == download.id))
         _change(connection, download.id, open_key=open_key, is_installing=False)
@@ -323,7 +325,9 @@ class DownloadQueue:
         limit = self.rules.max_open_per_user
         is_open = (downloads.c.user_name == user) & downloads.c.state.in_(OPEN_STATES)
         if _count(connection, is_open) >= limit:
-            raise ConflictError(f"'{user}' has {limit} open downloads, and no more are taken: wait, or cancel one")
+            raise ConflictError(
+                f"'{user}' has {limit} open downloads, which is the limit: wait until one is done, or cancel one"
+            )
 
     def _require_day(self, connection: Connection, user: str, now: datetime) -> None:
         limit = self.rules.max_per_day
@@ -332,7 +336,9 @@ class DownloadQueue:
         recent = list(connection.execute(latest).scalars())
         if len(recent) >= limit:
             wait_s = max((min(recent, default=now) + DAY - now).total_seconds(), 1.0)
-            raise RateLimitedError(f"'{user}' has asked for {limit} downloads in a day", retry_after_s=wait_s)
+            raise RateLimitedError(
+                f"'{user}' has requested {limit} downloads in 24 hours, which is the limit", retry_after_s=wait_s
+            )
 
 
 def _is_due(now: datetime) -> ColumnElement[bool]:
@@ -344,16 +350,16 @@ def _is_abandoned(now: datetime) -> ColumnElement[bool]:
 
 
 def _has_come(moment: ColumnElement[Any], now: datetime) -> ColumnElement[bool]:
-    """Tell whether a moment is past; one that is too far away was set by a clock that was wrong."""
+    """Tell whether a time has come; one too far in the future was set by a wrong clock."""
     return (moment <= now) | (moment > now + LONGEST_WAIT)
 
 
-def _told(error: ExpectedError) -> dict[str, str]:
+def _error_values(error: ExpectedError) -> dict[str, str]:
     return {"error_code": error.code, "error": shortened(error.message)}
 
 
-def _said(name: str) -> str | None:
-    """Return a name that is one."""
+def _known(name: str) -> str | None:
+    """Return a name, None for the placeholder of a missing one."""
     return None if name == NAMELESS else name
 
 
@@ -367,7 +373,7 @@ def _open_key(user: str, request: DownloadRequest) -> str:
 
 
 def _hold(connection: Connection, claim: Claim, **values: Any) -> None:
-    """Change a row as long as it is the claim's."""
+    """Update a row that the claim holds; else raise `ClaimLostError`."""
     own = (downloads.c.id == claim.download.id, downloads.c.claim_token == claim.token)
     if connection.execute(update(downloads).where(*own).values(**values)).rowcount != 1:
         raise ClaimLostError
@@ -382,11 +388,11 @@ def _count(connection: Connection, wanted: ColumnElement[bool]) -> int:
 
 
 def _get(connection: Connection, download_id: int, *, user: str | None = None, lock: bool = False) -> Download:
-    """Return a download; somebody else's is as unknown as one that does not exist."""
+    """Return a download; with `user`, another user's is reported as unknown."""
     wanted = select(downloads).where(downloads.c.id == download_id)
     row = connection.execute(wanted.with_for_update() if lock else wanted).one_or_none()
     if row is None or user not in (None, row.user_name):
-        raise NotFoundError(f"there is no download {download_id}")
+        raise NotFoundError(f"no download {download_id}")
     return _download(row)
 
 

@@ -1,4 +1,4 @@
-"""Whether a file that came is music: a server may give a page of HTML, or nothing, by the name of a track."""
+"""Check that a downloaded file is audio: a server may send an HTML page, or nothing, under the name of a track."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pinakes_catalogues.music.audio.tags import read_tags
 
 
 def find_problem(file: Path) -> str | None:
-    """Return why a file cannot be read as music; None where it can."""
+    """Return why a file cannot be read as audio; None where it can."""
     if file.stat().st_size == 0:
         return "it is empty"
     try:

@@ -1,13 +1,13 @@
-"""Where the files of a download gather, and how they become an album in the music folder.
+"""Staging folders of downloads, and the installation of their files in the music folder.
 
     MUSIC/.downloads/KEY/lock     held by the process that works on the download
-    MUSIC/.downloads/KEY/album/   files, each whole or a `.part`
-    MUSIC/.downloads/install.lock held while files are put in place
-    MUSIC/Artist/Album/           where they land
+    MUSIC/.downloads/KEY/album/   files, each complete or a `.part`
+    MUSIC/.downloads/install.lock held while files are installed
+    MUSIC/Artist/Album/           the installed album
 
-An album whose folder is new lands by one rename. Into a folder that is there its files are moved one by one: what is
-there already with the same content is not doubled, what has other content is not touched, and the new file is called
-'NAME (2)'. A file leaves the staging folder only by landing, so whoever goes on after a kill sees what is left to do.
+An album whose folder is new is installed by one rename. Into an existing folder its files are moved one by one: a file
+with the same content is not duplicated, one with other content is left alone, and the new file is called 'NAME (2)'. A
+file leaves the staging folder only by being installed, so after a kill the next worker sees what is left to do.
 """
 
 import errno
@@ -28,7 +28,7 @@ HIDDEN = ".downloads"
 ALBUM = "album"
 INSTALL_TIMEOUT_S = 60.0
 FORGOTTEN_S = 30 * 24 * 3600.0
-"""How old a folder is, of a download that failed or that nobody knows, before it is taken away."""
+"""Age at which the staging folder of a failed or unknown download is removed."""
 
 
 class Staging:
@@ -40,7 +40,7 @@ class Staging:
 
     @contextmanager
     def held(self, key: str) -> Iterator[Path]:
-        """Give the folder in which a download's files gather, to one process at a time."""
+        """Lock and return the staging folder of a download; one process at a time has it."""
         folder = self._root / key
         with _failures(folder):
             (folder / ALBUM).mkdir(parents=True, exist_ok=True)
@@ -48,18 +48,18 @@ class Staging:
         try:
             lock.acquire()
         except filelock.Timeout:
-            raise BusyError(f"{folder}: another process still works on this download") from None
+            raise BusyError(f"{folder}: another process is working on this download") from None
         try:
             yield folder / ALBUM
         finally:
             lock.release()
 
     def target(self, folder: str) -> Path:
-        """Return where an album lands."""
+        """Return the folder of an installed album."""
         return self._music / folder
 
     def find_installed(self, folder: str, file: DownloadFile) -> Path | None:
-        """Return where a file of an album is already, with the same content."""
+        """Return the installed file with the same content; None where it is not installed."""
         if file.sha256 is None:
             return None
         for path in _variants(self.target(folder), file.name):
@@ -68,7 +68,7 @@ class Staging:
         return None
 
     def install(self, staged: Path, folder: str, files: Sequence[DownloadFile]) -> Path:
-        """Put an album in place, and return its folder; what is in place already stays as it is."""
+        """Install an album and return its folder; files that are installed already stay as they are."""
         target = self.target(folder)
         lock = filelock.FileLock(self._root / "install.lock", timeout=INSTALL_TIMEOUT_S)
         try:
@@ -76,34 +76,34 @@ class Staging:
                 _install(staged, target, files)
                 sync_folder(self._music)
         except filelock.Timeout:
-            raise BusyError(f"{self._music}: another process puts an album in place") from None
+            raise BusyError(f"{self._music}: another process is installing an album") from None
         missing = [file.name for file in files if self.find_installed(folder, file) is None]
         if missing:
-            raise StorageError(f"{target}: {len(missing)} files did not land, such as '{missing[0]}'")
+            raise StorageError(f"{target}: {len(missing)} files were not installed, such as '{missing[0]}'")
         return target
 
     def remove(self, key: str) -> None:
-        """Take away what gathered for a download."""
+        """Remove the staging folder of a download."""
         shutil.rmtree(self._root / key, ignore_errors=True)
 
     def sweep(self, states_of: Callable[[Sequence[str]], Mapping[str, DownloadState]]) -> None:
-        """Take away what gathered for downloads that are done or cancelled, or that were left long ago."""
+        """Remove the staging folders of downloads that are done, cancelled or abandoned."""
         keys = [path.name for path in self._root.glob("*") if path.is_dir()]
         states = states_of(keys) if keys else {}
         for key in keys:
             state = states.get(key)
-            is_left = state in (None, DownloadState.FAILED) and _idle_s(self._root / key) > FORGOTTEN_S
-            if is_left or state in (DownloadState.DONE, DownloadState.CANCELLED):
+            is_abandoned = state in (None, DownloadState.FAILED) and _idle_s(self._root / key) > FORGOTTEN_S
+            if is_abandoned or state in (DownloadState.DONE, DownloadState.CANCELLED):
                 self.remove_unheld(key)
 
     def remove_unheld(self, key: str) -> None:
-        """Take away what gathered for a download, unless somebody works on it."""
+        """Remove the staging folder of a download, unless a worker holds it."""
         with suppress(BusyError), self.held(key):
             self.remove(key)
 
 
 def drop_unproven(staged: Path, files: Sequence[AlbumFile]) -> None:
-    """Take away whole files that a new list of files cannot vouch for; parts say themselves what they are of."""
+    """Remove complete files for which a new list has no checksum; partial files name their source themselves."""
     proven = {file.name for file in files if file.sha256 is not None}
     for path in staged.iterdir():
         is_part = path.name.endswith((".part", ".part.json"))
@@ -112,7 +112,7 @@ def drop_unproven(staged: Path, files: Sequence[AlbumFile]) -> None:
 
 
 def _install(staged: Path, target: Path, files: Sequence[DownloadFile]) -> None:
-    """Move an album into place. Commit point: the rename, of the folder or of each file."""
+    """Install an album. Commit point: the rename of the folder, or of each file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _clear_rest(staged, files)
     if not target.exists() and _renamed(staged, target):
@@ -121,13 +121,13 @@ def _install(staged: Path, target: Path, files: Sequence[DownloadFile]) -> None:
     target.mkdir(exist_ok=True)
     for file in files:
         if file.sha256 is not None and (staged / file.name).exists():
-            _land(staged / file.name, target, file.size, file.sha256)
+            _install_file(staged / file.name, target, file.size, file.sha256)
     sync_folder(target)
     sync_folder(target.parent)
 
 
 def _clear_rest(staged: Path, files: Sequence[DownloadFile]) -> None:
-    """Take away what does not belong to the album, such as parts of files that an older list had."""
+    """Remove files that are not in the album's list, such as partial files of an older one."""
     names = {file.name for file in files}
     for path in staged.iterdir() if staged.exists() else ():
         if path.name not in names:
@@ -135,7 +135,7 @@ def _clear_rest(staged: Path, files: Sequence[DownloadFile]) -> None:
 
 
 def _renamed(staged: Path, target: Path) -> bool:
-    """Rename the folder where it is there and on the same filesystem; tell whether it was."""
+    """Rename the folder, if it exists on the same filesystem; tell whether it was renamed."""
     if not staged.exists() or not any(staged.iterdir()):
         return False
     try:
@@ -147,8 +147,8 @@ def _renamed(staged: Path, target: Path) -> bool:
     return True
 
 
-def _land(staged: Path, target: Path, size: int | None, sha256: str) -> None:
-    """Move a file into a folder, under the first of its names that is free or has the same content."""
+def _install_file(staged: Path, target: Path, size: int | None, sha256: str) -> None:
+    """Move a file into a folder, under the first of its names that is free; drop it where one has the same content."""
     for path in _variants(target, staged.name, with_free=True):
         if not path.exists():
             _move(staged, path)
@@ -156,11 +156,11 @@ def _land(staged: Path, target: Path, size: int | None, sha256: str) -> None:
         if _has_content(path, size, sha256):
             staged.unlink()
             return
-    raise StorageError(f"{target}: there are too many files of the name '{staged.name}'")
+    raise StorageError(f"{target}: there are too many files called '{staged.name}'")
 
 
 def _variants(folder: Path, name: str, *, with_free: bool = False) -> Iterator[Path]:
-    """Yield the files that a name may stand for, up to the first that is not there."""
+    """Yield the existing files with a name or its alternatives, up to the first that is free."""
     for variant in iter_variants(name):
         path = folder / variant
         if path.exists() or with_free:
@@ -176,7 +176,7 @@ def _move(staged: Path, path: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-    # The folder is on another filesystem: copied beside its place first, so that it is there whole or not at all.
+    # On another filesystem: copied to a hidden name first, so that the file appears complete or not at all.
     beside = path.with_name(f".{path.name}.part")
     shutil.copyfile(staged, beside)
     sync_file(beside)
@@ -192,7 +192,7 @@ def _has_content(path: Path, size: int | None, sha256: str) -> bool:
 
 
 def _idle_s(folder: Path) -> float:
-    """Return for how long no file has come to a download, or gone."""
+    """Return the time since a file was last added to or removed from a download."""
     try:
         changed_at = max(path.stat().st_mtime for path in (folder, *folder.glob(ALBUM)))
     except FileNotFoundError:

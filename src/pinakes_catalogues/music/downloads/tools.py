@@ -1,4 +1,4 @@
-"""`downloads.query` and `downloads.action`: what is in the queue of downloads, and asking for more."""
+"""`downloads.query` and `downloads.action`: the download queue, and requests to it."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -75,7 +75,7 @@ class DownloadShown(GenericResult):
 
 
 class StatsShown(GenericResult):
-    """What is in the queue."""
+    """Totals of the queue."""
 
     by_state: dict[DownloadState, int]
     received_bytes: int
@@ -102,21 +102,21 @@ class DownloadsActionResult(GenericResult):
 
 
 class DownloadsTools:
-    """The tools over one downloads."""
+    """The tools of the download queue."""
 
     def __init__(self, downloads: Downloads, catalogue: Callable[[], str]) -> None:
         self._desk = downloads
         self._catalogue = catalogue
 
     def query(self, principal: Principal, params: DownloadsQueryParams) -> DownloadsResult:
-        """Answer one of the questions."""
-        self._require_sight(principal)
+        """Return totals, a page of the queue, or one download."""
+        self._require_visible(principal)
         answers = {"stats": self._stats, "queue": self._queue, "item": self._item}
         return answers[params.query_type](params)
 
     def act(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
-        """Do one of the actions, for the caller; an administrator has everybody's downloads."""
-        self._require_sight(principal)
+        """Request, retry or cancel a download of the caller's; an administrator may act on all."""
+        self._require_visible(principal)
         if params.action == "request":
             return self._request(principal, params, call_id)
         download_id = require_argument("id", params.id, params.action)
@@ -124,10 +124,10 @@ class DownloadsTools:
         act = self._desk.retry if params.action == "retry" else self._desk.cancel
         return DownloadsActionResult(download=_shown(act(download_id, user=owner)), created=False)
 
-    def _require_sight(self, principal: Principal) -> None:
-        """Refuse a caller from whom the catalogue is kept that albums come to; its name is not told."""
+    def _require_visible(self, principal: Principal) -> None:
+        """Refuse a caller who may not see the catalogue that albums are added to; its name is not disclosed."""
         if not principal.visibility.sees_catalogue(self._catalogue()):
-            raise ForbiddenError("albums that are downloaded come to a catalogue that is not among those you may see")
+            raise ForbiddenError("downloaded albums are added to a catalogue that you may not see")
 
     def _request(self, principal: Principal, params: DownloadsActionParams, call_id: str) -> DownloadsActionResult:
         download, is_new = self._desk.request(
@@ -166,7 +166,7 @@ class DownloadsTools:
 
 
 def downloads_tools(downloads: Downloads, catalogue: Callable[[], str]) -> list[ToolSpec]:
-    """Declare the tools of the queue, for those who see the catalogue that albums come to."""
+    """Declare the tools of the queue, for callers who may see the catalogue that albums are added to."""
     tools = DownloadsTools(downloads, catalogue)
     return [
         ToolSpec(
@@ -221,7 +221,7 @@ def _shown(download: Download) -> DownloadShown:
         provider=request.provider,
         artist=request.artist or download.found_artist,
         album=request.album or download.found_album,
-        url=None if request.url is None else request.url.partition("?")[0],  # what follows is often a key
+        url=None if request.url is None else request.url.partition("?")[0],  # the query often has a key
         folder=download.folder,
         priority=download.priority,
         attempts=download.attempts,

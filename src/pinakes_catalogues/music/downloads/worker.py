@@ -1,13 +1,13 @@
-"""One download at a time: claim it, find out its files, fetch them, put the album in place, close it.
+"""A worker: claims a download, lists its files, fetches them, installs the album, closes the download.
 
-Every step can be the last before a kill, and is done again, or seen to be done, by whoever claims the download next:
+The process may be killed after every step; the next worker repeats the step, or sees that it is done:
 
     files known      the plan is in the queue
-    file fetched     it lies whole in the staging folder; the queue has its checksum
-    album readable   some of it can be read as music; where nothing can, it has failed and is taken away
-    still allowed    whoever asked for it still may; looked at before, too. Else it has failed and is taken away
-    album in place   its files have left the staging folder for the album's
-    album taken up   `on_album` has returned; to call it once more does no harm
+    file fetched     it is complete in the staging folder; the queue has its checksum
+    album readable   at least one file is audio; else the download fails and its files are removed
+    still allowed    the user still has the right, also checked at the start; else as above
+    album installed  its files have moved from the staging folder to the album's
+    album ingested   `on_album` has returned; calling it again is idempotent
     done             the queue says so: the commit point
 """
 
@@ -38,7 +38,7 @@ from pinakes_catalogues.music.downloads.staging import Staging, drop_unproven
 
 LOG = logging.getLogger(__name__)
 FINAL_ERRORS = (InputError, NotFoundError, ForbiddenError)
-"""What trying again does not help with."""
+"""Errors that a retry cannot mend."""
 LONGEST_RETRY_AFTER_S = 24 * 3600.0
 
 OnAlbum = Callable[[Path, Download], str | None]
@@ -47,23 +47,23 @@ OnFinished = Callable[[Download], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadHooks:
-    """Who is told of what landed."""
+    """Callbacks of a worker."""
 
     on_album: OnAlbum
-    """Takes up the album of a download in a folder; returns what is to be said of files that it could not take up.
+    """Ingests an installed album from its folder; returns a note about files that were left out.
 
-    May be called more than once for the same, and raises where it cannot take up any.
+    May be called more than once for the same album; raises where it cannot ingest any file.
     """
     on_finished: OnFinished = lambda _download: None
-    """Is told of a download that is done; once at the most."""
+    """Called at most once for a download that is done."""
     find_problem: Callable[[Path], str | None] = lambda _file: None
-    """Returns why a file cannot be read as music; None where it can."""
+    """Returns why a file cannot be read as audio; None where it can."""
     find_refusal: Callable[[Download], str | None] = lambda _download: None
-    """Returns why nothing is to come of a download any more: whoever asked for it may not; None where they may."""
+    """Returns why the user of a download may no longer have it; None where they may."""
 
 
 class Heartbeat:
-    """Keeps a claim while its download is worked on, and notices when it is lost. A context manager."""
+    """Renews a claim in a thread, and notices when it is lost. A context manager."""
 
     def __init__(self, queue: DownloadQueue, claim: Claim, *, every_s: float) -> None:
         self.received_bytes = claim.download.received_bytes
@@ -85,7 +85,7 @@ class Heartbeat:
         self._thread.join()
 
     def is_lost(self) -> bool:
-        """Tell whether the download is somebody else's by now, or cancelled."""
+        """Tell whether the claim was lost: the download is cancelled, or another worker has it."""
         return self._is_lost.is_set()
 
     def _run(self) -> None:
@@ -107,26 +107,26 @@ class DownloadWorker:
         queue: DownloadQueue,
         providers: Mapping[str, DownloadProvider],
         settings: DownloadSettings,
-        landing: DownloadHooks,
+        hooks: DownloadHooks,
         *,
         clock: Clock,
     ) -> None:
         self._queue = queue
         self._providers = providers
         self._settings = settings
-        self._landing = landing
+        self._hooks = hooks
         self._clock = clock
         self._staging = Staging(settings.folder)
 
     def work_once(self, *, is_stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Work on the download whose turn it is, to its end or its next attempt; tell whether there was one."""
+        """Claim the next download and work on it to its end or next attempt; tell whether there was one."""
         claim = self._queue.claim()
         if claim is None:
             return False
         error: BaseException | None = None
         with Heartbeat(self._queue, claim, every_s=self._every_s()) as beat:
             try:
-                self._bring(claim, beat, is_stopping)
+                self._fetch_album(claim, beat, is_stopping)
             except Exception as raised:
                 error = raised
         try:
@@ -136,14 +136,14 @@ class DownloadWorker:
         return True
 
     def sweep(self) -> None:
-        """Take away what is left of downloads that are over."""
+        """Remove the staging folders of closed downloads."""
         self._staging.sweep(self._queue.states_of)
 
     def _every_s(self) -> float:
         return min(self._settings.queue.lease_s / 4, self._settings.poll_s)
 
-    def _bring(self, claim: Claim, beat: Heartbeat, is_stopping: Callable[[], bool]) -> None:
-        """Bring an album from its provider into the music folder."""
+    def _fetch_album(self, claim: Claim, beat: Heartbeat, is_stopping: Callable[[], bool]) -> None:
+        """Fetch an album from its provider into the music folder."""
 
         def is_cancelled() -> bool:
             return beat.is_lost() or is_stopping()
@@ -151,7 +151,7 @@ class DownloadWorker:
         download = claim.download
         provider = self._providers.get(download.request.provider)
         if provider is None:
-            raise NotFoundError(f"there is no provider '{download.request.provider}' any more")
+            raise NotFoundError(f"provider '{download.request.provider}' is no longer configured")
         with self._staging.held(download.key) as staged:
             self._require_allowed(download)
             folder, files = self._plan(claim, provider, staged, is_cancelled)
@@ -167,15 +167,15 @@ class DownloadWorker:
             self._require_music(claim, staged, folder, fetched)
             self._require_allowed(download)
             self._queue.begin_install(claim, total_bytes=sum(file.size or 0 for file in fetched))
-            note = self._take_up(self._staging.install(staged, folder, fetched), download)
+            note = self._ingest(self._staging.install(staged, folder, fetched), download)
             done = self._queue.finish(claim, note=note)
             self._staging.remove(download.key)
-        self._landing.on_finished(done)
+        self._hooks.on_finished(done)
 
     def _plan(
         self, claim: Claim, provider: DownloadProvider, staged: Path, is_cancelled: Callable[[], bool]
     ) -> tuple[str, list[DownloadFile]]:
-        """Return where the album lands and its files, as they were found out before, or now."""
+        """Return the album's folder and files: as planned before, else as the provider lists them now."""
         download = claim.download
         files = self._queue.list_files(download.id)
         if files and download.folder is not None:
@@ -183,45 +183,47 @@ class DownloadWorker:
         album = provider.resolve(download.request, is_cancelled=is_cancelled)
         self._require_bounded(album)
         folder = f"{component(album.artist)}/{component(album.title)}"
-        drop_unproven(staged, album.files)  # before the plan is there: what a plan finds whole, it takes
+        drop_unproven(staged, album.files)  # before there is a plan, which trusts complete files
         self._queue.plan(claim, album, folder=folder)
         return folder, self._queue.list_files(download.id)
 
     def _require_bounded(self, album: Album) -> None:
         limit = self._settings.max_album_bytes
         if sum(file.size or 0 for file in album.files) > limit:
-            raise TooLargeError(f"the album has more than {limit:,} bytes, which is more than is taken")
+            raise TooLargeError(f"the album is larger than the limit of {limit:,} bytes")
 
     def _require_allowed(self, download: Download) -> None:
-        """Refuse what its user may not have any more, and take away what came of it; not what has begun to land."""
-        refusal = None if download.is_installing else self._landing.find_refusal(download)
+        """Refuse a download whose user has lost the right, and remove its files, unless installing has begun."""
+        refusal = None if download.is_installing else self._hooks.find_refusal(download)
         if refusal is not None:
             self._staging.remove(download.key)
             raise ForbiddenError(refusal)
 
     def _require_music(self, claim: Claim, staged: Path, folder: str, files: Sequence[DownloadFile]) -> None:
-        """Refuse an album of which no file can be read as music, and take away what came of it."""
-        told = ""
+        """Refuse an album without any readable audio file, and remove its files."""
+        first_problem = ""
         for file in files:
             if suffix_of(file.name) not in AUDIO_SUFFIXES:
                 continue
             fresh = staged / file.name
             path = fresh if fresh.exists() else self._staging.find_installed(folder, file)
-            problem = self._landing.find_problem(path) if path is not None else None
+            problem = self._hooks.find_problem(path) if path is not None else None
             if problem is None:
                 return
-            told = told or f"'{file.name}': {problem}"
+            first_problem = first_problem or f"'{file.name}': {problem}"
         self._staging.remove(claim.download.key)
-        raise TransferError(f"nothing of it can be read as music; {told}", is_final=True)
+        raise TransferError(f"nothing of it can be read as music; {first_problem}", is_final=True)
 
-    def _take_up(self, target: Path, download: Download) -> str | None:
+    def _ingest(self, target: Path, download: Download) -> str | None:
         try:
-            return self._landing.on_album(target, download)
+            return self._hooks.on_album(target, download)
         except ExpectedError as error:
-            raise StorageError(f"the album is in place, but was not taken up: {error.message}") from error
+            raise StorageError(
+                f"the album is installed, but could not be added to the catalogue: {error.message}"
+            ) from error
 
     def _settle(self, claim: Claim, error: BaseException | None, *, is_stopping: bool) -> None:
-        """Say in the queue what came of a download."""
+        """Record the outcome of a download in the queue."""
         if error is None:
             return
         if isinstance(error, ClaimLostError | FetchCancelledError):
@@ -231,8 +233,10 @@ class DownloadWorker:
         elif isinstance(error, ExpectedError):
             self._settle_failure(claim, error)
         else:
-            LOG.error("download %d failed by a bug", claim.download.id, exc_info=error)
-            self._settle_failure(claim, ExpectedError(f"a bug ({type(error).__name__}); the log has it"))
+            LOG.error("download %d: unexpected error", claim.download.id, exc_info=error)
+            self._settle_failure(
+                claim, ExpectedError(f"unexpected error ({type(error).__name__}); see the server's log")
+            )
 
     def _settle_failure(self, claim: Claim, error: ExpectedError) -> None:
         is_final = isinstance(error, FINAL_ERRORS) or (isinstance(error, TransferError) and error.is_final)
@@ -249,7 +253,7 @@ class DownloadWorker:
         self._queue.put_off(claim, error, wait_s=max(backed_off_s, min(asked_s, LONGEST_RETRY_AFTER_S)))
 
     def _leave(self, claim: Claim) -> None:
-        """Leave a download that is not this worker's any more; what gathered for a cancelled one goes away."""
+        """Leave a download whose claim was lost; remove the files of a cancelled one."""
         with suppress(NotFoundError):
             if self._queue.get(claim.download.id).state is DownloadState.CANCELLED:
                 self._staging.remove_unheld(claim.download.key)
@@ -257,7 +261,7 @@ class DownloadWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fetching:
-    """The files of one download, one after the other."""
+    """Fetches the files of one download, one after the other."""
 
     queue: DownloadQueue
     claim: Claim
@@ -269,23 +273,23 @@ class _Fetching:
     def run(
         self, staged: Path, folder: str, files: Sequence[DownloadFile], is_cancelled: Callable[[], bool]
     ) -> list[DownloadFile]:
-        """Return the files with their sizes and checksums, all of them in the staging folder or in place already."""
-        there: list[DownloadFile] = []
+        """Fetch what is missing; return all files with their sizes and checksums."""
+        complete: list[DownloadFile] = []
         before = 0
         for file in files:
             if is_cancelled():
                 raise FetchCancelledError
-            found = self._find_in_place(folder, file)
-            there.append(found or self._fetched(staged, file, before, is_cancelled))
-            before += there[-1].size or 0
+            found = self._find_installed(folder, file)
+            complete.append(found or self._fetched(staged, file, before, is_cancelled))
+            before += complete[-1].size or 0
             self.beat.received_bytes = before
-        return there
+        return complete
 
-    def _find_in_place(self, folder: str, file: DownloadFile) -> DownloadFile | None:
+    def _find_installed(self, folder: str, file: DownloadFile) -> DownloadFile | None:
         path = self.staging.find_installed(folder, file)
         if path is None or file.sha256 is None:
             return None
-        return self._noted(file, size=path.stat().st_size, sha256=file.sha256)
+        return self._record(file, size=path.stat().st_size, sha256=file.sha256)
 
     def _fetched(self, staged: Path, file: DownloadFile, before: int, is_cancelled: Callable[[], bool]) -> DownloadFile:
         def on_progress(received: int) -> None:
@@ -298,9 +302,9 @@ class _Fetching:
             is_cancelled=is_cancelled,
             on_progress=on_progress,
         )
-        return self._noted(file, size=fetched.size, sha256=fetched.sha256)
+        return self._record(file, size=fetched.size, sha256=fetched.sha256)
 
-    def _noted(self, file: DownloadFile, *, size: int, sha256: str) -> DownloadFile:
+    def _record(self, file: DownloadFile, *, size: int, sha256: str) -> DownloadFile:
         if not file.is_fetched:
             self.queue.note_fetched(self.claim, file.number, size=size, sha256=sha256)
         return DownloadFile(number=file.number, name=file.name, url=file.url, size=size, sha256=sha256, is_fetched=True)

@@ -42,14 +42,14 @@ RecordName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
 class PlaylistParams(BodyParams):
-    """A playlist to be made."""
+    """A new playlist."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
     tracks: list[RecordName] = Field(default_factory=list, max_length=MOST_TRACKS, description="ids of tracks in order")
 
 
 class PlaylistChangeParams(BodyParams):
-    """A playlist as it is to be."""
+    """The new state of a playlist."""
 
     name: str = Field(min_length=1, max_length=LONGEST_NAME, description="what it is called")
     tracks: list[RecordName] | None = Field(
@@ -159,14 +159,14 @@ class PlayerEndpoints:
         return _playlist_result(request.media, found)
 
     def create_playlist(self, request: EndpointRequest[None, PlaylistParams]) -> PlaylistResult:
-        """Make a playlist."""
+        """Create a playlist."""
         body = request.body
         _require_tracks(request.media, body.tracks)
         made = self._player.create_playlist(request.principal.name, body.name, body.tracks)
         return _playlist_result(request.media, made)
 
     def put_playlist(self, request: EndpointRequest[None, PlaylistChangeParams]) -> PlaylistResult:
-        """Give a playlist this name, and these tracks where they are given."""
+        """Rename a playlist, and replace its tracks where they are given."""
         name, playlist_id, body = request.principal.name, request.path["id"], request.body
         had = set(self._player.get_playlist(name, playlist_id).tracks)
         _require_tracks(request.media, [one for one in body.tracks or () if one not in had])
@@ -178,7 +178,7 @@ class PlayerEndpoints:
         self._player.delete_playlist(request.principal.name, request.path["id"])
 
     def note_play(self, request: EndpointRequest[None, PlayParams]) -> None:
-        """Note that the caller heard a track."""
+        """Record that the caller played a track."""
         track_id, seconds = request.body.track_id, request.body.seconds
         location = _get_track(request.media, track_id, field="track_id")
         _require_no_longer(request.media.find_length_s(track_id), seconds)
@@ -277,16 +277,18 @@ def _get_track(media: CallerMedia, record_id: str, *, field: str) -> RecordLocat
     try:
         location = media.get_location(record_id)
     except UnknownResourceError as error:
-        raise InputError(f"'{field}': there is no track '{record_id[:200]}'") from error
+        raise InputError(f"'{field}': no track '{record_id[:200]}'") from error
     if location.kind != TRACK:
-        raise InputError(f"'{field}': '{record_id[:200]}' is no track but of the kind {location.kind}")
+        raise InputError(f"'{field}': '{record_id[:200]}' is not a track but of the kind {location.kind}")
     return location
 
 
 def _require_no_longer(length_s: float | None, heard_s: float) -> None:
     """Refuse a play that is longer than its track, where that length is known."""
     if length_s is not None and heard_s > length_s + ROUNDING_S:
-        raise InputError(f"'seconds': the track lasts {length_s:g} s; give how much of it was heard, not {heard_s:g} s")
+        raise InputError(
+            f"'seconds': the track lasts {length_s:g} s, but {heard_s:g} s were given; give how much of it was heard"
+        )
 
 
 def _playlist_result(media: CallerMedia, playlist: Playlist) -> PlaylistResult:

@@ -1,4 +1,4 @@
-"""What belongs to a listener: the records they like, and their playlists. Another's is as unknown as none."""
+"""Likes and playlists of users; those of other users are reported as unknown."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -18,15 +18,15 @@ MOST_LIKES = 10_000
 MOST_PLAYLISTS = 200
 MOST_TRACKS = 2_000
 MOST_TRACKS_IN_ALL = 20_000
-"""How many tracks somebody's playlists have together: all of them are listed at once."""
+"""Tracks in all playlists of a user together: all of them are listed at once."""
 LONGEST_NAME = 200
 NUL = "\0"
-"""What PostgreSQL cannot keep in a text."""
+"""The character that PostgreSQL cannot store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Like:
-    """A record that somebody likes."""
+    """A record that a user likes."""
 
     record_id: str
     kind: str
@@ -35,7 +35,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playlist:
-    """Tracks in an order of somebody's own."""
+    """An ordered list of tracks of one user."""
 
     id: str
     name: str
@@ -44,7 +44,7 @@ class Playlist:
 
 
 class Player:
-    """The likes and playlists of everybody, each only for themselves."""
+    """The likes and playlists of all users; each method acts for one user."""
 
     def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         database.create_missing(_likes.metadata)
@@ -52,7 +52,7 @@ class Player:
         self._now = now
 
     def list_likes(self, user: str, *, offset: int = 0, limit: int = MOST_LIKES) -> tuple[list[Like], int]:
-        """Return a page of what somebody likes, the newest first, and how much that is."""
+        """Return a page of a user's likes, the newest first, and the total."""
         mine = select(_likes).join(users, users.c.id == _likes.c.user_id).where(users.c.name == user)
         newest_first = mine.order_by(_likes.c.liked_at.desc(), _likes.c.record_id)
         with self._database.read() as connection:
@@ -61,7 +61,7 @@ class Player:
         return [Like(record_id=row.record_id, kind=row.kind, liked_at=row.liked_at) for row in rows], total
 
     def like(self, user: str, record_id: str, kind: str) -> None:
-        """Note that somebody likes a record; liking it again changes nothing."""
+        """Add a like; idempotent."""
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
             mine = _likes.c.user_id == user_id
@@ -74,7 +74,7 @@ class Player:
             )
 
     def unlike(self, user: str, record_id: str) -> None:
-        """Note that somebody does not like a record any more."""
+        """Remove a like; idempotent."""
         if NUL in record_id:
             return
         with self._database.begin() as connection:
@@ -82,20 +82,20 @@ class Player:
             connection.execute(_likes.delete().where(mine, _likes.c.record_id == record_id))
 
     def list_playlists(self, user: str, *, offset: int = 0, limit: int = MOST_PLAYLISTS) -> tuple[list[Playlist], int]:
-        """Return a page of somebody's playlists, by name, and how many they have."""
+        """Return a page of a user's playlists, by name, and the total."""
         by_name = _playlists_of(user).order_by(_playlists.c.name, _playlists.c.id)
         with self._database.read() as connection:
             rows = connection.execute(by_name.offset(offset).limit(limit)).all()
             return _with_tracks(connection, rows), _count(connection, _playlists_of(user))
 
     def get_playlist(self, user: str, playlist_id: str) -> Playlist:
-        """Return a playlist of somebody's own."""
+        """Return a playlist of a user; refuse an unknown id."""
         with self._database.read() as connection:
             (found,) = _with_tracks(connection, [_get_row(connection, user, playlist_id)])
             return found
 
     def create_playlist(self, user: str, name: str, tracks: Sequence[str]) -> Playlist:
-        """Make a playlist."""
+        """Create a playlist."""
         _require_playlist(name, tracks)
         playlist_id = secrets.token_hex(8)
         with self._database.begin() as connection:
@@ -109,7 +109,7 @@ class Player:
         return self.get_playlist(user, playlist_id)
 
     def put_playlist(self, user: str, playlist_id: str, name: str, tracks: Sequence[str] | None) -> Playlist:
-        """Give a playlist another name and other tracks; None: it keeps those it has."""
+        """Rename a playlist and replace its tracks; None keeps them."""
         _require_playlist(name, tracks or ())
         with self._database.begin() as connection:
             user_id = _hold_user(connection, user)
@@ -122,7 +122,7 @@ class Player:
         return self.get_playlist(user, playlist_id)
 
     def delete_playlist(self, user: str, playlist_id: str) -> None:
-        """Take a playlist away."""
+        """Delete a playlist."""
         with self._database.begin() as connection:
             _hold_user(connection, user)
             _get_row(connection, user, playlist_id)
@@ -130,10 +130,10 @@ class Player:
 
 
 def _hold_user(connection: Connection, name: str) -> int:
-    """Return whose things are changed; until the end of the transaction, no other changes theirs."""
+    """Lock a user until the end of the transaction, and return their id."""
     found = connection.execute(select(users.c.id).where(users.c.name == name).with_for_update()).scalar()
     if found is None:
-        raise NotFoundError(f"there is no user '{name[:80]}'")
+        raise NotFoundError(f"no user '{name[:80]}'")
     return int(found)
 
 
@@ -149,12 +149,12 @@ def _get_row(connection: Connection, user: str, playlist_id: str) -> Row[Any]:
     wanted = _playlists_of(user).where(_playlists.c.id == playlist_id)
     row = connection.execute(wanted).first() if NUL not in playlist_id else None
     if row is None:
-        raise NotFoundError(f"there is no playlist '{playlist_id[:80]}'")
+        raise NotFoundError(f"no playlist '{playlist_id[:80]}'")
     return row
 
 
 def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playlist]:
-    """Return the playlists of these rows, in the same order."""
+    """Return the playlists of rows with their tracks, in the same order."""
     tracks: dict[str, list[str]] = {row.id: [] for row in rows}
     theirs = select(_tracks.c.playlist_id, _tracks.c.track_id).where(_tracks.c.playlist_id.in_(list(tracks)))
     for playlist_id, track_id in connection.execute(theirs.order_by(_tracks.c.playlist_id, _tracks.c.position)):
@@ -163,14 +163,14 @@ def _with_tracks(connection: Connection, rows: Sequence[Row[Any]]) -> list[Playl
 
 
 def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: Sequence[str]) -> None:
-    """Put the tracks of a playlist that has none."""
+    """Insert the tracks of a playlist that has none."""
     theirs = _playlists.c.user_id == user_id
     others = select(func.count()).select_from(_tracks.join(_playlists)).where(theirs)
     together = connection.execute(others).scalar_one() + len(tracks)
     if together > MOST_TRACKS_IN_ALL:
         most = MOST_TRACKS_IN_ALL
         raise ConflictError(
-            f"your playlists would have {together} tracks together; {most} is the most: remove some first"
+            f"your playlists would have {together} tracks together, and {most} is the limit; remove some first"
         )
     rows = [{"playlist_id": playlist_id, "position": at, "track_id": one} for at, one in enumerate(tracks, start=1)]
     if rows:
@@ -179,9 +179,9 @@ def _put_tracks(connection: Connection, user_id: int, playlist_id: str, tracks: 
 
 def _require_playlist(name: str, tracks: Sequence[str]) -> None:
     if not name.strip() or len(name) > LONGEST_NAME:
-        raise InputError(f"'name' has 1 to {LONGEST_NAME} characters")
+        raise InputError(f"'name' must have 1 to {LONGEST_NAME} characters")
     if NUL in name:
-        raise InputError("'name' has a character that no name has: U+0000")
+        raise InputError("'name' contains U+0000, which cannot be stored; leave it out")
     if len(tracks) > MOST_TRACKS:
         raise InputError(f"'tracks': a playlist has at most {MOST_TRACKS} tracks, not {len(tracks)}")
 
@@ -189,4 +189,4 @@ def _require_playlist(name: str, tracks: Sequence[str]) -> None:
 def _require_room(connection: Connection, table: Table, mine: ColumnElement[bool], most: int, what: str) -> None:
     count = connection.execute(select(func.count()).select_from(table).where(mine)).scalar_one()
     if count >= most:
-        raise ConflictError(f"you have {count} {what}, and can have no more than {most}; remove one first")
+        raise ConflictError(f"you have {count} {what}, and {most} is the limit; remove one first")

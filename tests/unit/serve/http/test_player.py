@@ -484,8 +484,8 @@ def test_playlists_are_made_changed_and_taken_away(music: Any, ada: dict[str, st
         ({"name": "x", "tracks": "song"}, "'tracks'"),
         ({"name": "x", "tracks": [7]}, "'tracks.0'"),
         ({"name": "x", "tracks": ["song"] * 2001}, "'tracks'"),
-        ({"name": "x", "tracks": ["no-such"]}, "'tracks': there is no track 'no-such'"),
-        ({"name": "x", "tracks": ["album"]}, "'tracks': 'album' is no track but of the kind album"),
+        ({"name": "x", "tracks": ["no-such"]}, "'tracks': no track 'no-such'"),
+        ({"name": "x", "tracks": ["album"]}, "'tracks': 'album' is not a track but of the kind album"),
         ({"name": "x", "trakcs": []}, "unknown field 'trakcs'"),
     ],
 )
