@@ -1,4 +1,4 @@
-"""The house: jobs, downloads, analytics and logs of a shared server, and the tools to run all that by."""
+"""The admin side of a shared server: jobs, analytics, logs, admin tools, and the parts of catalogue packages."""
 
 import logging
 import threading
@@ -34,25 +34,25 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeStatus:
-    """What the house is told by the server that it stands in."""
+    """The state of the transport, for admin tools."""
 
     identities: Callable[[], Sequence[Identity]]
-    """Whose streams are open, one for each."""
+    """Returns the identities of the open streams, one for each."""
     counters: Callable[[], Mapping[str, Any]]
 
 
 class AdminServer:
-    """A shared library's household."""
+    """Jobs, analytics, admin tools and package parts of one shared server."""
 
     def __init__(self, app: App, control: Control, runtime: RuntimeStatus) -> None:
         settings = app.settings
         self._events = EventLog(control.database)
         self.recorder = EventRecorder(self._events)
-        """Notes searches, plays and downloads; one of the gate's observers."""
+        """Records events for analytics; one of the gate's observers."""
         self._ring = LogRing(redact=redacted)
         self._sql = SqlTool(app.list_open)
-        self._turn = threading.Lock()
-        self._is_over = False
+        self._state_lock = threading.Lock()
+        self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.recorder)
         maintenance = build_maintenance(app, control, parts=parts)
         board = JobBoard(control.database, [*list_builtin_jobs(lambda: maintenance), *parts.jobs])
@@ -85,18 +85,18 @@ class AdminServer:
         )
 
     def start(self) -> None:
-        """Begin to run jobs and downloads, and to keep the log; not once it was told to end, while it was loading."""
-        with self._turn:
-            if self._is_over:
+        """Start the scheduler, the services of packages and the log; no effect after `stop`."""
+        with self._state_lock:
+            if self._is_stopped:
                 return
             logging.getLogger().addHandler(self._ring)
             for service in reversed(self._services):
                 service.start()
 
     def stop(self) -> None:
-        """Let what runs reach a point where it can go on later, and end."""
-        with self._turn:
-            self._is_over = True
+        """Stop all services at points from which they can resume, and close the log."""
+        with self._state_lock:
+            self._is_stopped = True
         with ThreadPoolExecutor(len(self._services), "stopping") as pool:  # at once: there is little time to end
             stopped = [pool.submit(service.stop) for service in self._services]
         for one in stopped:

@@ -1,1 +1,1 @@
-"""Work that is done beside calls: a scheduler, its jobs, and a queue of downloads."""
+"""Background jobs: their declarations, schedule, runs and scheduler."""

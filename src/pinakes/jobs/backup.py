@@ -1,15 +1,14 @@
-"""Back-ups: consistent copies of what a library cannot make again, with their checksums.
+"""Back-ups: consistent copies of all data that cannot be rebuilt, with checksums.
 
-    BACKUPS/20261115T030000Z/manifest.json        sha256 and size of every other file; what is not in it, and why
+    BACKUPS/20261115T030000Z/manifest.json        sha256 and size of every other file; notes on what is missing
     BACKUPS/20261115T030000Z/control.sqlite       accounts, audit, jobs
-    BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and what it is installed as
+    BACKUPS/20261115T030000Z/catalogues/NAME/     records, ledger, spec and installation entry
 
-Indexes and packs are not in it: they follow from the records. To restore, copy the files into an empty folder and make
-that the library; indexes are then made anew. A back-up is written under another name and moved into place, so there is
-a whole one or none.
+Indexes and packs are not included: they are rebuilt from the records. To restore, copy the files into an empty folder
+and make that the library. A back-up is written under a temporary name and then renamed, so it is complete or absent.
 
-What only holds for the processes of the moment is not in the copy of the control database: who runs jobs, who has which
-download, and that the back-up is being made.
+The copy of the control database has no state of running processes: the jobs' lease, claims of packages, and the run
+that makes the back-up.
 """
 
 import os
@@ -38,11 +37,11 @@ from pinakes.net.partial import sync_file, sync_folder
 from pinakes.shelf.port import Checkpoint
 
 BACKUP_JOB = "backup"
-"""What the job is called that makes back-ups."""
+"""Name of the job that makes back-ups."""
 MANIFEST = "manifest.json"
 FORMAT = 1
 UNFINISHED = ".new"
-"""What the name of a folder ends with that is being written, or removed."""
+"""Suffix of a folder that is being written or removed."""
 NAME = re.compile(r"\d{8}T\d{6}Z(-\d+)?")
 PAGES_AT_ONCE = 2_000
 BUSY_TIMEOUT_MS = 5_000
@@ -50,7 +49,7 @@ BUSY_TIMEOUT_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupItem:
-    """Something that is backed up: where it stands in the back-up, how it gets there, and about how large it is."""
+    """One item of a back-up: its path there, the function that copies it, and its approximate size."""
 
     name: str
     copy: Callable[[Path, Checkpoint], None]
@@ -59,19 +58,19 @@ class BackupItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupPlan:
-    """What is backed up, in this order, and what is to be said of what is not."""
+    """The items of a back-up in order, and notes on what is not included."""
 
     items: tuple[BackupItem, ...]
     notes: tuple[str, ...] = ()
 
 
 def file_item(name: str, path: Path) -> BackupItem:
-    """Return a file that is replaced as a whole when it changes."""
+    """Return the item of a file that is only ever replaced as a whole."""
     return BackupItem(name=name, copy=lambda target, _checkpoint: _copy_file(path, target), size_bytes=_size(path))
 
 
 def store_item(name: str, path: Path) -> BackupItem:
-    """Return an SQLite file that this process opens by APSW and nothing else.
+    """Return the item of an SQLite file that this process opens by APSW only.
 
     Two copies of SQLite in one process, APSW's and Python's, must not open the same file: when one closes it, the
     other's locks are gone.
@@ -82,9 +81,9 @@ def store_item(name: str, path: Path) -> BackupItem:
 
 
 def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
-    """Take out of the copy of a control database what holds only for the processes that have the original open.
+    """Clear the state of running processes from the copy of a control database.
 
-    The run that makes the copy is done in it: there is a back-up to restore only where it was.
+    The run that makes the back-up is marked as done in the copy: it can only be restored if it was completed.
     """
     is_this_run = (job_runs.c.job == BACKUP_JOB, job_runs.c.state == RunState.RUNNING)
     with database.begin() as connection:
@@ -93,7 +92,7 @@ def settle_copy(database: ControlDatabase, *, at: datetime) -> None:
 
 
 def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, context: JobContext) -> Path:
-    """Write a back-up and return its folder; the oldest are removed, so that only so many are kept."""
+    """Write a back-up and return its folder; remove the oldest beyond `keep`."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _require_room(plan, folder)
@@ -111,13 +110,13 @@ def make_backup(plan: BackupPlan, folder: Path, *, at: datetime, keep: int, cont
 
 
 def list_backups(folder: Path) -> list[Path]:
-    """Return the back-ups in a folder that are whole, the oldest first."""
+    """Return the complete back-ups in a folder, the oldest first."""
     found = folder.iterdir() if folder.is_dir() else ()
     return sorted((one for one in found if NAME.fullmatch(one.name) and (one / MANIFEST).is_file()), key=_order)
 
 
 def check_backup(backup: Path) -> list[str]:
-    """Return what is wrong with a back-up; nothing when every file is as its manifest says."""
+    """Return the problems of a back-up: files that are missing or differ from its manifest."""
     try:
         files: dict[str, Any] = orjson.loads((backup / MANIFEST).read_bytes())["files"]
         wanted = {name: str(entry["sha256"]) for name, entry in files.items()}
@@ -132,7 +131,7 @@ def check_backup(backup: Path) -> list[str]:
 
 
 def _require_whole(fresh: Path) -> None:
-    """Refuse to put in place, and to remove older ones for, what does not read back as it was written."""
+    """Refuse a back-up that does not read back as written, before older ones are removed."""
     if problems := check_backup(fresh):
         raise StorageError(f"the back-up is not kept: {'; '.join(problems)}")
 
@@ -147,9 +146,9 @@ def _require_room(plan: BackupPlan, folder: Path) -> None:
 
 
 def _fresh_folder(folder: Path) -> Path:
-    """Return an empty folder to write to; what one that was stopped has left is removed.
+    """Return an empty folder to write to, and remove the leftovers of stopped back-ups.
 
-    Its name is nobody else's: a process that was taken for dead while it was only paused must not go on in this one.
+    Its name is unique: a process that was paused and held to be dead must not continue in this one.
     """
     for leftover in folder.glob(f"*{UNFINISHED}"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -173,7 +172,7 @@ def _files(fresh: Path) -> dict[str, dict[str, Any]]:
 
 
 def _sync(fresh: Path) -> None:
-    """Make everything below a folder durable, so that the move into place never leads to empty files."""
+    """Sync a folder with everything in it, so that the rename never exposes empty files."""
     for path in (*fresh.rglob("*"), fresh):
         if path.is_dir():
             sync_folder(path)
@@ -184,7 +183,7 @@ def _sync(fresh: Path) -> None:
 def _put_in_place(fresh: Path, folder: Path, at: datetime) -> Path:
     name = f"{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     target = next(one for one in _names(folder, name) if not one.exists())
-    os.replace(fresh, target)  # commit point: the back-up is there, whole
+    os.replace(fresh, target)  # commit point: the back-up is complete
     sync_folder(folder)
     return target
 
@@ -203,7 +202,7 @@ def _order(backup: Path) -> tuple[str, int]:
 def _keep_newest(folder: Path, keep: int) -> None:
     for outdated in list_backups(folder)[: -max(keep, 1)]:
         leaving = outdated.with_name(f"{outdated.name}{UNFINISHED}")
-        outdated.rename(leaving)  # half removed, it must not be taken for a back-up, nor stay for ever
+        outdated.rename(leaving)  # half removed, it must not count as a back-up
         shutil.rmtree(leaving, ignore_errors=True)
 
 
@@ -213,7 +212,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
-    """Copy an SQLite file as it is at one moment, whatever is written to it meanwhile."""
+    """Copy a snapshot of an SQLite file that others may be writing to."""
     try:
         with (
             closing(apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)) as origin,
@@ -221,7 +220,7 @@ def _copy_store(source: Path, target: Path, checkpoint: Checkpoint) -> None:
         ):
             origin.set_busy_timeout(BUSY_TIMEOUT_MS)
             origin.execute("BEGIN")
-            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # from here on it sees this moment
+            origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # starts the snapshot
             with copied.backup("main", origin, "main") as backup:
                 while not backup.done:
                     backup.step(PAGES_AT_ONCE)

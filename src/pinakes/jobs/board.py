@@ -1,6 +1,6 @@
-"""The jobs as people see and steer them, from any process: what there is, how each goes, and what is to change.
+"""The jobs of a library as users see and control them, from any process.
 
-Nothing runs here: what is asked for is written to the control database, and the process that holds the lease does it.
+Nothing runs here: requests are written to the control database, and the process that holds the lease carries them out.
 """
 
 import threading
@@ -34,7 +34,7 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutput:
-    """A run, and what is kept of what it wrote."""
+    """A run and the kept part of its output."""
 
     run: JobRun
     text: str
@@ -55,7 +55,7 @@ class JobBoard:
         self.database = database
         self.now = now
         self.changed = threading.Event()
-        """Set when something was asked for here; a scheduler in the same process need not wait then."""
+        """Set on every request made here; wakes a scheduler in the same process."""
 
     def list_jobs(self) -> list[JobStatus]:
         """Return every job, by name."""
@@ -64,23 +64,23 @@ class JobBoard:
         return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
 
     def get_job(self, name: str) -> JobStatus:
-        """Return one job, or refuse with those there are."""
+        """Return a job; refuse an unknown name."""
         spec = self.get_spec(name)
         return next(one for one in self.list_jobs() if one.spec is spec)
 
     def get_spec(self, name: str) -> JobSpec:
-        """Return the declaration of a job, or refuse with those there are."""
+        """Return the declaration of a job; refuse an unknown name."""
         return get_named(self.specs, name)
 
     def list_runs(self, name: str | None = None, *, limit: int = 20, offset: int = 0) -> tuple[list[JobRun], int]:
-        """Return a page of the runs of a job, or of all, the newest first, and how many there are."""
+        """Return a page of the runs of a job, or of all, the newest first, and the total."""
         if not 1 <= limit <= MOST_LISTED or offset < 0:
             raise InputError(f"'limit' must be 1 to {MOST_LISTED} and 'offset' at least 0")
         job = None if name is None else self.get_spec(name).name
         return self.runs.list_runs(job=job, limit=limit, offset=offset)
 
     def find_output(self, reference: str) -> JobOutput | None:
-        """Return what a run wrote: the last one of a job, by its name, or any one, by its number."""
+        """Return the output of a run: by a job's name its last run, or any run by its number."""
         run = self._find_run(reference)
         if run is None:
             return None
@@ -88,30 +88,30 @@ class JobBoard:
         return JobOutput(run=run, text=text, dropped_bytes=dropped_bytes)
 
     def find_runner(self) -> Holder | None:
-        """Return which process runs jobs at present, None where none does."""
+        """Return the process that runs jobs now; None where none does."""
         holder = Lease(self.database, now=self.now).find_holder()
         return None if holder is None or holder.is_gone or holder.expires_at <= self.now() else holder
 
     def trigger(self, name: str, *, by: str) -> JobRun:
-        """Have a job run as soon as can be, whether it is enabled or not."""
+        """Queue a job, whether it is enabled or not."""
         run = self.runs.queue(self.get_spec(name).name, by=by)
         self.changed.set()
         return run
 
     def cancel(self, name: str) -> JobRun:
-        """Take a job from the queue, or ask it to end at its next checkpoint."""
+        """Cancel the queued run of a job, or ask the running one to end at its next checkpoint."""
         run = self.runs.cancel(self.get_spec(name).name)
         self.changed.set()
         return run
 
     def set_enabled(self, name: str, *, enabled: bool) -> JobStatus:
-        """Let a job run by its schedule, or only when somebody asks for it."""
+        """Enable or disable the schedule of a job; it can be triggered in both cases."""
         self.timetable.set_enabled(self.get_spec(name), enabled=enabled)
         self.changed.set()
         return self.get_job(name)
 
     def set_schedule(self, name: str, schedule: str) -> JobStatus:
-        """Run a job at other times from now on."""
+        """Change the schedule of a job."""
         self.timetable.set_schedule(self.get_spec(name), schedule)
         self.changed.set()
         return self.get_job(name)
@@ -124,7 +124,7 @@ class JobBoard:
 
 
 def get_named(jobs: Mapping[str, JobT], name: str) -> JobT:
-    """Return what is known of the job of this name, or refuse with the names there are."""
+    """Return the entry of a job; refuse an unknown name with the known ones."""
     if name not in jobs:
         known = sorted(jobs)
         raise NotFoundError(f"no job '{name[:80]}'{did_you_mean(name, known)}; jobs: {', '.join(known)}")

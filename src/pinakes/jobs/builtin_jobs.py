@@ -1,7 +1,7 @@
-"""What each job does, in terms of the maintenance that are handed in; the table of all of them is `list_builtin_jobs`.
+"""The built-in jobs, in terms of maintenance operations; `list_builtin_jobs` is their table.
 
-A body goes over catalogues or sources one by one, says how each went, goes on past one that fails, and fails itself at
-the end where any did. It can be left between any two.
+A job goes over catalogues or sources one by one, reports on each, continues after a failure, and fails at the end if
+any failed. It can be stopped between any two.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from pinakes.shelf.port import Checkpoint, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where records of a catalogue come from."""
+    """A source of a catalogue."""
 
     catalogue: str
     location: str
@@ -35,7 +35,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long what is noted is kept, and how many back-ups."""
+    """How long audit rows and events are kept, and how many back-ups."""
 
     audit_days: int = 365
     logs_days: int = 180
@@ -43,24 +43,24 @@ class Retention:
 
 
 RowsRead = Callable[[int], None]
-"""Is told how many rows of a source have been read; may raise to end the reading."""
+"""Called with the number of rows read so far; may raise to stop reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceOperations:
-    """What jobs need done, each by a function of those who can."""
+    """The operations that the built-in jobs need."""
 
     list_sources: Callable[[], Sequence[Source]]
     refresh: Callable[[Source, RowsRead], str]
-    """Bring a catalogue up to one of its sources, and say what became of the rows."""
+    """Refreshes a catalogue from one of its sources; returns a summary."""
     list_catalogues: Callable[[], Sequence[str]]
     verify_index: Callable[[str, Checkpoint], Sequence[Problem]]
-    """Return how the indexes of a catalogue differ from its records."""
+    """Returns how the indexes of a catalogue differ from its records."""
     rebuild_index: Callable[[str], str]
     check_catalogue: Callable[[str, Checkpoint], Sequence[Problem]]
-    """Return what is wrong with a catalogue."""
+    """Returns the problems of a catalogue."""
     check_control: Callable[[], Sequence[str]]
-    """Return what is wrong with the control database."""
+    """Returns the problems of the control database."""
     verify_audit: Callable[[], AuditReport]
     plan_backup: Callable[[], BackupPlan]
     backups: Path
@@ -68,20 +68,17 @@ class MaintenanceOperations:
     prune_audit: Callable[[datetime], int]
     recalibrate: Callable[[str], str]
     find_latest_version: Callable[[], str | None]
-    """Ask the package index for the latest version; None where nothing outside may be asked."""
+    """Returns the latest version in the package index; None on an offline server."""
     version: str
     """The version of this Pinakes."""
     now: Callable[[], datetime]
     prunings: Mapping[str, Callable[[datetime], int]]
-    """What else is pruned: its name → removes what is older than a moment, and returns how much that was."""
+    """Name → deletes entries older than a time, and returns their number."""
     retention: Retention = Retention()
 
 
 def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
-    """Return every job, by name, with what it does and when it does it unless somebody says otherwise.
-
-    The maintenance are asked for when a job is run.
-    """
+    """Return the built-in jobs with their default schedules; `maintenance` is called when a job runs."""
     return [
         JobSpec(
             name=BACKUP_JOB,
@@ -95,7 +92,7 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             description="Ask the package index whether there is a newer Pinakes.",
             schedule="0 7 * * 1",
             body=lambda context: check_updates(maintenance(), context),
-            enabled=False,  # nothing outside is asked unless somebody wants it
+            enabled=False,  # no network access unless an administrator enables it
         ),
         JobSpec(
             name="integrity_check",
@@ -136,7 +133,7 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             description="Bring every catalogue up to the files, databases and providers that it was built from.",
             schedule="0 2 * * *",
             body=lambda context: refresh_sources(maintenance(), context),
-            enabled=False,  # a provider is asked only where somebody wants it
+            enabled=False,  # no network access unless an administrator enables it
             resumes=True,
         ),
         JobSpec(
@@ -156,22 +153,22 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
 
 
 def rescan_folders(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Bring every catalogue up to its folders."""
+    """Refresh every catalogue from its folders."""
     _refresh(maintenance, [source for source in maintenance.list_sources() if source.is_folder], context)
 
 
 def refresh_sources(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Bring every catalogue up to its files, databases and providers."""
+    """Refresh every catalogue from its files, databases and providers."""
     _refresh(maintenance, [source for source in maintenance.list_sources() if not source.is_folder], context)
 
 
 def rebuild_indexes(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Build the indexes of every catalogue anew."""
+    """Rebuild the indexes of every catalogue."""
     _each(context, "indexing", maintenance.list_catalogues(), maintenance.rebuild_index)
 
 
 def recompute_calibration(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Measure anew what a cosine means in each catalogue."""
+    """Recalibrate every catalogue: the meaning of its cosines."""
     _each(context, "measuring", maintenance.list_catalogues(), maintenance.recalibrate)
 
 
@@ -179,20 +176,22 @@ def verify_indexes(maintenance: MaintenanceOperations, context: JobContext) -> N
     """Compare the indexes of every catalogue with its records."""
 
     def verify(name: str) -> str:
-        return _well(maintenance.verify_index(name, context.check_cancelled), "its indexes have exactly its records")
+        return _require_none(
+            maintenance.verify_index(name, context.check_cancelled), "its indexes have exactly its records"
+        )
 
     _each(context, "verifying", maintenance.list_catalogues(), verify)
 
 
 def check_integrity(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Check every file that holds what cannot be made again."""
+    """Check every file with data that cannot be rebuilt."""
 
     def check_catalogue(name: str) -> str:
-        return _well(maintenance.check_catalogue(name, context.check_cancelled), "whole")
+        return _require_none(maintenance.check_catalogue(name, context.check_cancelled), "whole")
 
     checks: dict[str, Callable[[], str]] = {
         **{f"catalogue {name}": partial(check_catalogue, name) for name in maintenance.list_catalogues()},
-        "control database": lambda: _well(maintenance.check_control(), "whole"),
+        "control database": lambda: _require_none(maintenance.check_control(), "whole"),
         "audit": lambda: _audit_state(maintenance.verify_audit()),
     }
     _each(context, "checking", list(checks), lambda what: checks[what]())
@@ -211,14 +210,14 @@ def back_up(maintenance: MaintenanceOperations, context: JobContext) -> None:
 
 
 def prune_audit(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Remove rows of the audit that are older than they are kept."""
+    """Remove audit rows past their retention."""
     before = maintenance.now() - timedelta(days=maintenance.retention.audit_days)
     removed = maintenance.prune_audit(before)
     context.write(f"{removed} rows from before {before:%Y-%m-%d} removed; {_audit_state(maintenance.verify_audit())}")
 
 
 def prune_logs(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Remove events and other notes that are older than they are kept."""
+    """Remove events and other logs past their retention."""
     before = maintenance.now() - timedelta(days=maintenance.retention.logs_days)
 
     def prune(what: str) -> str:
@@ -228,7 +227,7 @@ def prune_logs(maintenance: MaintenanceOperations, context: JobContext) -> None:
 
 
 def check_updates(maintenance: MaintenanceOperations, context: JobContext) -> None:
-    """Say whether there is a newer version."""
+    """Report whether there is a newer version."""
     latest = maintenance.find_latest_version()
     if latest is None:
         context.write("not asked: this Pinakes is set to be offline")
@@ -253,7 +252,7 @@ def _refresh(maintenance: MaintenanceOperations, sources: Sequence[Source], cont
 
 
 def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[[str], str]) -> None:
-    """Do something for each; say how each went, and fail at the end where any failed."""
+    """Run `work` for each name, report each outcome, and fail at the end if any failed."""
     problems = []
     for number, name in enumerate(names):
         context.progress(number, len(names), f"{doing} {name}")
@@ -269,8 +268,8 @@ def _each(context: JobContext, doing: str, names: Sequence[str], work: Callable[
         raise StorageError(f"{len(problems)} of {len(names)} failed: {'; '.join(problems)}")
 
 
-def _well(problems: Sequence[Problem | str], otherwise: str) -> str:
-    """Return what is said where nothing is wrong; else raise what is."""
+def _require_none(problems: Sequence[Problem | str], otherwise: str) -> str:
+    """Return `otherwise` where there are no problems; else raise them."""
     if problems:
         raise StorageError("; ".join(str(problem) for problem in problems))
     return otherwise

@@ -1,4 +1,4 @@
-"""What a job's body has: a way to say how it goes, and to hear that it is to end."""
+"""The context of a running job: progress, output and cancellation."""
 
 import threading
 
@@ -7,11 +7,11 @@ from pinakes.jobs.runs import RunReport
 
 
 class JobStopped(Exception):
-    """Raised at a checkpoint of a body that is to end; nothing but the runner catches it."""
+    """Raised at a checkpoint of a job that is to end; only the runner catches it."""
 
 
 class JobContext:
-    """One run, as its body sees it. Safe to use from several threads."""
+    """One run, as the job's function sees it. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -23,12 +23,12 @@ class JobContext:
         self._is_stopping = threading.Event()
 
     def check_cancelled(self) -> None:
-        """Raise where the run is to end; a body calls it wherever it can be left."""
+        """Raise `JobStopped` where the run is to end; call it wherever the work can be interrupted."""
         if self._is_stopping.is_set():
             raise JobStopped
 
     def progress(self, done: int, total: int | None = None, message: str = "") -> None:
-        """Say how much is done of how much, and what is being done; also a checkpoint."""
+        """Report progress; also a checkpoint."""
         self.check_cancelled()
         with self._guard:
             self._done, self._total = done, total
@@ -36,27 +36,27 @@ class JobContext:
             self._version += 1
 
     def write(self, text: str) -> None:
-        """Add lines to the output, of which the end is kept."""
+        """Append lines to the output, of which the end is kept."""
         with self._guard:
             self._tail.write(text)
             self._version += 1
 
     def stop(self) -> None:
-        """Make the next checkpoint the end of it."""
+        """End the run at its next checkpoint."""
         self._is_stopping.set()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the next checkpoint is the end of it."""
+        """Whether the run ends at its next checkpoint."""
         return self._is_stopping.is_set()
 
     @property
     def version(self) -> int:
-        """A number that grows with all that the body says."""
+        """A number that grows with every report or line of output."""
         return self._version
 
     def report(self) -> RunReport:
-        """Return how far it has come and what it has written."""
+        """Return the progress and output."""
         with self._guard:
             return RunReport(
                 done=self._done,

@@ -1,12 +1,12 @@
-"""Who runs jobs: one process at a time, by a row of the control database that its holder renews.
+"""The lease by which one process at a time runs jobs: a row of the control database that its holder renews.
 
-Clocks may differ between machines, so nobody takes over by comparing the time of day with somebody else's: a holder is
-held to be dead when its row has not moved for the length of a lease as the watcher's own stopwatch has it, or when it
-is certain that its process is gone. Only a lease that ended long ago, longer than clocks differ, is taken at once, and
-not from a process that is seen to run: then it was the clock that was set, or the machine that slept. The holder counts
-from before its last renewal, so it stops before anybody takes over.
+Clocks may differ between machines, so wall-clock times are not compared between processes: a holder counts as dead when
+its row has not changed for the length of a lease by the watcher's own monotonic clock, or when its process is certainly
+gone. Only a lease that expired longer ago than clocks differ is taken at once, and not from a process that is seen to
+run: then the clock was set, or the machine slept. The holder counts from before its last renewal, so it stops before
+another takes over.
 
-Commit point of taking over: the update that still finds the row as it was seen.
+Commit point of taking over: the update whose condition is the row as it was seen.
 """
 
 import secrets
@@ -29,12 +29,12 @@ from pinakes.jobs.process import (
 )
 
 CLOCKS_DIFFER = timedelta(seconds=60)
-"""How much the clocks of two machines may differ."""
+"""The largest expected difference between the clocks of two machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTimes:
-    """How long a lease lasts, how often it is renewed, and how long before its end its holder stops."""
+    """Length of a lease, interval of renewal, and the margin before its end at which the holder stops."""
 
     length_s: float = 20.0
     renewed_every_s: float = 4.0
@@ -43,27 +43,27 @@ class LeaseTimes:
 
 USUAL_TIMES = LeaseTimes()
 NOBODY = {"holder": None, "place": None, "process": None, "expires_at": None}
-"""What the row has where nobody holds the lease."""
+"""Values of the row while the lease is free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """Who holds the lease."""
+    """The holder of the lease."""
 
     id: str
     place: str
-    """Where its process is, for people."""
+    """Host and process, for messages."""
     expires_at: datetime
-    """By the clock of its machine."""
+    """By the clock of the holder's machine."""
     beat: int
     is_gone: bool
-    """Whether its process certainly runs no more."""
+    """Whether its process has certainly ended."""
     is_running: bool
     """Whether its process is on this machine and has not ended."""
 
 
 class Lease:
-    """The lease as one would-be holder sees it. Used by one thread."""
+    """The lease from the view of one candidate. Not thread-safe."""
 
     def __init__(
         self,
@@ -79,28 +79,28 @@ class Lease:
         self._now = now
         self._monotonic = monotonic
         self._renewed_at: float | None = None
-        """When it was last renewed; None: it is not ours."""
+        """When it was last renewed; None: not held by this process."""
         self._seen_beat = -1
         self._seen_at = 0.0
 
     @property
     def is_held(self) -> bool:
-        """Whether it is ours for certain."""
+        """Whether this process certainly holds it."""
         if self._renewed_at is None:
             return False
         return self._monotonic() < self._renewed_at + self._times.length_s - self._times.margin_s
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to renew it."""
+        """Whether it is due for renewal."""
         return self._renewed_at is None or self._monotonic() >= self._renewed_at + self._times.renewed_every_s
 
     def find_holder(self) -> Holder | None:
-        """Return who holds it, None where nobody does."""
+        """Return the holder; None where it is free."""
         return self._look()[1]
 
     def take(self) -> bool:
-        """Take it where nobody holds it, or its holder is dead; tell whether it is ours."""
+        """Take it where it is free or its holder is dead; tell whether this process holds it now."""
         beat, holder = self._look()
         if holder is not None and not self._may_take_from(holder):
             return False
@@ -108,11 +108,11 @@ class Lease:
         return self._hold(started, job_lease.c.beat == beat)
 
     def renew(self) -> bool:
-        """Keep it; tell whether it was still ours."""
+        """Renew it; tell whether this process still held it."""
         return self._hold(self._monotonic(), job_lease.c.holder == self.id)
 
     def release(self) -> None:
-        """Give it back, where it is ours."""
+        """Release it, if this process holds it."""
         self._renewed_at = None
         with self._database.begin() as connection:
             connection.execute(
@@ -120,7 +120,7 @@ class Lease:
             )
 
     def _look(self) -> tuple[int, Holder | None]:
-        """Return how often the row has moved, and who holds the lease."""
+        """Return the row's counter, and the holder."""
         with self._database.read() as connection:
             row = connection.execute(select(job_lease)).one()
         if row.holder is None:

@@ -1,4 +1,4 @@
-"""What a job writes: the end of it is kept, within a bound."""
+"""The output of a job, of which the end is kept within a bound."""
 
 from collections import deque
 
@@ -9,22 +9,22 @@ MOST_MESSAGE = 500
 
 
 class OutputTail:
-    """The last lines that were written, as many as fit. Not safe to use from several threads."""
+    """The last lines of output, as many as fit. Not thread-safe."""
 
     def __init__(self, *, most_bytes: int = MOST_OUTPUT_BYTES) -> None:
         self._most_bytes = most_bytes
         self._lines: deque[bytes] = deque()
         self._kept_bytes = 0
         self.dropped_bytes = 0
-        """How much was written before what is kept."""
+        """Bytes of output before the kept part."""
 
     def write(self, text: str) -> None:
-        """Add lines; the oldest make room for them."""
+        """Append lines; the oldest are dropped where there is no room."""
         for line in storable(text).splitlines() or [""]:
             self._add(line.encode())
 
     def text(self) -> str:
-        """Return what is kept."""
+        """Return the kept part."""
         return b"".join(self._lines).decode()
 
     def _add(self, line: bytes) -> None:
@@ -40,6 +40,6 @@ class OutputTail:
 
 
 def shortened(text: str, most: int = MOST_MESSAGE) -> str:
-    """Return a text that can be stored, no longer than this."""
+    """Return a storable text, cut to a length."""
     whole = storable(text)
     return whole if len(whole) <= most else f"{whole[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""A job that is being run: its body in a thread, and how that ended."""
+"""A running job: its function in a thread, and its outcome."""
 
 import logging
 import threading
@@ -16,43 +16,43 @@ REASONS = {RunState.CANCELLED: CANCELLED, RunState.INTERRUPTED: "it was told to 
 
 
 class RunningJob:
-    """One run of a body, in a thread of its own. Everything but the body itself is for one thread."""
+    """One run of a job in a thread of its own. Its methods are for one other thread."""
 
     def __init__(self, spec: JobSpec, run: JobRun, *, on_over: Callable[[], None], is_watched: bool = False) -> None:
-        """`is_watched`: somebody waits for the end and is told of it, so that a failure need not be logged."""
+        """`is_watched`: the caller waits for the outcome and reports it, so that a failure is not logged."""
         self.spec = spec
         self.run = run
         self.context = JobContext()
         self.noted_version = 0
-        """Up to where what the body said has been noted."""
+        """The version of the report that was saved last."""
         self._on_over = on_over
         self._is_watched = is_watched
         self._is_over = threading.Event()
         self._wanted_end = RunState.INTERRUPTED
         self._end = RunEnd(state=RunState.FAILED, error="it ended without saying how")
-        # Not waited for at the end of the process: a body that reaches no checkpoint must not keep it alive.
+        # A daemon: a job that reaches no checkpoint must not keep the process alive.
         self._thread = threading.Thread(target=self._perform, name=f"job {spec.name}", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, wanted_end: RunState) -> None:
-        """Have the body end at its next checkpoint; how it is then said to have ended is what was wanted first."""
+        """End the job at its next checkpoint; the first wanted outcome counts."""
         if not self.context.is_stopping:
             self._wanted_end = wanted_end
             self.context.stop()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the body is over; tell whether it is."""
+        """Wait until the job is over; tell whether it is."""
         return self._is_over.wait(timeout_s)
 
     def end(self) -> RunEnd | None:
-        """Return how it ended, None while it goes on."""
+        """Return its outcome; None while it runs."""
         return self._end if self._is_over.is_set() else None
 
     def abandoned(self) -> RunEnd:
-        """Return the end of a run whose body was told to end: how it did, or, while it goes on, what was wanted."""
+        """Return the outcome of a stopped job; the wanted one while it still runs."""
         return self.end() or self._stopped()
 
     def _perform(self) -> None:

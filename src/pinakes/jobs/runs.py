@@ -1,7 +1,7 @@
-"""Runs of jobs in the control database: queued, started, followed, ended, and kept as history within bounds.
+"""Runs of jobs in the control database: queued, started, followed, ended, and kept as a bounded history.
 
-A run belongs to the process that holds the lease while it is running: only that one writes to it, and what it writes
-after somebody else has taken over goes nowhere. Commit point of a state: the end of the transaction that sets it.
+A running run belongs to the holder of the lease: only that process writes to it, and its writes have no effect after
+another has taken over. Commit point of a state: the end of the transaction that sets it.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -20,15 +20,15 @@ from pinakes.errors import ConflictError
 from pinakes.jobs.output import shortened
 
 KEPT_RUNS = 50
-"""How many runs of each job are kept."""
+"""Runs kept of each job."""
 CANCELLED = "it was cancelled"
-"""Why a run ended that somebody did not want any more."""
+"""The error of a cancelled run."""
 MOST_ATTEMPTS = 3
-"""How often work is taken up again that its process did not live to end."""
+"""Attempts at a resumable job whose process died."""
 
 
 class RunState(StrEnum):
-    """What has become of a run."""
+    """The state of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -36,14 +36,14 @@ class RunState(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     INTERRUPTED = "interrupted"
-    """Its process ended, or was told to, before the work did."""
+    """Its process ended or was stopped before the work was done."""
 
 
 LIVE = (RunState.QUEUED, RunState.RUNNING)
 
 
 class Cause(StrEnum):
-    """Why a job runs."""
+    """The reason of a run."""
 
     SCHEDULE = "schedule"
     REQUEST = "request"
@@ -77,24 +77,24 @@ class JobRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """How far a run has come, and what it has written."""
+    """Progress and output of a run."""
 
     done: int | None = None
     total: int | None = None
     message: str = ""
     output: str = ""
     output_dropped: int = 0
-    """How many bytes were written before what is kept of the output."""
+    """Bytes of output before the kept part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run ended."""
+    """The outcome of a run."""
 
     state: RunState
     error: str | None = None
     is_resumed: bool = False
-    """Whether it is queued anew, where it was interrupted."""
+    """Whether an interrupted run is queued again."""
 
 
 COLUMNS = [job_runs.c[name] for name in JobRun.__dataclass_fields__]
@@ -108,7 +108,7 @@ class Runs:
         self._now = now
 
     def queue(self, job: str, *, by: str) -> JobRun:
-        """Queue a job because somebody asks for it; refuse where it is queued or running already."""
+        """Queue a requested job; refuse where it is queued or running already."""
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is not None:
@@ -116,13 +116,13 @@ class Runs:
             return insert_run(connection, job, cause=Cause.REQUEST, by=by, at=self._now())
 
     def find_next(self, jobs: Collection[str]) -> JobRun | None:
-        """Return the run of one of these jobs that has been queued for the longest."""
+        """Return the oldest queued run of these jobs."""
         is_waiting = (job_runs.c.state == RunState.QUEUED, job_runs.c.job.in_(jobs))
         with self._database.read() as connection:
             return _one(connection, select(*COLUMNS).where(*is_waiting).order_by(job_runs.c.id).limit(1))
 
     def start(self, run_id: int, *, holder: str) -> bool:
-        """Note that a queued run is running; tell whether it was still queued."""
+        """Mark a queued run as running; tell whether it was still queued."""
         begun = {"state": RunState.RUNNING, "holder": holder, "started_at": self._now()}
         with self._database.begin() as connection:
             changed = connection.execute(
@@ -131,14 +131,14 @@ class Runs:
             return changed.rowcount == 1
 
     def follow(self, run_id: int, report: RunReport, *, holder: str) -> bool:
-        """Note how far a run has come; tell whether it is still this holder's."""
+        """Save the progress of a run; tell whether it is still this holder's."""
         with self._database.begin() as connection:
             return _write(connection, run_id, _values(report), holder=holder)
 
     def end(self, run_id: int, report: RunReport, ended: RunEnd, *, holder: str) -> bool:
-        """Note how a run ended, and drop the oldest of its job; tell whether it was still this holder's.
+        """Save the outcome of a run, and delete the oldest of its job; tell whether it was still this holder's.
 
-        One that was interrupted before its holder heard that it was cancelled is cancelled: that was promised.
+        A run that was interrupted after a request to cancel it counts as cancelled.
         """
         error = None if ended.error is None else shortened(ended.error)
         values = {**_values(report), "state": ended.state, "error": error, "ended_at": self._now()}
@@ -154,9 +154,9 @@ class Runs:
             return True
 
     def interrupt_others(self, resumed: Collection[str], *, besides: int | None) -> list[JobRun]:
-        """Mark every running run but one's own as interrupted, and queue those anew that can be: they have no process.
+        """Mark all running runs but one as interrupted, and queue the resumable ones again: their process is gone.
 
-        Only for who has just taken the lease.
+        Only for a process that has just taken the lease.
         """
         wanted = select(*COLUMNS).where(job_runs.c.state == RunState.RUNNING).with_for_update()
         if besides is not None:
@@ -173,7 +173,7 @@ class Runs:
         return left
 
     def cancel(self, job: str) -> JobRun:
-        """Take a queued run from the queue, or ask a running one to end; refuse where there is neither."""
+        """Cancel a queued run, or ask a running one to end; refuse where there is neither."""
         with self._database.begin() as connection:
             live = find_live(connection, job)
             if live is None:
@@ -186,19 +186,19 @@ class Runs:
             return _get(connection, live.id)
 
     def find(self, run_id: int) -> JobRun | None:
-        """Return a run, None where it is not kept."""
+        """Return a run; None where it is not kept."""
         with self._database.read() as connection:
             return _one(connection, select(*COLUMNS).where(job_runs.c.id == run_id))
 
     def latest(self) -> dict[str, JobRun]:
-        """Return the last run of each job that ever ran."""
+        """Return the last run of each job."""
         newest = select(func.max(job_runs.c.id)).group_by(job_runs.c.job)
         with self._database.read() as connection:
             rows = connection.execute(select(*COLUMNS).where(job_runs.c.id.in_(newest)))
             return {row.job: _run(row) for row in rows}
 
     def list_runs(self, *, job: str | None, limit: int, offset: int) -> tuple[list[JobRun], int]:
-        """Return a page of runs, the newest first, and how many there are."""
+        """Return a page of runs, the newest first, and the total."""
         wanted = [] if job is None else [job_runs.c.job == job]
         page = select(*COLUMNS).where(*wanted).order_by(job_runs.c.id.desc()).limit(limit).offset(offset)
         with self._database.read() as connection:
@@ -206,21 +206,21 @@ class Runs:
             return [_run(row) for row in connection.execute(page)], int(total)
 
     def output(self, run_id: int) -> tuple[str, int]:
-        """Return what is kept of a run's output, and how many bytes were written before it."""
+        """Return the kept part of a run's output, and the bytes before it."""
         wanted = select(job_runs.c.output, job_runs.c.output_dropped).where(job_runs.c.id == run_id)
         with self._database.read() as connection:
             row = connection.execute(wanted).one_or_none()
         return ("", 0) if row is None else (row.output, row.output_dropped)
 
     def _queue_again(self, connection: Connection, run: JobRun, *, attempt: int) -> None:
-        """Queue what was interrupted anew, unless it has been the end of its process too often."""
+        """Queue an interrupted run again, unless its process died too often."""
         if attempt <= MOST_ATTEMPTS and find_live(connection, run.job) is None:
             at = self._now()
             insert_run(connection, run.job, cause=Cause.RESUME, by=run.requested_by, at=at, attempt=attempt)
 
 
 def find_live(connection: Connection, job: str) -> JobRun | None:
-    """Return the run of a job that is queued or running; no other process changes it in this transaction."""
+    """Lock and return the queued or running run of a job; None where there is none."""
     wanted = select(*COLUMNS).where(job_runs.c.job == job, job_runs.c.state.in_(LIVE))
     return _one(connection, wanted.with_for_update())
 
@@ -239,13 +239,13 @@ def insert_run(connection: Connection, job: str, *, cause: Cause, by: str, at: d
     }
     try:
         row = connection.execute(insert(job_runs).returning(job_runs.c.id), values).one()
-    except IntegrityError as error:  # another process was quicker
+    except IntegrityError as error:  # another process queued it first
         raise ConflictError(f"job '{job}' is queued already") from error
     return _get(connection, row.id)
 
 
 def _write(connection: Connection, run_id: int, values: dict[str, Any], *, holder: str) -> bool:
-    """Change a run that is running in this holder's hands; tell whether it was."""
+    """Update a running run of this holder; tell whether it was one."""
     is_theirs = (job_runs.c.id == run_id, job_runs.c.holder == holder, job_runs.c.state == RunState.RUNNING)
     return connection.execute(update(job_runs).where(*is_theirs).values(values)).rowcount == 1
 

@@ -1,4 +1,4 @@
-"""When a job is due: every so often, at the minutes of a cron line (in UTC), or only when somebody asks for it."""
+"""Schedules of jobs: an interval, a cron expression in UTC, or manual."""
 
 import re
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from cronsim import CronSim, CronSimError
 from pinakes.errors import InputError
 
 MANUAL = "manual"
-"""The schedule of a job that is run only when somebody asks for it."""
+"""The schedule of a job that only runs when it is triggered."""
 LONGEST_STEPS = (59, 23, 31, 12, 7)
-"""Of each field of cron: minute, hour, day of month, month, day of week."""
+"""For each cron field: minute, hour, day of month, month, day of week."""
 STEP = re.compile(r"/([0-9]+)")
 LEAST = timedelta(minutes=1)
 MOST = timedelta(days=366)
@@ -28,15 +28,15 @@ FORMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a job is due. Exactly one of `interval` and `cron` is there; neither: only when somebody asks for it."""
+    """A schedule with either `interval` or `cron`; with neither the job is manual."""
 
     text: str
-    """As it is written."""
+    """The schedule in its normal form."""
     interval: timedelta | None = None
     cron: str | None = None
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first moment after this one at which it is due; None: never by itself."""
+        """Return the first due time after a time; None for a manual schedule."""
         if self.interval is not None:
             return moment + self.interval
         if self.cron is not None:
@@ -45,7 +45,7 @@ class Schedule:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Return the schedule that is written so, or refuse with the forms there are."""
+    """Parse a schedule; refuse others with the valid forms."""
     written = " ".join(text[: MOST_CHARS + 1].split())
     if len(text) > MOST_CHARS or not written:
         raise InputError(f"'schedule' is {'empty' if not written else 'too long'}; {FORMS}")

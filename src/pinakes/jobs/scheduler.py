@@ -1,8 +1,8 @@
-"""The scheduler: one process of all that serve a library runs its jobs, one after the other.
+"""The scheduler: one of the processes that serve a library runs its jobs, one after the other.
 
-It holds the lease, queues what is due, runs what is queued in a thread, notes how that goes, and heeds who wants it to
-end. Whoever takes the lease marks what was running as interrupted, since its process is gone, and begins anew what can
-be. A process without the lease only looks whether it has become free.
+It holds the lease, queues due jobs, runs queued ones in a thread, saves their progress, and cancels them on request. A
+process that takes the lease marks running jobs as interrupted, since their process is gone, and queues the resumable
+ones again. A process without the lease only checks whether it has become free.
 """
 
 import logging
@@ -24,7 +24,7 @@ JOIN_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerTimes:
-    """How often the scheduler looks, and how long it waits for a job to reach a checkpoint when it is to end."""
+    """Interval of the scheduler's steps, and how long `stop` waits for a job to reach a checkpoint."""
 
     look_every_s: float = 1.0
     stop_within_s: float = 3.0
@@ -32,7 +32,7 @@ class SchedulerTimes:
 
 
 class Scheduler:
-    """Runs the jobs of a board, where no other process does."""
+    """Runs the jobs of a board while this process holds the lease."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class Scheduler:
         self._trouble = ""
 
     def start(self) -> None:
-        """Begin, in a thread."""
+        """Start the scheduler's thread."""
         self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End: the job that runs is told to, and is noted as interrupted where it does not reach its end."""
+        """Stop; a running job is asked to end, and marked as interrupted where it does not finish."""
         self._is_stopping.set()
         self.board.changed.set()
         if self._thread is not None:
             self._thread.join(self._times.stop_within_s + JOIN_S)
 
     def step(self) -> None:
-        """Look once at everything; for one thread, which is the scheduler's own once it is started."""
+        """Do one round: lease, running job, due jobs, next job. Only for the scheduler's thread once it is started."""
         is_ours = self._keep_lease()
         if self._running is not None:
             self._attend(self._running, is_ours=is_ours)
@@ -72,18 +72,20 @@ class Scheduler:
                 self._begin_next()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the job that runs is over; tell whether none runs."""
+        """Wait for the running job; tell whether none runs."""
         return self._running is None or self._running.wait(timeout_s)
 
     def run_now(self, name: str, *, by: str, show: Callable[[JobRun, RunReport], None]) -> JobRun:
-        """Run one job in this process and return what became of it; refuse while another process runs jobs."""
+        """Run one job in this process and return its run; refuse while another process runs jobs."""
         spec = self.board.get_spec(name)
         self._require_lease(name)
         try:
             queued = self.board.runs.find_next([name]) or self.board.trigger(name, by=by)
             running = self._begin(queued, is_watched=True)
             if running is None:
-                raise ConflictError(f"job '{spec.name}' was taken from the queue by somebody else")
+                raise ConflictError(
+                    f"job '{spec.name}' was cancelled or started by another process; look: pinakes job list"
+                )
             while self._running is not None:
                 running.wait(self._times.look_every_s)
                 self._attend(running, is_ours=self._keep_lease())
@@ -104,23 +106,25 @@ class Scheduler:
         try:
             self._wind_up()
         except StorageError as error:
-            logger.warning("the end of the scheduler could not be noted: %s", error.message)
+            logger.warning("the scheduler could not release its lease: %s", error.message)
 
     def _try_step(self) -> None:
-        """Take a step; a database that is away, or a bug, must not be the end of all jobs."""
+        """Do one round; neither a failing database nor a bug ends the scheduler."""
         try:
             self.step()
             self._trouble = ""
         except Exception as error:
             trouble = error.message if isinstance(error, StorageError) else repr(error)
             if trouble != self._trouble:
-                logger.error("jobs cannot be looked after: %s", trouble, exc_info=not isinstance(error, StorageError))
+                logger.error(
+                    "the scheduler failed, and tries again: %s", trouble, exc_info=not isinstance(error, StorageError)
+                )
             self._trouble = trouble
             if self._running is not None and not self._lease.is_held:
                 self._running.stop(RunState.INTERRUPTED)
 
     def _keep_lease(self) -> bool:
-        """Renew or take the lease; tell whether it is ours."""
+        """Renew or take the lease; tell whether this process holds it."""
         if self._lease.is_held:
             return not self._lease.is_due or self._lease.renew()
         if not self._lease.take():
@@ -129,14 +133,14 @@ class Scheduler:
         return True
 
     def _take_over(self) -> None:
-        """Deal with what another process was running when it ended."""
+        """Mark the runs of the process that died as interrupted."""
         resumed = [spec.name for spec in self.board.specs.values() if spec.resumes]
         own = None if self._running is None else self._running.run.id
         for run in self.board.runs.interrupt_others(resumed, besides=own):
             logger.warning("job '%s' (run %d) was interrupted: its process ended", run.job, run.id)
 
     def _require_lease(self, name: str) -> None:
-        """Take the lease; where its holder may be dead, wait until that is certain."""
+        """Take the lease; wait where its holder may be dead, refuse where it runs."""
         while not self._keep_lease():
             holder = self._lease.find_holder()
             if holder is not None and holder.expires_at > self.board.now():
@@ -146,7 +150,7 @@ class Scheduler:
             time.sleep(self._times.look_every_s)
 
     def _attend(self, running: RunningJob, *, is_ours: bool) -> None:
-        """Note how the job that runs goes or ended, and whether somebody wants it to end."""
+        """Save the progress or outcome of the running job, and stop it where that is requested."""
         if not is_ours:
             running.stop(RunState.INTERRUPTED)
         end = running.end()
@@ -160,7 +164,7 @@ class Scheduler:
             running.noted_version = version
         known = runs.find(run_id)
         if known is None or known.state is not RunState.RUNNING:
-            running.stop(RunState.INTERRUPTED)  # somebody has taken over
+            running.stop(RunState.INTERRUPTED)  # another process has taken over
         elif known.is_cancelling:
             running.stop(RunState.CANCELLED)
 
@@ -168,7 +172,7 @@ class Scheduler:
         try:
             self.board.timetable.queue_due(list(self.board.specs.values()))
         except ConflictError:
-            return  # somebody is changing the same; there is another look soon
+            return  # changed by another process; the next round tries again
 
     def _begin_next(self) -> None:
         queued = self.board.runs.find_next(list(self.board.specs))
@@ -176,7 +180,7 @@ class Scheduler:
             self._begin(queued)
 
     def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
-        """Start a run that was queued; None where it no longer is."""
+        """Start a queued run; None where it is no longer queued."""
         if not self.board.runs.start(queued.id, holder=self._lease.id):
             return None
         running = RunningJob(
@@ -187,7 +191,7 @@ class Scheduler:
         return running
 
     def _wind_up(self) -> None:
-        """Have the job that runs end, note its end, and give the lease back."""
+        """Stop the running job, save its outcome, and release the lease."""
         running, self._running = self._running, None
         if running is not None:
             running.stop(RunState.INTERRUPTED)

@@ -1,6 +1,6 @@
-"""When jobs are due: what somebody has set of each, and the moment at which it runs next, in the control database.
+"""The configured schedule and next run of each job, in the control database.
 
-What was missed while nothing ran is made up for once, however often it was missed.
+A job that was missed while no scheduler ran is run once, however often it was missed.
 """
 
 from collections.abc import Callable
@@ -20,34 +20,34 @@ from pinakes.jobs.schedule import Schedule, parse_schedule
 from pinakes.jobs.spec import JobSpec
 
 BY_SCHEDULE = "schedule"
-"""Who asks for what runs by its schedule."""
+"""The requester of scheduled runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When a job runs, as it is set now."""
+    """The present schedule of a job and its next run."""
 
     schedule: Schedule
     enabled: bool
     next_at: datetime | None
-    """None: not by itself, or the scheduler has not looked at it yet."""
+    """None: manual or disabled, or not planned by a scheduler yet."""
 
 
 class Timetable:
-    """The times of every job. Safe to use from several threads and processes."""
+    """The timings of all jobs. Safe to use from several threads and processes."""
 
     def __init__(self, database: ControlDatabase, *, now: Callable[[], datetime] = utc_now) -> None:
         self._database = database
         self._now = now
 
     def timings(self, specs: list[JobSpec]) -> dict[str, Timing]:
-        """Return when each of these jobs runs."""
+        """Return the timings of these jobs."""
         with self._database.read() as connection:
             rows = {row.name: row for row in connection.execute(select(job_settings))}
         return {spec.name: _timing(spec, rows.get(spec.name)) for spec in specs}
 
     def set_schedule(self, spec: JobSpec, text: str) -> None:
-        """Run a job at other times from now on."""
+        """Change the schedule of a job."""
         schedule = parse_schedule(text)
         with self._database.begin() as connection:
             row = _locked(connection, spec.name)
@@ -56,14 +56,14 @@ class Timetable:
             _set(connection, spec.name, schedule=schedule.text, next_at=next_at)
 
     def set_enabled(self, spec: JobSpec, *, enabled: bool) -> None:
-        """Let a job run by its schedule, or only when somebody asks for it."""
+        """Enable or disable the schedule of a job."""
         with self._database.begin() as connection:
             row = _locked(connection, spec.name)
             next_at = _timing(spec, row).schedule.next_after(self._now()) if enabled else None
             _set(connection, spec.name, enabled=enabled, next_at=next_at)
 
     def queue_due(self, specs: list[JobSpec]) -> None:
-        """Queue every job that is due, and set when it is due next; only for who holds the lease."""
+        """Queue every due job and plan its next run; only for the holder of the lease."""
         for spec, timing in zip(specs, self.timings(specs).values(), strict=True):
             if timing.enabled:
                 self._queue_where_due(spec, timing)
@@ -74,13 +74,13 @@ class Timetable:
         if next_at is None:
             return
         is_due = timing.next_at is not None and timing.next_at <= now
-        # Later than it could be: the clock was wrong then, and the job must not wait until that time comes.
+        # Planned too late, by a wrong clock: plan it again.
         is_to_set = timing.next_at is None or timing.next_at > next_at
         if is_due or is_to_set:
             self._move(spec.name, timing.next_at, next_at, queue_at=now if is_due else None)
 
     def _move(self, name: str, seen: datetime | None, next_at: datetime, *, queue_at: datetime | None) -> None:
-        """Set when a job is due next, unless somebody else has meanwhile, and queue it in the same transaction."""
+        """Plan the next run of a job, unless another process has, and queue it in the same transaction."""
         with self._database.begin() as connection:
             row = _locked(connection, name)
             if row.next_at != seen:
@@ -91,7 +91,7 @@ class Timetable:
 
 
 def usual_timing(spec: JobSpec) -> Timing:
-    """Return when a job runs of which nobody has set anything."""
+    """Return the default timing of a job."""
     return Timing(schedule=parse_schedule(spec.schedule), enabled=spec.enabled, next_at=None)
 
 
@@ -106,7 +106,7 @@ def _timing(spec: JobSpec, row: Any | None) -> Timing:
 
 
 def _schedule(spec: JobSpec, written: str | None) -> Schedule:
-    """Return the schedule that was set; where somebody has set nonsense by hand, the usual one."""
+    """Return the stored schedule; the default one where that is invalid."""
     try:
         return parse_schedule(spec.schedule if written is None else written)
     except InputError:
@@ -114,15 +114,15 @@ def _schedule(spec: JobSpec, written: str | None) -> Schedule:
 
 
 def _locked(connection: Connection, name: str) -> Any:
-    """Return the settings of a job, made where they are not there, which nobody else changes in this transaction."""
+    """Lock and return the settings row of a job; create it where it is missing."""
     wanted = select(job_settings).where(job_settings.c.name == name).with_for_update()
     row = connection.execute(wanted).one_or_none()
     if row is not None:
         return row
     try:
         connection.execute(insert(job_settings), {"name": name})
-    except IntegrityError as error:  # another process was quicker
-        raise ConflictError(f"job '{name}' is being changed by somebody else; try again") from error
+    except IntegrityError as error:  # another process created it first
+        raise ConflictError(f"job '{name}' is being changed by another process; try again") from error
     return connection.execute(wanted).one()
 
 

@@ -1,1 +1,1 @@
-"""Tools to run the server by: users, jobs, downloads, analytics, the server itself, and what is inside."""
+"""Admin tools: users, jobs, analytics, logs, and the state of the server."""
