@@ -1,8 +1,8 @@
-"""Rows of an SQLite file with tables of artists, albums and tracks that point at each other, as Chinook has them.
+"""Rows from an SQLite file with linked tables of artists, albums and tracks, such as Chinook.
 
-Tables and columns are told by their names (`Artist` or `artists`, `AlbumId`, `album_id` or `album`), so other
-databases of the same build are read as well. Albums and artists have the genres of their tracks. Where no track
-has a number, each has its place among its album's, in the order of the keys.
+Tables and columns are recognised by name (`Artist` or `artists`, `AlbumId`, `album_id` or `album`), so similar
+databases are read as well. Albums and artists get the genres of their tracks. Where no track has a number, tracks
+are numbered within their album in the order of their keys.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ LENGTHS = {
     "duration": 1.0,
     "length": 1.0,
 }
-"""The columns that a track's length may be in, and how many seconds their unit has."""
+"""Columns of a track's length, and the seconds in their unit."""
 PLAIN = {
     "year": ("year", "releaseyear"),
     "disc": ("disc", "discnumber"),
@@ -47,7 +47,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table, and its columns by their names without case and underscores."""
+    """A table, and its columns by name without case and underscores."""
 
     name: str
     kind: str
@@ -55,24 +55,24 @@ class Table:
 
     @property
     def key(self) -> str | None:
-        """The column that tells rows apart."""
+        """The primary key column."""
         return self._first(f"{self.kind}id", "id", f"{_bare(self.name)}id")
 
     @property
     def naming(self) -> str | None:
-        """The column that says what a row is called."""
+        """The column of names."""
         return self._first(*NAMES, f"{self.kind}name", f"{self.kind}title")
 
     def pointer_to(self, other: "Table | None") -> str | None:
-        """Return the column that has another table's key."""
+        """Return the foreign key column to another table; None without one."""
         return self._first(f"{other.kind}id", f"{_bare(other.name)}id", other.kind) if other else None
 
     def plain(self, meaning: str) -> str | None:
-        """Return the column of this meaning."""
+        """Return the column with a meaning; None without one."""
         return self._first(*PLAIN[meaning])
 
     def length(self) -> tuple[str, float] | None:
-        """Return the column that has the length, and the seconds of its unit."""
+        """Return the column of lengths, and the seconds in its unit."""
         return next(((self.columns[name], unit) for name, unit in LENGTHS.items() if name in self.columns), None)
 
     def _first(self, *names: str) -> str | None:
@@ -80,7 +80,7 @@ class Table:
 
 
 def find_rows(path: Path) -> WholeRows | None:
-    """Return the rows of a file that has tables of artists, albums and tracks; None for any other."""
+    """Return the rows of a file with tables of artists, albums and tracks; None for other files."""
     columns: dict[str, dict[str, str]] = {}
     for row in SqliteRows(path, query=COLUMNS_QUERY).iter_rows():
         name, column = str(row.values.get("table_name")), str(row.values.get("column_name"))
@@ -96,7 +96,7 @@ def find_rows(path: Path) -> WholeRows | None:
 
 
 def _read_rows(path: Path, tables: Mapping[str, Table]) -> list[SourceRow]:
-    """Return the rows that cannot be read, then artists, albums and tracks."""
+    """Return unreadable rows, then artists, albums and tracks."""
     read = {kind: list(_read_table(path, table, tables)) for kind, table in tables.items()}
     known = {kind: [row for row in rows if row["key"] is not None] for kind, rows in read.items()}
     refused = [row for kind in KINDS for row in read[kind] if row["key"] is None]
@@ -119,7 +119,7 @@ def _read_rows(path: Path, tables: Mapping[str, Table]) -> list[SourceRow]:
 
 
 def _read_table(path: Path, table: Table, tables: Mapping[str, Table]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table with their columns by meaning; one that cannot be read has no key."""
+    """Yield the rows of a table with values by meaning; an unreadable one has no key."""
     chosen = {"key": table.key, "name": table.naming}
     chosen |= {meaning: table.plain(meaning) for meaning in PLAIN}
     for kind in (ARTIST, ALBUM, GENRE_TABLE):
@@ -141,12 +141,12 @@ def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def _with_names(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """Return the rows that make records, which others can point to."""
+    """Return the valid rows, which others can refer to."""
     return {key: row for key, row in rows.items() if row.get("name") not in (None, "")}
 
 
 def _seconds(length: Any, *, unit_s: float) -> Any:
-    """Return a length in seconds; a text that is no number, as in `4:05`, stays, to be read or refused with its row."""
+    """Return a length in seconds; text such as `4:05` is left to be parsed or refused with its row."""
     try:
         number = float(length or 0)
     except (TypeError, ValueError):
@@ -159,7 +159,7 @@ def _is_length(seconds: Any) -> bool:
 
 
 def _numbered(tracks: Sequence[Row]) -> Iterator[Row]:
-    """Yield tracks with their position: as it is, or where a table has none, by the order in which they come."""
+    """Yield tracks with their positions: as stored, or numbered in order where the table has none."""
     has_numbers = any(track.get("position") for track in tracks)
     places: Counter[str] = Counter()
     for track in tracks:

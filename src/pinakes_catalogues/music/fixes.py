@@ -1,4 +1,4 @@
-"""Proposed corrections of metadata, as the changes of fields that a person can apply. Pure: nothing is written."""
+"""Proposed corrections of metadata, as field changes for a user to apply. Pure: nothing is written."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ from pinakes_catalogues.music.grouping import ALBUM, TRACK
 from pinakes_catalogues.music.names import mended
 
 MOST = 0.6
-"""The share of an artist's tracks that must have a genre for one without any to be taken for it."""
+"""Share of an artist's tracks with a genre from which it is proposed for those without any."""
 FEWEST = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """What to change of a record, and why."""
+    """Changes of one record, with reasons."""
 
     record: Record
     fields: Mapping[str, Any]
@@ -24,7 +24,7 @@ class Fix:
 
 
 def propose_fixes(wanted: Iterable[Record], *, albums: Sequence[Record], tracks: Sequence[Record]) -> Iterator[Fix]:
-    """Yield a fix for each of the wanted records that can be put right, by itself or by what the others say."""
+    """Yield a fix for each wanted record with correctable fields, judged by itself and by the others."""
     neighbours = _Neighbours(albums, tracks)
     for record in wanted:
         fields: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def propose_fixes(wanted: Iterable[Record], *, albums: Sequence[Record], tracks:
 
 
 class _Neighbours:
-    """What the records around one say."""
+    """Evidence from related records."""
 
     def __init__(self, albums: Sequence[Record], tracks: Sequence[Record]) -> None:
         self.albums: dict[str, Record] = {album.id: album for album in albums}
@@ -111,7 +111,7 @@ def _album_corrections(album: Record, tracks: Sequence[Record]) -> Iterator[tupl
 
 
 def _shared_genres(tracks: Sequence[Record]) -> tuple[Tag, ...]:
-    """Return the genres that most of those tracks have that have any."""
+    """Return the genres of most of the tracks that have any."""
     having = [track for track in tracks if track.get("genres")]
     counts = Counter(tag for track in having for tag in dict.fromkeys(track.get("genres")))
     return tuple(tag for tag, count in counts.items() if count >= MOST * len(having)) if having else ()

@@ -1,4 +1,4 @@
-"""What a music catalogue lacks: metadata, positions, albums of a discography; and what it has twice. Pure."""
+"""Gaps of a music catalogue: missing metadata, positions and albums of a discography, and duplicates. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from pinakes.api import Record
 from pinakes_catalogues.music.names import ReleaseNames, work_key
 
 SAME_LENGTH_S = 2.0
-"""Two recordings of the same name whose lengths differ by more are not the same."""
+"""Difference in length from which recordings of the same name count as different."""
 HUNDRED = 100
 MISSING_SHOWN = 20
 
@@ -23,7 +23,7 @@ WITHOUT: Mapping[str, Callable[[Record], bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Something that is lacking or doubled: the records it is about, and what there is to say of it."""
+    """One gap or duplicate: the records concerned, and a description."""
 
     records: tuple[Record, ...] = ()
     said: Mapping[str, Any] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """One kind of gap, and every place where it is."""
+    """One kind of gap with all its occurrences."""
 
     name: str
     found: tuple[Found, ...]
@@ -40,7 +40,7 @@ class Gap:
 def find_gaps(
     tracks: Sequence[Record], albums: Sequence[Record], *, reference: Sequence[str] | None = None
 ) -> list[Gap]:
-    """Return the gaps of these tracks and albums; `reference` names the albums that there should be."""
+    """Return the gaps of tracks and albums; `reference` lists the albums of a complete discography."""
     gaps = [
         Gap(name=name, found=tuple(Found(records=(track,)) for track in tracks if is_lacking(track)))
         for name, is_lacking in WITHOUT.items()
@@ -57,14 +57,14 @@ def find_gaps(
 
 
 def missing_albums(reference: Sequence[str], albums: Sequence[Record]) -> list[str]:
-    """Return those names of a discography that no album goes by."""
+    """Return the names of a discography without an album."""
     known = ReleaseNames(name for album in albums for name in (str(album.get("name")), *(album.get("aliases") or ())))
     wanted = dict.fromkeys(" ".join(name.split()) for name in reference)
     return [one for one in wanted if one and not known.has(one)]
 
 
 def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iterable[Found]:
-    """Yield the albums that lack a number between 1 and their last."""
+    """Yield the albums with missing track numbers between 1 and their last."""
     by_album: dict[str, list[Record]] = {}
     for track in tracks:
         by_album.setdefault(str(track.get("album_id") or ""), []).append(track)
@@ -75,7 +75,7 @@ def _iter_incomplete(tracks: Sequence[Record], albums: Sequence[Record]) -> Iter
 
 
 def missing_positions(tracks: Iterable[Record]) -> list[str]:
-    """Return the numbers that the tracks of an album leave out, as `7`, or as `2-7` where there are several discs."""
+    """Return the missing track numbers of an album, as `7`, or as `2-7` for several discs."""
     discs: dict[int, set[int]] = {}
     for track in tracks:
         position = track.get("position")
@@ -91,7 +91,7 @@ def missing_positions(tracks: Iterable[Record]) -> list[str]:
 
 
 def _iter_duplicates(tracks: Sequence[Record]) -> Iterable[Found]:
-    """Yield tracks of the same name by the same artists that are as long as each other."""
+    """Yield groups of tracks with the same name, artists and length."""
     alike: dict[tuple[str, ...], list[Record]] = {}
     for track in tracks:
         artists = tuple(sorted(track.get("artist_ids") or track.get("artists") or ()))
@@ -103,7 +103,7 @@ def _iter_duplicates(tracks: Sequence[Record]) -> Iterable[Found]:
 
 
 def _runs_of_one_length(tracks: Sequence[Record]) -> list[list[Record]]:
-    """Part tracks where the next longer one is too long to be the same; those of unknown length go together."""
+    """Split tracks into groups of about equal length; those of unknown length form one."""
     runs: list[list[Record]] = []
     last: float | None = None
     for track in sorted(tracks, key=lambda one: (one.get("seconds") or 0.0, one.id)):

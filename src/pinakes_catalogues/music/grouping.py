@@ -1,13 +1,13 @@
-"""Tracks as files and plain tables have them → artists, albums and tracks, as rows of the catalogue. Pure.
+"""Group the tracks of files or tables into rows of artists, albums and tracks. Pure.
 
-What belongs together is told by MusicBrainz ids where tags have them, else by names without regard to case and accents.
-Ids follow from the same, so that they stay when a folder is read again:
+Tracks are grouped by MusicBrainz ids where tags have them, else by names without regard to case and accents. Ids are
+derived from the same, so that they are stable when a folder is read again:
 
     artist-NAME                                  artist-MBID
     album-ARTIST-ALBUM-HASH                      album-MBID
     track-ARTIST-ALBUM-DISC-POSITION-NAME-HASH   track-MBID, of the release track or else the recording
 
-Of several files with the same id, the first by path has it; the others have a hash of their path after it.
+Of several files with the same id, the first by path keeps it; the others get a hash of their path as a suffix.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ KINDS = (ARTIST, ALBUM, TRACK)
 VARIOUS = "Various Artists"
 VARIOUS_NAMES = frozenset({"various artists", "various", "va", "v a"})
 COVERS = "media/covers"
-"""Where pictures that were inside of files are kept, in the catalogue's folder."""
+"""Folder of extracted pictures, in the catalogue's folder."""
 
 YEARS = range(1000, 3000)
 MOST_SECONDS = 1e7
-"""What is no such year, or longer, is refused before it spoils its album; `catalogue.toml` has the same bounds."""
+"""Other years and longer lengths are dropped before grouping; `catalogue.toml` has the same bounds."""
 MOST_GENRES = 6
 SLUG_CHARS = 64
 HASH_DIGITS = 8
@@ -45,37 +45,37 @@ ItemT = TypeVar("ItemT", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """A name that a track or album gives, and the MusicBrainz id beside it."""
+    """An artist's name as a track or album credits it, with a MusicBrainz id."""
 
     name: str
     mbid: str = ""
 
     @property
     def key(self) -> str:
-        """The form in which two names are the same."""
+        """The name in normal form, for comparison."""
         return key_of(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagged:
-    """A track, and what its file or row says of it."""
+    """A track with the tags of its file or row."""
 
     place: str
     said: Mapping[str, Any]
 
     @cached_property
     def artists(self) -> tuple[Credit, ...]:
-        """Who it is by; of a file that says nothing, the folder above its own."""
+        """Its artists; without tags, the parent of its folder."""
         return _credits(self.said.get("artists"), self.said.get("artist_mbids")) or self._from_folders[:-1]
 
     @cached_property
     def album(self) -> str:
-        """What album it is on; of a file that says nothing, its folder."""
+        """Its album; without tags, its folder."""
         return str(self.said.get("album") or (self._from_folders[-1].name if self._from_folders else ""))
 
     @cached_property
     def album_artists(self) -> tuple[Credit, ...]:
-        """Who the album is by, where that is said."""
+        """The album's artists, if tagged."""
         stated = _credits(self.said.get("album_artists"), self.said.get("album_artist_mbids"))
         if any(credit.key in VARIOUS_NAMES for credit in stated):
             return (Credit(name=VARIOUS),)
@@ -83,32 +83,32 @@ class Tagged:
 
     @cached_property
     def title(self) -> str:
-        """What it is called; of a file without a title, its name without a number before it."""
+        """Its title; without one, the file's name without a leading number."""
         stem = PurePosixPath(self.place).stem
         named = FILE_NAME.fullmatch(stem)
         return str(self.said.get("title") or (named["title"].strip() if named else stem) or stem)
 
     @cached_property
     def position(self) -> int | None:
-        """Its number on the disc; of a file without one, that before its name."""
+        """Its number on the disc; without a tag, the leading number of the file's name."""
         named = FILE_NAME.fullmatch(PurePosixPath(self.place).stem) if self.said.get("path") else None
         return self.said.get("position") or (int(named["number"]) or None if named else None)
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that its file is in, the innermost last."""
+        """The folders of its file, the innermost last."""
         return tuple(self.said.get("folders") or ())
 
     @property
     def _from_folders(self) -> tuple[Credit, ...]:
-        """What the folders of a file without tags are taken to say: artist and album."""
+        """Artist and album by the folders of a file without tags."""
         is_silent = not self.said.get("artists") and not self.said.get("album")
         return tuple(Credit(name=folder) for folder in self.folders[-2:]) if is_silent else ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Album:
-    """Tracks that belong together."""
+    """The tracks of one album."""
 
     id: str
     artists: tuple[Credit, ...]
@@ -116,12 +116,12 @@ class Album:
 
     @property
     def name(self) -> str:
-        """The name as most tracks write it."""
+        """The most common spelling of its name."""
         return most_common(track.album for track in self.tracks)
 
 
 def group_rows(tracks: Iterable[Tagged]) -> list[SourceRow]:
-    """Return the rows of artists, albums and tracks, in this order; the same tracks always give the same rows."""
+    """Return the rows of artists, albums and tracks, in this order; deterministic."""
     ordered = sorted(tracks, key=lambda track: track.place)
     albums = _albums(ordered)
     artists = _Artists(ordered, albums)
@@ -136,7 +136,7 @@ def group_rows(tracks: Iterable[Tagged]) -> list[SourceRow]:
 
 @lru_cache(maxsize=100_000)
 def key_of(name: str) -> str:
-    """Return the form in which two names are the same; one of signs alone stays as it is."""
+    """Return a name in normal form, for comparison; one without letters or digits stays as it is."""
     return fold_name(name) or name.strip().casefold()
 
 
@@ -154,7 +154,7 @@ def slug_of(*parts: str) -> str:
 
 
 def most_common(items: Iterable[ItemT]) -> ItemT:
-    """Return what is there most often; of several, what is there first."""
+    """Return the most common value, ties by first occurrence."""
     return Counter(items).most_common(1)[0][0]
 
 
@@ -163,7 +163,7 @@ def _hash(*parts: str) -> str:
 
 
 def _credits(names: Any, mbids: Any) -> tuple[Credit, ...]:
-    """Return names with their ids, where there are as many of these."""
+    """Pair names with their ids, if there are equally many."""
     stated = [str(name) for name in names or ()]
     ids = [str(mbid) for mbid in mbids or ()]
     parted = [part for name in stated for one in SEPARATORS.split(name) for part in _guests_apart(one) if part]
@@ -205,7 +205,7 @@ def _mbids_by_folder(tracks: Sequence[Tagged]) -> dict[tuple[tuple[str, ...], st
 
 
 def _draft_key(track: Tagged, by_folder: Mapping[tuple[tuple[str, ...], str], set[str]]) -> tuple[str, ...]:
-    """Return what tracks of one album share. A track without an id goes with those of its folder that have one."""
+    """Return the grouping key of a track's album; a track without an id joins those of its folder that have one."""
     name = key_of(track.album)
     known = {track.said["album_mbid"]} if track.said.get("album_mbid") else by_folder.get((track.folders, name), set())
     if len(known) == 1:
@@ -216,7 +216,7 @@ def _draft_key(track: Tagged, by_folder: Mapping[tuple[tuple[str, ...], str], se
 
 
 def _album_artists(tracks: Sequence[Tagged]) -> tuple[Credit, ...]:
-    """Return who an album is by: as it says, or whom all its tracks are by, or various artists."""
+    """Return an album's artists: as tagged, else those of all its tracks, else various artists."""
     stated = [track.album_artists for track in tracks if track.album_artists]
     if stated:
         return most_common(stated)
@@ -231,7 +231,7 @@ def _album_artists(tracks: Sequence[Tagged]) -> tuple[Credit, ...]:
 
 
 class _Artists:
-    """The id and the name of each artist. A name that has one MusicBrainz id somewhere has it everywhere."""
+    """Ids and names of artists. A name with one MusicBrainz id anywhere has it everywhere."""
 
     def __init__(self, tracks: Sequence[Tagged], albums: Sequence[Album]) -> None:
         credited = [credit for track in tracks for credit in track.artists]
@@ -252,7 +252,7 @@ class _Artists:
         return f"{ARTIST}-{mbid or slug_of(credit.name)}"
 
     def fields_of(self, given: Sequence[Credit]) -> dict[str, list[str]]:
-        """Return the fields that say who something is by."""
+        """Return the artist fields of an album or track."""
         ids = list(dict.fromkeys(map(self.id_of, given)))
         return {"artist_ids": ids, "artists": [self.names[artist_id] for artist_id in ids]}
 
@@ -324,7 +324,7 @@ def _row(kind: str, record_id: str, place: str, **values: Any) -> SourceRow:
 
 
 def _genres(tracks: Sequence[Tagged]) -> list[str]:
-    """Return the genres of tracks, the commonest first, each in the spelling that is used most."""
+    """Return the genres of tracks, most common first, each in its most common spelling."""
     stated = [genre for track in tracks for genre in track.said.get("genres") or ()]
     named = Counter(part.strip() for genre in stated for part in re.split(r"[;,|]", str(genre)) if part.strip())
     counts: Counter[str] = Counter()
@@ -336,13 +336,13 @@ def _genres(tracks: Sequence[Tagged]) -> list[str]:
 
 
 def _year(tracks: Sequence[Tagged]) -> int | None:
-    """Return the year of most of the tracks; of several, the first."""
+    """Return the most common year of tracks, ties by first occurrence."""
     counts = Counter(int(track.said["year"]) for track in tracks if track.said.get("year"))
     return min(counts, key=lambda year: (-counts[year], year)) if counts else None
 
 
 def _cover(tracks: Sequence[Tagged]) -> str | None:
-    """Return the picture of an album: the one inside most of its files, else one beside them."""
+    """Return the cover of an album: the one embedded in most files, else one beside them."""
     inside = [track.said["picture"] for track in tracks if track.said.get("picture")]
     beside = [track.said["beside"] for track in tracks if track.said.get("beside")]
     return f"{COVERS}/{most_common(inside)}" if inside else next(iter(beside), None)

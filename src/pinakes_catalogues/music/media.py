@@ -1,4 +1,4 @@
-"""The files of music: what tracks sound like and what albums look like."""
+"""Media files of music: audio of tracks, and covers."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -19,7 +19,7 @@ from pinakes.api import (
 
 
 def media(catalogues: Sequence[OpenCatalogue]) -> list[MediaSpec]:
-    """Declare the files of each music catalogue."""
+    """Declare the media files of each music catalogue."""
     return [_declared(catalogue) for catalogue in catalogues]
 
 
@@ -59,6 +59,6 @@ def _declared(catalogue: OpenCatalogue) -> MediaSpec:
 
 
 def _roots(catalogue: OpenCatalogue) -> tuple[Path, ...]:
-    """Return where a catalogue's files may lie: beside it, and in the folders that it was made of."""
+    """Return the folders of a catalogue's files: its own, and those that it was built from."""
     beside = (catalogue.folder,) if catalogue.folder else ()
     return (*beside, *(source for source in catalogue.sources if source.is_dir()))

@@ -1,4 +1,4 @@
-"""Names of works, compared and put right. Pure."""
+"""Comparison and correction of names of works. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ EDITION = re.compile(
     re.IGNORECASE,
 )
 NUMBERED_WORK = re.compile(r"(\b(?:no|nr|number) \d+) (?:in|for|op|opus|bwv|hwv|kv?|rv|hob|woo)\b.*")
-"""A work that is known by its number already, and its key or its number in a list of works."""
+"""A numbered work, followed by its key or its number in a catalogue of works."""
 NUMERAL = re.compile(r"\d+|[ivx]+")
 ALIKE = 0.87
-"""How alike two names are that are the same but for their spelling."""
+"""Similarity from which two names count as spellings of the same."""
 
 LEADING_NUMBER = re.compile(r"(\d{1,3})\s*[-._)]\s*(\S.*)|(0\d)\s+(\S.*)")
 FEATURING = re.compile(r"\b(?:featuring|feat|ft)\b\.?\s+(?=\S)", re.IGNORECASE)
@@ -47,21 +47,21 @@ SMALL_WORDS = frozenset(
 )
 LONG_WORD = 4
 UTF8_AS_LATIN = re.compile(r"[\u00c2\u00c3\u00d0\u00d1][\u0080-\u00bf\u0152-\u017e\u2013-\u203a]")
-"""How the first two bytes of a letter look when each is taken for a letter."""
+"""The first two bytes of a UTF-8 letter, each decoded as a letter of its own."""
 
 
 def work_key(name: str) -> str:
-    """Return the form in which two tracks have the same name: without guests, case, accents and signs."""
+    """Return a track's name in normal form: without guests, case, accents and punctuation."""
     return fold_name(GUESTS.sub("", name)) or fold_name(name) or name.strip()
 
 
 def _release_key(name: str) -> str:
-    """Return the form in which two albums have the same name: without what an edition or a list of works adds."""
+    """Return an album's name in normal form: without edition and catalogue numbers of works."""
     return NUMBERED_WORK.sub(r"\1", fold_name(EDITION.sub("", name)) or work_key(name))
 
 
 class ReleaseNames:
-    """Names of albums, which can be asked whether one means the same as another name."""
+    """A set of album names that matches other spellings."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._keys: dict[tuple[str, ...], set[str]] = {}
@@ -69,7 +69,7 @@ class ReleaseNames:
             self._keys.setdefault(tuple(numbers_in(key)), set()).add(key)
 
     def has(self, name: str) -> bool:
-        """Tell whether one of the names means the same as this: spelt alike, and with the same numbers in it."""
+        """Tell whether a name matches one of the set: similar spelling, same numbers."""
         key = _release_key(name)
         others = self._keys.get(tuple(numbers_in(key)), set())
         matcher = SequenceMatcher(b=key)
@@ -77,18 +77,18 @@ class ReleaseNames:
 
 
 def _is_alike(matcher: SequenceMatcher[str], other: str) -> bool:
-    """Tell whether a name is spelt like the one that the matcher has; most are told by their lengths and letters."""
+    """Tell whether a name is spelt like the matcher's; cheap bounds on length and letters decide most."""
     matcher.set_seq1(other)
     return matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
 
 
 def numbers_in(name: str) -> list[str]:
-    """Return the numbers among the words of a name, in figures or Roman."""
+    """Return the Arabic and Roman numbers in a name."""
     return [word for word in fold_name(name).split() if NUMERAL.fullmatch(word)]
 
 
 def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
-    """Return a name as it should be written, and what was done to it."""
+    """Return the corrected name, and the corrections made."""
     done = []
     for what, mend in (
         ("letters decoded as they were meant", _decoded),
@@ -105,7 +105,7 @@ def mended(name: str, *, position: int | None = None) -> tuple[str, list[str]]:
 
 
 def _decoded(text: str) -> str:
-    """Return a text that is UTF-8 read as Latin-1 as it was meant."""
+    """Repair UTF-8 that was decoded as Latin-1."""
     if not UTF8_AS_LATIN.search(text):
         return text
     for encoding in ("latin-1", "cp1252"):
@@ -133,7 +133,7 @@ def _with_usual_guests(text: str) -> str:
 
 
 def _with_usual_capitals(text: str) -> str:
-    """Return a name of several long words that are all in capitals with usual ones."""
+    """Return a name of several long words in capitals with usual capitalisation."""
     words = WORD.findall(text)
     long_words = [word for word in words if len(word) >= LONG_WORD]
     if len(long_words) < 2 or not text.isupper():

@@ -1,4 +1,4 @@
-"""Choosing tracks for a playlist: what fits best, of many artists, as long as was asked for. Pure and repeatable."""
+"""Choose tracks for a playlist: well fitting, by many artists, of a wanted length. Pure and deterministic."""
 
 import math
 import re
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pinakes.api import Record
 
 TOLERANCE = 0.05
-"""How far the length may be from what was asked for."""
+"""Accepted deviation from the wanted length."""
 ROUNDING = 0.01
-"""What of that is left for counting in whole seconds."""
+"""Part of the deviation that is reserved for rounding to whole seconds."""
 AGAIN_BY_ARTIST = 0.55
 AGAIN_OF_ALBUM = 0.8
-"""What a track's score is multiplied by for each chosen one by the same artist, and of the same album."""
+"""Factors on a track's score for each chosen one by the same artist, and of the same album."""
 DEFAULT_MINUTES = 60.0
 MOST_MINUTES = 24 * 60
 MOST_EXCHANGES = 60
@@ -37,29 +37,29 @@ COUNTS = {"a": 1.0, "an": 1.0, "half": 0.5, "half a": 0.5, "half an": 0.5, "two"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A track that may be chosen, and how well it fits, 0–1."""
+    """A candidate track and its score, 0–1."""
 
     record: Record
     score: float
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Its length."""
         return float(self.record.get("seconds") or 0.0)
 
     @property
     def artist(self) -> str:
-        """Whom it is by in the first place."""
+        """Its first artist."""
         return next(iter(self.record.get("artist_ids") or self.record.get("artists") or ()), "")
 
     @property
     def album(self) -> str:
-        """What it is on."""
+        """Its album."""
         return str(self.record.get("album_id") or "")
 
 
 def minutes_in(sentence: str) -> tuple[float | None, str]:
-    """Return the length that a sentence asks for, a day at the most, and the sentence without it."""
+    """Return the length in a sentence, at most a day, and the sentence without it."""
     found = LENGTH.search(sentence)
     if found is None:
         return None, sentence
@@ -72,7 +72,7 @@ def minutes_in(sentence: str) -> tuple[float | None, str]:
 
 
 def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidate]:
-    """Return tracks as long together as asked for, where there are such, in the order in which to play them."""
+    """Return tracks of the wanted total length, or as near as possible, in playing order."""
     known = {one.record.id: one for one in candidates if 0 < one.seconds <= target_s * (1 + TOLERANCE)}
     ranked = sorted(known.values(), key=lambda one: (-one.score, one.record.id))
     chosen = _fitted(_pick(ranked, target_s), ranked, target_s)
@@ -86,7 +86,7 @@ def _length(chosen: Sequence[Candidate]) -> float:
 
 
 def _pick(candidates: list[Candidate], target_s: float) -> list[Candidate]:
-    """Return the best that fit, one after the other; an artist or album that is there already counts for less."""
+    """Choose greedily by score; tracks by artists or of albums already chosen count for less."""
     chosen: list[Candidate] = []
     left = sorted(candidates, key=lambda one: one.record.id)
     total = 0.0
@@ -102,7 +102,7 @@ def _pick(candidates: list[Candidate], target_s: float) -> list[Candidate]:
 
 
 class _Worth:
-    """How much a track is worth beside those that are chosen."""
+    """The score of a track given those already chosen."""
 
     def __init__(self, chosen: Sequence[Candidate]) -> None:
         self._artists = Counter(one.artist for one in chosen)
@@ -114,7 +114,7 @@ class _Worth:
 
 
 def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
-    """Exchange one track at a time until the length is right, or gets no nearer without being too long."""
+    """Exchange one track at a time until the length is right, or no exchange brings it nearer."""
     chosen = list(chosen)
     for _ in range(MOST_EXCHANGES):
         off_s = _length(chosen) - target_s
@@ -139,7 +139,7 @@ def _fitted(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: 
 
 
 def _exactly(ranked: Sequence[Candidate], target_s: float) -> list[Candidate] | None:
-    """Return tracks of the right length, from as few of the best as there are such among; None where there are none.
+    """Return tracks of the right length from as few of the best as possible; None where there are none.
 
     `sums[n]` tells whether some of the tracks so far are n seconds long together.
     """
@@ -159,7 +159,7 @@ def _exactly(ranked: Sequence[Candidate], target_s: float) -> list[Candidate] | 
 
 
 def _parts(ranked: Sequence[Candidate], before: Sequence[NDArray[np.bool_]], total: int) -> list[Candidate]:
-    """Return tracks that are `total` seconds long together, of those whose sums were noted."""
+    """Return the tracks that add up to `total` seconds, by the recorded sums."""
     chosen = []
     for place in reversed(range(len(before))):
         if not before[place][total]:
@@ -169,7 +169,7 @@ def _parts(ranked: Sequence[Candidate], before: Sequence[NDArray[np.bool_]], tot
 
 
 class _Exchange(NamedTuple):
-    """Another track in the place of a chosen one: how far off the length is then, and how much less well it fits."""
+    """An exchange of one track: the remaining deviation of the length, and the loss of score."""
 
     place: int
     other: Candidate
@@ -178,19 +178,19 @@ class _Exchange(NamedTuple):
 
 
 def _excess(off_s: float, target_s: float) -> float:
-    """Return by how much a length is further off than it may be."""
+    """Return how far a length is outside the accepted deviation."""
     return max(abs(off_s) - TOLERANCE * target_s, 0.0)
 
 
 def arranged(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """Return the tracks, the best first, with no artist twice in a row where that can be."""
+    """Order tracks by score, with no artist twice in a row where possible."""
     left = sorted(chosen, key=lambda one: (-one.score, one.record.id))
     order: list[Candidate] = []
     while left:
         counts = Counter(one.artist for one in left)
         last = order[-1].artist if order else None
         most, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
-        is_pressing = 2 * count > len(left) and most != last  # or it would have to be played twice in a row later
+        is_pressing = 2 * count > len(left) and most != last  # else it would be twice in a row later
         fitting = [one for one in left if (one.artist == most if is_pressing else one.artist != last)]
         following = (fitting or left)[0]
         order.append(following)

@@ -1,11 +1,11 @@
-"""Where music comes from, and how its rows become records.
+"""Sources of music, and the mapping of their rows to records.
 
     a folder of audio files    artists, albums and tracks by their tags (`grouping`)
-    an SQLite file             with tables of artists, albums and tracks, as Chinook has them (`database`)
+    an SQLite file             with tables of artists, albums and tracks, such as Chinook (`database`)
     a table of tracks          CSV or JSON without the column `kind`: grouped like files
-    rows of our own layout     CSV, JSON, or whatever else is read: a record a row, with `id`, `kind` and `name`
+    rows in this layout        CSV, JSON or any other source: one record for each row, with `id`, `kind` and `name`
 
-Beside the catalogue are kept the pictures that were inside of files, and the pieces of the sample.
+Pictures embedded in files, and the pieces of the sample, are kept in the catalogue's folder.
 """
 
 import math
@@ -40,7 +40,7 @@ from pinakes_catalogues.music.grouping import ALBUM, ARTIST, COVERS, KINDS, MOST
 from pinakes_catalogues.music.synth import file_of, load_pieces, render
 
 GENRE = "genre"
-"""The category of a tag that says none."""
+"""The category of a tag without one."""
 SAMPLE = Path(__file__).parent / "sample" / "library.jsonl"
 LEDGER_FILE = "ledger.sqlite"
 DATABASES = (".sqlite", ".sqlite3", ".db")
@@ -82,11 +82,11 @@ COLUMNS = {
     "path": ("file", "path", "location", "filename"),
     "id": ("id", "track_id"),
 }
-"""What the columns of a table of tracks are called, the likeliest first."""
+"""Names of the columns of a table of tracks, the likeliest first."""
 
 
 class GroupedRows:
-    """Implements `RecallingSource` over a source with a row a track: its rows are artists, albums and tracks."""
+    """Implements `RecallingSource` over a source of tracks: its rows are artists, albums and tracks."""
 
     def __init__(self, inner: RowSource, *, of_files: bool) -> None:
         self._inner = inner
@@ -99,19 +99,19 @@ class GroupedRows:
 
     @property
     def is_whole(self) -> bool:
-        """It has all tracks, so it has all artists and albums."""
+        """Whether the source of tracks is whole: then all artists and albums are known."""
         return self._inner.is_whole
 
     def count_rows(self) -> int | None:
-        """Return None: how many artists and albums there are is known once all tracks are read."""
+        """Return None: artists and albums are only known once all tracks are read."""
         return None
 
     def recall(self, readings: Readings) -> str:
-        """Hand on to the source of tracks what it remembers, and return its stamp."""
+        """Pass earlier readings to the source of tracks, and return its stamp."""
         return self._inner.recall(readings) if isinstance(self._inner, RecallingSource) else ""
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield what cannot be read, then artists, albums and tracks, once every track has been read."""
+        """Yield unreadable rows, then artists, albums and tracks, once every track has been read."""
         rows = [row if self._of_files else _as_tagged(row) for row in self._inner.iter_rows()]
         refused = [row for row in rows if row.problem]
         tracks = [Tagged(place=row.place, said=row.values) for row in rows if not row.problem]
@@ -119,7 +119,7 @@ class GroupedRows:
 
 
 def open_rows(location: str) -> RowSource | None:
-    """Return the rows of a music folder or audio file, of a music database or of a table; None for anything else."""
+    """Return the rows of a music folder, audio file, music database or table; None for anything else."""
     path = find_path(location)
     if path is None:
         return None
@@ -135,10 +135,10 @@ def open_rows(location: str) -> RowSource | None:
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return the one record of a row in our layout; refuse one without an id, a kind or a name."""
+    """Return the one record of a row in this layout; refuse one without id, kind or name."""
     kind = str(row.get("kind") or "").strip().lower()
     if kind not in KINDS:
-        raise InputError(f"'kind' is {row.get('kind')!r}; one of {', '.join(KINDS)} is right")
+        raise InputError(f"'kind' is {row.get('kind')!r}; it must be one of {', '.join(KINDS)}")
     record_id, name = _text(row.get("id")), _text(row.get("name"))
     if not record_id or not name:
         raise InputError(f"'{'name' if record_id else 'id'}' is missing")
@@ -161,7 +161,7 @@ MAPPING = RowMapping(records_of=records_of)
 
 
 def keep_files(location: str, folder: Path) -> None:
-    """Keep beside the catalogue what its records name in `media`: the sample's pieces, pictures inside of files."""
+    """Write media files into the catalogue's folder: the sample's pieces, and pictures embedded in files."""
     if Path(location) == SAMPLE.resolve():
         for piece in load_pieces():
             target = folder / file_of(piece.track_id)
@@ -171,7 +171,7 @@ def keep_files(location: str, folder: Path) -> None:
 
 
 def _keep_covers(folder: Path) -> None:
-    """Extract the pictures that are missing, and remove those that no file has any more."""
+    """Extract missing pictures, and remove those that no file has any more."""
     wanted = _pictures(folder / LEDGER_FILE)
     kept = folder / COVERS
     there = {one.name for one in kept.iterdir()} if kept.is_dir() else set()
@@ -185,7 +185,7 @@ def _keep_covers(folder: Path) -> None:
 
 
 def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
-    """Return the pictures that are inside of files, by name, each with the files."""
+    """Return the names of embedded pictures, each with the files that have it."""
     if not ledger_file.is_file():
         return {}
     with closing(Ledger(ledger_file)) as ledger:
@@ -220,7 +220,7 @@ def _has_own_layout(table: RowSource) -> bool:
 
 
 def _as_tagged(row: SourceRow) -> SourceRow:
-    """Return a row of a table of tracks in the form of a file's: lists, numbers, a path."""
+    """Return a row of a table of tracks in the form of a file's tags: lists, numbers, a path."""
     if row.problem:
         return row
     columns = {str(name).strip().lower().replace(" ", "_"): value for name, value in row.values.items()}
@@ -252,7 +252,7 @@ def _tag_values(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(field: str, kind: str) -> bool:
-    """Tell whether a kind has a field; a table of all kinds has cells for every one."""
+    """Tell whether a kind has a field; a table of all kinds has columns for every one."""
     only_tracks = ("album_id", "album", "composers", "disc", "position", "file")
     if kind == ARTIST:
         return field not in (*only_tracks, "artist_ids", "artists", "seconds", "cover")
@@ -264,19 +264,19 @@ def _is_said(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return a value in one line; a file's name may have anything in it."""
+    """Return a value on one line, without control characters."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return " ".join(CONTROL.sub(" ", str(value)).split())
 
 
 def _path(value: Any) -> str:
-    """Return where a file is, to the letter: a name may have blanks around and between its words."""
+    """Return a path unchanged: names may have blanks around and between words."""
     return value if isinstance(value, str) else ""
 
 
 def _listed(value: Any, parts: re.Pattern[str]) -> list[Any]:
-    """Return the items of a list, however a table writes it: as a list, as JSON, or parted in a text."""
+    """Return the items of a list in any notation: a list, JSON, or separated text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = orjson.loads(value)
@@ -312,7 +312,7 @@ def _number(value: Any, field: str) -> float | None:
 
 
 def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
-    """Return a whole number; of `3/12` the first."""
+    """Return a whole number; the first of `3/12`."""
     text = _text(row.get(field))
     number = _number(text.partition("/")[0] if field in ("disc", "position") else text, field)
     if number is None:
@@ -323,23 +323,23 @@ def _whole_number(row: Mapping[str, Any], field: str) -> int | None:
 
 
 def _year(row: Mapping[str, Any]) -> int | None:
-    """Return a year, also of a date; 0 is how tables write that they know none."""
+    """Return a year, also from a date; None for 0, which tables use for unknown."""
     found = YEAR.search(_text(row.get("year")))
     year = int(found[0]) if found else _whole_number(row, "year")
     if year and year not in YEARS:
-        raise InputError(f"'year' is {year}; {YEARS[0]} to {YEARS[-1]} is right")
+        raise InputError(f"'year' is {year}; it must be {YEARS[0]} to {YEARS[-1]}")
     return year or None
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a length in seconds: of `245`, `245.5`, `4:05` or `1:02:03`."""
+    """Return a length in seconds from `245`, `245.5`, `4:05` or `1:02:03`."""
     clock = CLOCK.fullmatch(_text(value))
     if clock:
         number: float | None = 3600 * int(clock[1] or 0) + 60 * int(clock[2]) + float(clock[3])
     else:
         number = _number(value, "seconds")
     if number is not None and not 0 <= number <= MOST_SECONDS:
-        raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length")
+        raise InputError(f"'seconds' is {_text(value)[:60]!r}, not a length; write seconds or 4:05")
     return number
 
 
@@ -351,4 +351,4 @@ def _day(value: Any) -> str | None:
     try:
         return date.fromisoformat(found[1] if found else "").isoformat()
     except ValueError as error:
-        raise InputError(f"'added' is {text[:60]!r}, not a date; 2015-04-30 is one") from error
+        raise InputError(f"'added' is {text[:60]!r}, not a date; write it as 2015-04-30") from error

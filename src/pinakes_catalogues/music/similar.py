@@ -1,4 +1,4 @@
-"""What is like an artist, an album or a track: near in meaning, with the same tags, of the same time."""
+"""Records similar to an artist, album or track: by vectors, shared tags and years."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,16 @@ from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.names import work_key
 
 SPARE = 4
-"""How many times as many are looked at as are wanted, so that enough are left of different artists."""
+"""Candidates for each wanted record, so that enough are left of different artists."""
 SAME_ARTIST_SHARE = 4
-"""Of the tracks so far at most two, or one in so many, are by the same artist."""
+"""At every rank at most two of the tracks so far, or one in this many, are by the same artist."""
 LOOKED_AT = 400
 YEARS_APART = 8.0
 TIME_SHARE = 0.3
 
 
 def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[tuple[Record, float]]:
-    """Return the records of the same kind that are most like one, each with how like it is, 0–1."""
+    """Return the most similar records of the same kind, each with its similarity, 0–1."""
     found = _by_meaning(library, record, limit) if library.reader.model else _by_tags(library, record)
     fit = [(other, score) for other, score in found if score > 0 and not _is_the_same(other, record)]
     return _varied(fit, limit=limit) if record.kind == TRACK else fit[:limit]
@@ -36,7 +36,7 @@ def _by_meaning(library: MusicLibrary, record: Record, limit: int) -> list[tuple
 
 
 def _by_tags(library: MusicLibrary, record: Record) -> list[tuple[Record, float]]:
-    """Return records by the tags that they share, rare ones counting more, and by their years."""
+    """Rank records by shared tags, rare ones counting more, and by their years."""
     keys = library.keys(record.kind)
     wanted = {tag.value.lower() for tag in record.get("genres") or () if isinstance(tag, Tag)}
     if not wanted:
@@ -59,7 +59,7 @@ def _by_tags(library: MusicLibrary, record: Record) -> list[tuple[Record, float]
 
 
 def _is_the_same(one: Record, other: Record) -> bool:
-    """Tell whether two are one, or two recordings of the same work by the same artists."""
+    """Tell whether two records are the same, or recordings of the same work by the same artists."""
     if one.id == other.id:
         return True
     by_same = set(one.get("artist_ids") or ()) == set(other.get("artist_ids") or ())
@@ -67,7 +67,7 @@ def _is_the_same(one: Record, other: Record) -> bool:
 
 
 def _varied(found: Sequence[tuple[Record, float]], *, limit: int) -> list[tuple[Record, float]]:
-    """Return the best, of which at every place few are by the same artist, where there are others."""
+    """Return the best records with a bound on those by the same artist, where there are others."""
     counts: Counter[str] = Counter()
     waiting = list(found)
     kept: list[tuple[Record, float]] = []

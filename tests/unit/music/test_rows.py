@@ -194,14 +194,14 @@ def test_a_table_of_tracks_is_grouped_like_files(tmp_path: Path) -> None:
     ("column", "cell", "says"),
     [
         ("plays", "9" * 400, "'plays' is '9999"),
-        ("length", "9999:00:00", "'seconds' is '9999:00:00', not a length"),
+        ("length", "9999:00:00", "'seconds' is '9999:00:00', not a length; write seconds or 4:05"),
         ("length", f"{'9' * 400}:00:00", "'seconds' is '9999"),
         ("length", f"{'9' * 5_000}:00:00", "'seconds' is '9999"),
         ("ms", "9" * 400, "'milliseconds' is '9999"),
         ("ms", "9" * 20, "'seconds' is"),
-        ("year", "99", "'year' is 99; 1000 to 2999 is right"),
-        ("date", "9999-12-31", "'year' is 9999; 1000 to 2999 is right"),
-        ("added", "2015-99-99", "'added' is '2015-99-99', not a date; 2015-04-30 is one"),
+        ("year", "99", "'year' is 99; it must be 1000 to 2999"),
+        ("date", "9999-12-31", "'year' is 9999; it must be 1000 to 2999"),
+        ("added", "2015-99-99", "'added' is '2015-99-99', not a date; write it as 2015-04-30"),
     ],
 )
 def test_a_cell_beyond_all_bounds_costs_its_row_and_no_other(tmp_path: Path, column: str, cell: str, says: str) -> None:
@@ -281,13 +281,13 @@ def test_rows_of_our_own_layout_are_read_from_csv_and_json_alike(tmp_path: Path)
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"kind": "song"}, "'kind' is 'song'; one of artist, album, track is right"),
+        ({"kind": "song"}, "'kind' is 'song'; it must be one of artist, album, track"),
         ({"id": ""}, "'id' is missing"),
         ({"name": " "}, "'name' is missing"),
         ({"year": "long ago"}, "'year' is 'long ago', not a number"),
-        ({"year": -5}, "'year' is -5; 1000 to 2999 is right"),
+        ({"year": -5}, "'year' is -5; it must be 1000 to 2999"),
         ({"position": "1.5"}, "'position' is '1.5', not a whole number"),
-        ({"seconds": "-3"}, "'seconds' is '-3', not a length"),
+        ({"seconds": "-3"}, "'seconds' is '-3', not a length; write seconds or 4:05"),
         ({"added": "yesterday"}, "'added' is 'yesterday', not a date"),
     ],
 )
