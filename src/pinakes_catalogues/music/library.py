@@ -30,13 +30,13 @@ NAMESAKES = 10
 WORDS_TRIED = 50
 SUGGESTIONS = 3
 SURE = 0.72
-"""A name as like the one asked for as this is taken for it."""
+"""Similarity from which a name is accepted as the wanted one."""
 LIKE = 0.5
-"""A name less like the one asked for than this is not suggested."""
+"""Similarity from which a name is suggested."""
 
 
 class MusicLibrary:
-    """One catalogue, one caller, one moment: every read of it sees the same data."""
+    """One snapshot of one catalogue for one caller."""
 
     def __init__(self, view: CatalogueView, principal: Principal) -> None:
         self.view = view
@@ -45,20 +45,20 @@ class MusicLibrary:
 
     @property
     def reader(self) -> ShelfReader:
-        """The catalogue at this moment."""
+        """The snapshot."""
         return self.view.reader
 
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
-        """Return the records of a kind that the caller may see, or those of every kind."""
+        """Return the scope of a kind, or of all kinds, that the caller may see."""
         of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
         return Scope(conditions=(*of_kind, *conditions), visibility=self._visibility)
 
     def count(self, kind: str, *conditions: Condition) -> int:
-        """Return how many records there are."""
+        """Count records."""
         return self.reader.count(self.scope(kind, *conditions))
 
     def keys(self, kind: str, *conditions: Condition) -> list[Key]:
-        """Return the keys of records, in the order in which they came."""
+        """Return the keys of records, in insertion order."""
         scope = self.scope(kind, *conditions)
         return self.reader.scan(scope=scope, limit=self.reader.count(scope))
 
@@ -68,13 +68,13 @@ class MusicLibrary:
         return [found[key] for key in keys if key in found]
 
     def iter_records(self, kind: str, *conditions: Condition) -> Iterator[Record]:
-        """Yield records in the order in which they came."""
+        """Yield records in insertion order."""
         keys = self.keys(kind, *conditions)
         for start in range(0, len(keys), SCAN_KEYS):
             yield from self.fetch(keys[start : start + SCAN_KEYS])
 
     def find(self, record_id: str) -> Record | None:
-        """Return the record of an id, which may be `CATALOGUE/ID` as the tools for all catalogues have it."""
+        """Return the record of an id, also in the form `CATALOGUE/ID` of the generic tools."""
         plain = RecordId(record_id.removeprefix(f"{self.catalogue.name}/"))
         found = self.reader.find([plain], scope=self.scope())
         return next(iter(self.fetch(list(found.values()))), None)
@@ -92,17 +92,17 @@ class MusicLibrary:
         return sorted(self.iter_records(TRACK, AnyOf(field, (record.id,))), key=album_order)
 
     def top_tracks_of(self, artist: Record) -> list[Record]:
-        """Return the tracks of an artist, those first that are played most; where nobody counts, the oldest."""
+        """Return the tracks of an artist, most played first, else the oldest first."""
         tracks = self.tracks_of(artist)
         return sorted(tracks, key=lambda track: (-(track.get("plays") or 0), track.get("year") or 9999))
 
     def artists_of(self, record: Record) -> list[Record]:
-        """Return who an album or a track is by."""
+        """Return the artists of an album or track."""
         found = self.reader.find([RecordId(one) for one in record.get("artist_ids") or ()], scope=self.scope(ARTIST))
         return self.fetch(list(found.values()))
 
     def recent_keys(self, kind: str) -> list[Key]:
-        """Return the keys of a kind, what was added last first.
+        """Return the keys of a kind, newest first.
 
         Where a record does not say when it was added, it was no earlier than those that came before it.
         """
@@ -113,7 +113,7 @@ class MusicLibrary:
         return [Key(key) for key in keys[order].tolist()]
 
     def get(self, kind: str, wanted: str) -> Record:
-        """Return a record by its id or its name; refuse what is not there, or not the only one of that name."""
+        """Return a record by id or name; refuse an unknown or ambiguous one."""
         record = self.find(wanted)
         if record is not None:
             if record.kind != kind:
@@ -129,7 +129,7 @@ class MusicLibrary:
             return None
 
     def get_any(self, wanted: str) -> Record:
-        """Return a record of any kind by its id or its name; an artist before an album before a track."""
+        """Return a record of any kind by id or name; artists before albums before tracks."""
         return self.find(wanted) or self._named(KINDS, wanted)
 
     def _named(self, kinds: Sequence[str], wanted: str) -> Record:
@@ -150,11 +150,11 @@ class MusicLibrary:
         raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self._hint(kinds, wanted)}")
 
     def _find_spelt(self, alike: Sequence[Key], wanted: str) -> Record | None:
-        """Return the first of the records whose names are like the one asked for that has its numbers as well."""
+        """Return the first record with a similar name and the same numbers in it; None without one."""
         return next((record for record in self.fetch(alike) if self._has_numbers(record, wanted)), None)
 
     def _find_with_words(self, kind: str, wanted: str) -> Record | None:
-        """Return the record with the shortest name that has all the words asked for, in their order."""
+        """Return the record with the shortest name that contains all wanted words in order; None without one."""
         words = f" {fold_name(wanted)} "
         found = self.reader.lexical(analyse_query(wanted, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
         named = [
@@ -166,7 +166,7 @@ class MusicLibrary:
         return min(named, key=lambda one: one[:2])[2] if named else None
 
     def iter_named_in(self, kind: str, sentence: str) -> Iterator[tuple[Record, str]]:
-        """Yield the records of which a sentence has a whole name, with that name."""
+        """Yield the records whose whole name occurs in a sentence, with that name."""
         words = f" {fold_name(sentence)} "
         found = self.reader.lexical(analyse_query(sentence, synonyms={}), scope=self.scope(kind), limit=WORDS_TRIED)
         for record in self.fetch([Key(key) for key in found.keys.tolist()]):
@@ -175,12 +175,12 @@ class MusicLibrary:
                     yield record, name
 
     def _has_numbers(self, record: Record, wanted: str) -> bool:
-        """Tell whether a name of a record has the numbers asked for: the fifth symphony is not the sixth misspelt."""
+        """Tell whether a name of a record has the wanted numbers: the fifth symphony is not a misspelt sixth."""
         asked = set(numbers_in(wanted))
         return any(asked <= set(numbers_in(name)) for name in self.catalogue.spec.names_of(record))
 
     def _hint(self, kinds: Sequence[str], wanted: str) -> str:
-        """Return what may have been meant; an id that is wrong is read as the name that it is made of."""
+        """Return a hint with similar names; a wrong id is read as the name that it was made from."""
         kind, _, rest = wanted.partition("-")
         spelt = rest.replace("-", " ") if kind in KINDS and rest else wanted
         matches = [
@@ -195,12 +195,12 @@ class MusicLibrary:
 
 
 def album_order(track: Record) -> tuple[object, ...]:
-    """Return what tracks are in order by: album, disc, number, name."""
+    """Return the sort key of a track: album, disc, number, name."""
     place = (track.get("disc") or 0, track.get("position") or 9999)
     return str(track.get("album_id") or ""), *place, str(track.get("name")), track.id
 
 
 def described(record: Record) -> str:
-    """Return in a few words which record of several it is."""
+    """Return a short description that distinguishes a record from others of its name."""
     parts = [", ".join(record.get("artists") or ()), str(record.get("album") or ""), str(record.get("year") or "")]
     return " – ".join(part for part in parts if part) or record.kind

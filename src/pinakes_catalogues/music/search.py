@@ -105,7 +105,7 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[
 
 
 def _answers(one: RankedKey, *, library: MusicLibrary, by_meaning: bool) -> bool:
-    """Tell whether a hit has the query's words or name, or is as near in meaning as what is relevant."""
+    """Tell whether a hit has the query's words or name, or a relevant similarity."""
     if one.reasons.get("bm25", 0) > 0 or one.reasons.get("title", 0) > 0:
         return True
     if not by_meaning:

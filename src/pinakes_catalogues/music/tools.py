@@ -1,7 +1,7 @@
 """The music tools, `catalog.search` and `catalog.get`. Names, parameters and defaults are a fixed interface.
 
-`catalog.get` also has what an agent needs that looks after a catalogue: what is similar, what is lacking, playlists,
-and corrections as the very arguments of `catalog.mutate`, which somebody who may edit applies. Nothing here writes.
+`catalog.get` also serves an agent that maintains a catalogue: similar records, gaps, playlists, and corrections as
+arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
 """
 
 import math
@@ -61,13 +61,13 @@ from pinakes_catalogues.music.similar import find_similar
 
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 CANDIDATES = 300
-"""How many tracks a playlist is chosen from, unless it is a very long one."""
+"""Tracks that a playlist is chosen from, unless it is very long."""
 SHORT_TRACK_S = 120
 POOL = 4
-"""How many times as much as asked for a playlist is chosen from, the best of what fits."""
+"""A playlist is chosen from the best tracks of this many times its length."""
 FEWEST = 30
 TOP_TRACKS = 10
-"""How many of an artist's tracks are beside the albums at a time."""
+"""Tracks of an artist that are listed beside the albums."""
 SHOWN_OF_GROUP = 5
 SHOWN_OF_GAP = 3
 
@@ -79,7 +79,7 @@ class MusicTools:
         self._catalogues = catalogues
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
-        """Find artists, albums and tracks, each kind by itself."""
+        """Search artists, albums and tracks, each kind separately."""
         views = self._catalogues.views(catalogue)
         is_merged = len(views.found) > 1
         asked = ask_each(
@@ -106,7 +106,7 @@ class MusicTools:
         )
 
     def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
-        """Look something up, or put something together."""
+        """Answer one of the query types of `catalog.get`."""
         views = self._catalogues.views(catalogue).found
         libraries = {name: MusicLibrary(view, principal) for name, view in views.items()}
         library, plain = self._meant(libraries, params)
@@ -160,7 +160,7 @@ def _page(records: Sequence[Record], params: GetParams, *, within: Record, most:
 
 
 def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return an artist with albums, and the tracks that are played most."""
+    """Return an artist with albums and most played tracks."""
     artist = library.get(ARTIST, _required_id(params))
     return GetResult(
         query_type="artist",
@@ -193,7 +193,7 @@ def _track(library: MusicLibrary, params: GetParams) -> GetResult:
 
 
 def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return what was added last, of each kind."""
+    """Return the newest records of each kind."""
     end = params.offset + params.limit
     groups: dict[str, Any] = {}
     for kind, group in GROUPS.items():
@@ -204,7 +204,7 @@ def _recent(library: MusicLibrary, params: GetParams) -> GetResult:
 
 
 def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return how much there is, how long, of which genres and years."""
+    """Return counts, total length, genres and years."""
     keys = library.keys(TRACK)
     years = library.reader.numbers("year", keys)
     known = years[~np.isnan(years)].astype(int)
@@ -231,7 +231,7 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
 
 
 def _similar(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return what is like an artist, an album or a track."""
+    """Return the records most similar to an artist, album or track."""
     record = library.get_any(_required_id(params))
     found = [entry_of(other, score=score) for other, score in find_similar(library, record, limit=MOST)]
     group: dict[str, Any] = {GROUPS[record.kind]: page_of(found, offset=params.offset, limit=params.limit)}
@@ -243,7 +243,7 @@ def _identity(record: Record) -> dict[str, Any]:
 
 
 def _gaps(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return what is lacking: in the whole catalogue, or of an artist or album."""
+    """Return the gaps of the whole catalogue, or of an artist or album."""
     record = library.get_any(params.id) if params.id else None
     if params.reference is not None and (record is None or record.kind != ARTIST):
         raise InputError("'reference' lists the albums of an artist: give the artist as 'id'")
@@ -289,7 +289,7 @@ def _gap_item(found: Found) -> GapItem:
 
 
 def _fixes(library: MusicLibrary, params: GetParams, *, naming: Mapping[str, str]) -> GetResult:
-    """Return corrections that what is around a record suggests, as arguments of `catalog.mutate`."""
+    """Return corrections inferred from related records, as arguments of `catalog.mutate`."""
     record = library.get_any(params.id) if params.id else None
     every_track, every_album = _under(library, None)
     wanted: Iterable[Record]
@@ -325,7 +325,7 @@ def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
 
 
 def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return tracks that fit a sentence, as long together as asked for."""
+    """Return tracks that fit a sentence, of the requested total length."""
     if params.about is None:
         raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
     said_minutes, about = minutes_in(params.about)
@@ -360,7 +360,7 @@ def _wishes(library: MusicLibrary, about: str) -> Preferences:
 
 
 def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> list[Candidate]:
-    """Return the best tracks of those that the sentence asks for: some times as much as is wanted, for a choice."""
+    """Return the tracks that best fit the sentence: several times the wanted length, to choose from."""
     scope = library.scope(TRACK, *wishes.conditions)
     looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
     page = library.view.search(about, scope=scope, limit=looked_at)
@@ -427,7 +427,7 @@ def _line(one: Entry) -> str:
 
 
 def clock(seconds: float | None) -> str:
-    """Return a length as `4:05` or `1:02:03`; empty where there is none."""
+    """Return a length as `4:05` or `1:02:03`; empty for none."""
     if not seconds:
         return ""
     whole = round(seconds)

@@ -1,0 +1,203 @@
+"""Parts of a shared server that a package brings: tools, endpoints, jobs, services, tables and prunings."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from pinakes.api.registry import GROUP, PackageRegistry
+from pinakes.api.server import NO_PARTS
+from pinakes.assembly.admin_server import AdminServer, RuntimeStatus
+from pinakes.assembly.app import App
+from pinakes.assembly.maintenance import build_maintenance
+from pinakes.assembly.server_parts import build_context, build_server_parts, list_endpoints
+from pinakes.control.control import Control
+from pinakes.errors import ForbiddenError, NotFoundError
+from pinakes.ingest.pipeline import IngestRequest
+from pinakes.jobs.context import JobContext
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+
+DECLARATION = """
+name = "games"
+title = "Games"
+summary = "Board games."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+PACKAGE = """
+from importlib.resources import files
+from pinakes.api import Action, CataloguePackage, Endpoint
+
+
+def show(request):
+    '''Show a game.'''
+
+
+def endpoints():
+    return [
+        Endpoint("GET", "/v1/games", show, tag="games", action=Action.ACCESS_CATALOG),
+        Endpoint("GET", "/v1/loans", show, operation_id="loans", tag="games", action=None, needs_accounts=True),
+    ]
+
+
+PACKAGE = CataloguePackage(
+    declaration=files(__package__) / "catalogue.toml", endpoints=endpoints, server="lent_games.server:build"
+)
+"""
+SERVER = """
+from sqlalchemy import Column, MetaData, Table, Text
+from pinakes.api import Action, Cost, Endpoint, ToolParams, ToolResult, ToolSpec
+from pinakes.api.server import JobSpec, ServerParts
+
+METADATA = MetaData()
+loans = Table("game_loans", METADATA, Column("game", Text, primary_key=True))
+log = []
+
+
+class Lender:
+    def start(self):
+        log.append("started")
+
+    def stop(self):
+        log.append("stopped")
+
+
+def lend(principal, params):
+    return ToolResult()
+
+
+def list_loans(request):
+    '''List the loans.'''
+
+
+def build(context):
+    def count(job):
+        with context.database.begin() as connection:
+            connection.execute(loans.insert(), {"game": "catan"})
+
+    return ServerParts(
+        tools=[
+            ToolSpec(
+                name="games.lend", description="Lend a game.", params=ToolParams, result=ToolResult,
+                action=Action.REQUEST_CONTENT, cost=Cost.WRITE, run=lend, text=str,
+            )
+        ],
+        endpoints=[Endpoint("GET", "/v1/loans", list_loans, tag="games", action=None, needs_accounts=True)],
+        jobs=[JobSpec(name="count_games", description="Count.", schedule="manual", body=count)],
+        services=[Lender()],
+        tables=METADATA,
+        prunings={"loans": lambda before: 3},
+        release_claims=lambda copy: log.append("released"),
+    )
+"""
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageRegistry]:
+    """The registry of a Python environment with one package, which lends games."""
+    folder = tmp_path / "site" / "lent_games"
+    folder.mkdir(parents=True)
+    (folder / "catalogue.toml").write_text(DECLARATION)
+    (folder / "__init__.py").write_text(PACKAGE)
+    (folder / "server.py").write_text(SERVER)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield PackageRegistry(lambda: [EntryPoint("games", "lent_games:PACKAGE", GROUP)])
+    for name in ("lent_games", "lent_games.server"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def app(tmp_path: Path, packages: PackageRegistry) -> Iterator[App]:
+    app = App(Settings(home=tmp_path / "home", offline=True), packages=packages)
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def control(app: App) -> Iterator[Control]:
+    with closing(Control.open(app.settings)) as control:
+        yield control
+
+
+@pytest.fixture
+def server(app: App, control: Control) -> Iterator[AdminServer]:
+    server = AdminServer(app, control, RuntimeStatus(identities=list, counters=dict))
+    yield server
+    server.stop()
+
+
+def test_a_packages_tools_and_jobs_are_among_those_of_the_server(server: AdminServer, control: Control) -> None:
+    assert "games.lend" in {tool.name for tool in server.tools.tools}
+    (trigger,) = (tool for tool in server.tools.tools if tool.name == "jobs.action")
+    answer = trigger.run(LOCAL_USER, trigger.params(action="trigger", name="count_games"))
+    assert "count_games" in str(answer)
+
+
+def test_a_packages_tables_are_created_and_its_job_writes_to_them(
+    app: App, control: Control, server: AdminServer
+) -> None:
+    (job,) = build_server_parts(app, control, server.recorder).jobs
+    tables = sys.modules["lent_games.server"]
+    job.body(JobContext())
+    with control.database.read() as connection:
+        assert connection.execute(select(tables.loans.c.game)).scalars().all() == ["catan"]
+
+
+def test_a_packages_services_run_between_start_and_stop_of_the_server(server: AdminServer) -> None:
+    log = sys.modules["lent_games.server"].log
+    assert log == []
+    server.start()
+    assert log == ["started"]
+    server.stop()
+    assert log == ["started", "stopped"]
+
+
+def test_endpoints_of_the_server_replace_those_that_a_package_declares(server: AdminServer, app: App) -> None:
+    declared = {one.path: one.run.__name__ for one in list_endpoints(app.packages, NO_PARTS)}
+    served = {one.path: one.run.__name__ for one in list_endpoints(app.packages, server.parts)}
+    assert declared == {"/v1/games": "show", "/v1/loans": "show"}
+    assert served == {"/v1/games": "show", "/v1/loans": "list_loans"}
+
+
+def test_a_packages_prunings_and_claims_are_part_of_the_maintenance(server: AdminServer, app: App) -> None:
+    with closing(Control.open(app.settings)) as control:
+        maintenance = build_maintenance(app, control, parts=server.parts)
+        assert maintenance.prunings["loans"](maintenance.now()) == 3
+        (copied,) = (item for item in maintenance.plan_backup().items if item.name == "control.sqlite")
+        copied.copy(app.settings.home / "copy.sqlite", lambda: None)
+    assert sys.modules["lent_games.server"].log[-1] == "released"
+
+
+def test_a_package_builds_and_refreshes_its_catalogue_on_behalf_of_a_user(
+    app: App, control: Control, server: AdminServer, tmp_path: Path
+) -> None:
+    source = tmp_path / "games.jsonl"
+    source.write_text('{"id": "catan", "title": "Catan"}\n')
+    context = build_context(app, control, server.recorder, app.packages.get("games"))
+    assert context.list_catalogues() == []
+    context.refresh("games", str(source), IngestRequest())
+    source.write_text('{"id": "catan", "title": "Catan"}\n{"id": "azul", "title": "Azul"}\n')
+    context.refresh("games", str(source), IngestRequest())
+    (installed,) = context.list_catalogues()
+    assert (installed.name, installed.sources) == ("games", (str(source),))
+    assert app.open_catalogue("games").shelf.reader().count(WHOLE) == 2
+
+
+def test_a_package_gets_users_with_their_present_rights(app: App, control: Control, server: AdminServer) -> None:
+    context = build_context(app, control, server.recorder, app.packages.get("games"))
+    control.accounts.create_user(LOCAL_USER, "ann", password="correct horse battery", roles=["user"], grants=())
+    assert context.get_principal("ann").name == "ann"
+    control.accounts.set_disabled(LOCAL_USER, "ann", disabled=True)
+    with pytest.raises(ForbiddenError, match="user 'ann' is disabled"):
+        context.get_principal("ann")
+    with pytest.raises(NotFoundError, match="'bob'"):
+        context.get_principal("bob")
