@@ -138,7 +138,7 @@ def server(app: App, control: Control) -> Iterator[AdminServer]:
 def test_a_packages_tools_and_jobs_are_among_those_of_the_server(server: AdminServer, control: Control) -> None:
     assert "games.lend" in {tool.name for tool in server.tools.tools}
     (trigger,) = (tool for tool in server.tools.tools if tool.name == "jobs.action")
-    answer = trigger.run(LOCAL_USER, trigger.params(action="trigger", name="count_games"))
+    answer = trigger.run(LOCAL_USER, trigger.params(action="trigger", job_id="count_games"))
     assert "count_games" in str(answer)
 
 

@@ -74,6 +74,9 @@ class DownloadShown(GenericResult):
     updated_at: datetime
 
 
+SHOWN_AS_STORED = DownloadShown.model_fields.keys() & Download.__dataclass_fields__.keys() - {"next_attempt_at"}
+
+
 class StatsShown(GenericResult):
     """Totals of the queue."""
 
@@ -213,25 +216,13 @@ def _file_shown(file: DownloadFile) -> FileShown:
 
 def _shown(download: Download) -> DownloadShown:
     request = download.request
-    is_waiting = download.state is DownloadState.QUEUED
     return DownloadShown(
-        id=download.id,
-        state=download.state,
-        user=download.user,
+        **{name: getattr(download, name) for name in SHOWN_AS_STORED},
         provider=request.provider,
         artist=request.artist or download.found_artist,
         album=request.album or download.found_album,
         url=None if request.url is None else request.url.partition("?")[0],  # the query often has a key
-        folder=download.folder,
-        priority=download.priority,
-        attempts=download.attempts,
-        next_attempt_at=download.next_attempt_at if is_waiting else None,
-        received_bytes=download.received_bytes,
-        total_bytes=download.total_bytes,
-        error_code=download.error_code,
-        error=download.error,
-        created_at=download.created_at,
-        updated_at=download.updated_at,
+        next_attempt_at=download.next_attempt_at if download.state is DownloadState.QUEUED else None,
     )
 
 
