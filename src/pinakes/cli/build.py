@@ -37,9 +37,9 @@ from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.library import EMBEDDED, LEDGER_FILE, Installed, require_name
 from pinakes.settings import load_settings, require_shelf
+from pinakes.sources.compressed import is_compressed
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes.sources.unpacked import is_packed
 from pinakes.tools.relations import find_dangling
 
 ETA = TimeRemainingColumn(compact=True)
@@ -97,9 +97,9 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
 
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also packed), a folder of written files, or a query
-    to a provider of a catalogue package ("PREFIX:QUERY?limit=200"). Without --as and --spec, the types of the columns
-    are inferred from the rows, and shown before anything is built.
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a LanceDB
+    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
+    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
 
     An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
     changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
@@ -147,7 +147,7 @@ def get_folder_reader(app: App) -> CataloguePackage:
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the default name of a catalogue built from a location."""
     path = Path(location.rstrip("/"))
-    whole = path.with_suffix("") if is_packed(path) else path
+    whole = path.with_suffix("") if is_compressed(path) else path
     return catalogue_name(f"{whole.stem} {table}" if table else whole.stem)
 
 

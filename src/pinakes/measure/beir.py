@@ -10,8 +10,8 @@ from typing import Any
 
 from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId
+from pinakes.sources.compressed import find_compressed, open_decompressed
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.unpacked import find_packed, open_unpacked
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -81,7 +81,7 @@ def _queries(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
-    with open_unpacked(path) as file:
+    with open_decompressed(path) as file:
         lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE)
         for number, line in enumerate(lines, start=1):
             is_grade = len(line) == 3 and GRADE.fullmatch(line[2])
@@ -92,7 +92,7 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _file(folder: Path, name: str) -> Path:
-    found = find_packed(folder / name)
+    found = find_compressed(folder / name)
     if found is None:
         raise InputError(f"{folder}: no {name} here; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/test.tsv")
     return found

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pinakes.errors import InputError
 from pinakes.sources.columns import unique_names
+from pinakes.sources.compressed import is_compressed, open_decompressed, require_file, without_compression
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import is_packed, open_unpacked, require_file, without_packing
 
 DELIMITERS = (",", "\t", ";", "|")
 TAB_ENDINGS = (".tsv", ".tab")
@@ -52,10 +52,10 @@ class CsvRows:
 
     def count_rows(self) -> int | None:
         """Return the number of rows without the header; None for a large compressed file."""
-        if is_packed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
+        if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
-        with open_unpacked(self._path) as file:
+        with open_decompressed(self._path) as file:
             for line in self._iter_text(file):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
@@ -63,7 +63,7 @@ class CsvRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
-        with open_unpacked(self._path) as file:
+        with open_decompressed(self._path) as file:
             yield from islice(self._iter_table(_Lines(self._path, self._iter_text(file))), start, None)
 
     def _iter_table(self, lines: "_Lines") -> Iterator[SourceRow]:
@@ -228,7 +228,7 @@ def _find_delimiter(lines: _Lines, path: Path) -> str:
     if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
         next(lines)
         return stated[1]
-    usual = "\t" if without_packing(path).suffix.lower() in TAB_ENDINGS else ","
+    usual = "\t" if without_compression(path).suffix.lower() in TAB_ENDINGS else ","
     best = max(DELIMITERS, key=lambda delimiter: (_evenness(head, delimiter), delimiter == usual))
     return best if _evenness(head, best) > (0, 0) else usual
 

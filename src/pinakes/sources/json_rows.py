@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from pinakes.errors import InputError
+from pinakes.sources.compressed import open_decompressed, require_file, without_compression
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import open_unpacked, require_file, without_packing
 
 ROW_LISTS = ("data", "rows", "items", "records")
 """Keys under which a JSON object may hold its rows."""
@@ -52,7 +52,7 @@ class JsonRows:
     @contextmanager
     def _opened(self) -> Iterator[io.BufferedReader]:
         """Open the file and skip a UTF-8 BOM."""
-        with open_unpacked(self._path) as file:
+        with open_decompressed(self._path) as file:
             if file.peek(1).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
             yield file
@@ -104,4 +104,4 @@ def _rows_in(document: Any) -> list[Any] | None:
 
 
 def _is_lines(path: Path, file: io.BufferedReader) -> bool:
-    return without_packing(path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)) is not None
+    return without_compression(path).suffix.lower() in LINES_ENDINGS or LINES.match(file.peek(1)) is not None

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pinakes.errors import InputError
+from pinakes.sources.compressed import COMPRESSED, require_file, without_compression
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
-from pinakes.sources.unpacked import PACKED, require_file, without_packing
 
 ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
     ".json": JsonRows,
@@ -51,7 +51,7 @@ def open_source(
     if path.is_dir():
         _require_no_choice(location, table, query)
         return FolderRows(path)
-    reader = ENDINGS.get(without_packing(path).suffix.lower())
+    reader = ENDINGS.get(without_compression(path).suffix.lower())
     if reader is None:
         raise InputError(f"{location}: unsupported file type; supported: {_kinds()}")
     if reader is SqliteRows:
@@ -74,4 +74,4 @@ def _require_no_choice(location: str, table: str | None, query: str | None) -> N
 
 
 def _kinds() -> str:
-    return f"{', '.join(ENDINGS)} (each also compressed: {', '.join(PACKED)})"
+    return f"{', '.join(ENDINGS)} (each also compressed: {', '.join(COMPRESSED)})"

@@ -11,8 +11,8 @@ from arro3.io import read_parquet
 
 from pinakes.errors import InputError
 from pinakes.sources.columns import plain_value, unique_names
+from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
 BATCH_ROWS = 1024
 MAGIC = b"PAR1"
@@ -50,7 +50,7 @@ class ParquetRows:
 
     def count_rows(self) -> int | None:
         """Return the number of rows; None for a compressed file, which would have to be decompressed."""
-        return None if is_packed(self._path) else sum(batch.num_rows for batch in self._iter_batches())
+        return None if is_compressed(self._path) else sum(batch.num_rows for batch in self._iter_batches())
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; an unreadable cell is reported as its row's problem."""
@@ -69,8 +69,8 @@ class ParquetRows:
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""
-        with open_unpacked(self._path) as file:
-            if is_packed(self._path):
+        with open_decompressed(self._path) as file:
+            if is_compressed(self._path):
                 content = file.read()
                 self._require_whole(io.BytesIO(content))
                 return content

@@ -1,6 +1,6 @@
 """Rows from SQLite files, plain or compressed: a table joined with what its foreign keys name, or a query's result.
 
-The file is never written to: it is opened read-only, and a packed one is read from a temporary copy.
+The file is never written to: it is opened read-only, and a compressed one is read from a temporary copy.
 """
 
 import os
@@ -21,8 +21,8 @@ import apsw.ext
 
 from pinakes.errors import InputError, did_you_mean
 from pinakes.sources.columns import text_in, unique_names
+from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import is_packed, open_unpacked, require_file
 
 SAMPLE_ROWS = 1000
 """How many rows of a table are sampled to estimate the length of its texts."""
@@ -105,7 +105,7 @@ class SqliteRows:
         if table is not None and query is not None:
             raise InputError(f"{path}: give a table or a query, not both")
         self._path = require_file(path)
-        self._plain = self._unpacked() if is_packed(path) else path
+        self._plain = self._decompressed() if is_compressed(path) else path
         with self._opened() as db:
             self._reading = self._table_reading(db, table) if query is None else self._query_reading(db, query)
 
@@ -227,12 +227,12 @@ class SqliteRows:
     def _has_log(self) -> bool:
         return self._plain.with_name(f"{self._plain.name}-wal").exists()
 
-    def _unpacked(self) -> Path:
+    def _decompressed(self) -> Path:
         """Decompress the file to a temporary copy, which is deleted with the source."""
         descriptor, name = tempfile.mkstemp(prefix="pinakes-", suffix=".sqlite")
         remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
         try:
-            with os.fdopen(descriptor, "wb") as copy, open_unpacked(self._path) as file:
+            with os.fdopen(descriptor, "wb") as copy, open_decompressed(self._path) as file:
                 shutil.copyfileobj(file, copy)
         except InputError:
             remove()

@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from pinakes.api import InputError, Record, RecordId, RowMapping, RowSource, SourceRow
-from pinakes.api.rows import WholeRows, find_packed, find_path, open_unpacked, without_packing
+from pinakes.api.rows import WholeRows, find_compressed, find_path, open_decompressed, without_compression
 from pinakes_catalogues.judoka.codes import build_code, code_key
 from pinakes_catalogues.judoka.synonyms import KEPT_FOLDER, SYNONYMS, read_synonyms
 
@@ -65,10 +65,10 @@ def open_rows(location: str) -> RowSource | None:
     if path is None:
         return None
     if path.is_dir():
-        if not any(find_packed(path / name) for name in KIND_OF_FILE):
+        if not any(find_compressed(path / name) for name in KIND_OF_FILE):
             raise InputError(f"{location}: none of {', '.join(KIND_OF_FILE)} is in this folder")
         return WholeRows(path, partial(_read_folder, path))
-    plain = without_packing(path).name
+    plain = without_compression(path).name
     if not path.is_file() or not plain.endswith(".json"):
         return None
     if plain in (COUNTRIES, SYNONYMS):
@@ -82,7 +82,7 @@ def keep_files(location: str, folder: Path) -> None:
     What the location does not have stays as an earlier build left it.
     """
     path = Path(location)
-    found = find_packed(path / SYNONYMS) if path.is_dir() else None
+    found = find_compressed(path / SYNONYMS) if path.is_dir() else None
     if found is None:
         return
     table = read_synonyms(load_json(found), origin=str(found))
@@ -94,8 +94,8 @@ def keep_files(location: str, folder: Path) -> None:
 
 
 def load_json(path: Path) -> Any:
-    """Read a JSON file, unpacked, or refuse it with the place and the reason."""
-    with open_unpacked(path) as file:
+    """Read a JSON file, plain or compressed; refuse it with the position and the reason."""
+    with open_decompressed(path) as file:
         text = file.read()
     try:
         return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
@@ -105,7 +105,7 @@ def load_json(path: Path) -> Any:
 
 def _read_folder(folder: Path) -> list[SourceRow]:
     """Return the rows of every file of a folder, those of cards with what the other files say of them."""
-    files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := find_packed(folder / name))}
+    files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := find_compressed(folder / name))}
     documents = {name: load_json(path) for name, path in files.items()}
     if SYNONYMS in documents:
         read_synonyms(documents[SYNONYMS], origin=str(files[SYNONYMS]))
@@ -121,7 +121,7 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
     rows = document.get("items") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         raise InputError(f"{path}: a list of rows, or an object with the list 'items', is wanted")
-    kind = KIND_OF_FILE.get(without_packing(path).name)
+    kind = KIND_OF_FILE.get(without_compression(path).name)
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
         if not isinstance(values, dict):

@@ -32,7 +32,7 @@ from pinakes.api import (
     SourceRow,
     Tag,
 )
-from pinakes.api.rows import CsvRows, JsonRows, Ledger, find_path, without_packing
+from pinakes.api.rows import CsvRows, JsonRows, Ledger, find_path, without_compression
 from pinakes_catalogues.music.audio.files import AudioRows
 from pinakes_catalogues.music.audio.tags import find_picture
 from pinakes_catalogues.music.database import find_rows
@@ -125,7 +125,7 @@ def open_rows(location: str) -> RowSource | None:
         return None
     if path.is_dir() or AudioRows.reads(path):
         return GroupedRows(AudioRows(path), of_files=True)
-    ending = without_packing(path).suffix.lower()
+    ending = without_compression(path).suffix.lower()
     if ending in DATABASES:
         return find_rows(path)
     if ending not in TABLES:

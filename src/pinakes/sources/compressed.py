@@ -12,36 +12,38 @@ import zstandard
 
 from pinakes.errors import InputError
 
-PACKED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst")
 """The suffixes of compressed files."""
 
 READ_BYTES = 1 << 20
-PACKED_BYTES = 1 << 14
+BLOCK_BYTES = 1 << 14
 
 
 @contextmanager
-def open_unpacked(path: Path) -> Iterator[io.BufferedReader]:
+def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file, decompressed; every failure while it is read becomes an `InputError`."""
     try:
         with path.open("rb") as raw:
-            yield io.BufferedReader(cast(Any, _unpacked(raw, path.suffix.lower())), buffer_size=READ_BYTES)
+            yield io.BufferedReader(cast(Any, _decompressor(raw, path.suffix.lower())), buffer_size=READ_BYTES)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
-def is_packed(path: Path) -> bool:
+def is_compressed(path: Path) -> bool:
     """Return whether a file is compressed, by its suffix."""
-    return path.suffix.lower() in PACKED
+    return path.suffix.lower() in COMPRESSED
 
 
-def without_packing(path: Path) -> Path:
+def without_compression(path: Path) -> Path:
     """Return the path without a compression suffix: `a.csv` for `a.csv.gz` and for `a.csv`."""
-    return path.with_suffix("") if is_packed(path) else path
+    return path.with_suffix("") if is_compressed(path) else path
 
 
-def find_packed(path: Path) -> Path | None:
+def find_compressed(path: Path) -> Path | None:
     """Return the file at a path, or its compressed form; None where neither exists."""
-    return next((one for ending in ("", *PACKED) if (one := path.with_name(f"{path.name}{ending}")).is_file()), None)
+    return next(
+        (one for ending in ("", *COMPRESSED) if (one := path.with_name(f"{path.name}{ending}")).is_file()), None
+    )
 
 
 def find_path(location: str) -> Path | None:
@@ -70,8 +72,8 @@ class _ZstdFile(io.RawIOBase):
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
         self._frame: Any = None
-        self._packed = b""
-        self._unpacked = memoryview(b"")
+        self._pending = b""
+        self._plain = memoryview(b"")
 
     def readable(self) -> bool:
         """Return True."""
@@ -79,23 +81,23 @@ class _ZstdFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into the buffer."""
-        while not self._unpacked:
-            packed = self._packed or self._raw.read(PACKED_BYTES)
-            if not packed:
+        while not self._plain:
+            block = self._pending or self._raw.read(BLOCK_BYTES)
+            if not block:
                 if self._frame is not None:
                     raise EOFError("the file is truncated")
                 return 0
             self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            self._unpacked = memoryview(self._frame.decompress(packed))
-            self._packed = self._frame.unused_data
+            self._plain = memoryview(self._frame.decompress(block))
+            self._pending = self._frame.unused_data
             self._frame = None if self._frame.eof else self._frame
-        count = min(len(buffer), len(self._unpacked))
-        buffer[:count] = self._unpacked[:count]
-        self._unpacked = self._unpacked[count:]
+        count = min(len(buffer), len(self._plain))
+        buffer[:count] = self._plain[:count]
+        self._plain = self._plain[count:]
         return count
 
 
-def _unpacked(raw: BinaryIO, suffix: str) -> Any:
+def _decompressor(raw: BinaryIO, suffix: str) -> Any:
     if suffix == ".zst":
         return _ZstdFile(raw)
     if suffix == ".gz":

@@ -1,4 +1,4 @@
-"""A file's content, plain and packed, whole and broken."""
+"""A file's content, plain and compressed, whole and broken."""
 
 import gzip
 from collections.abc import Callable
@@ -8,7 +8,13 @@ import pytest
 import zstandard
 
 from pinakes.errors import InputError
-from pinakes.sources.unpacked import find_packed, is_packed, open_unpacked, require_file, without_packing
+from pinakes.sources.compressed import (
+    find_compressed,
+    is_compressed,
+    open_decompressed,
+    require_file,
+    without_compression,
+)
 
 pytestmark = pytest.mark.row("N1")
 
@@ -17,7 +23,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {".zst": zstandard.compress, ".gz
 
 
 def read(path: Path) -> bytes:
-    with open_unpacked(path) as file:
+    with open_decompressed(path) as file:
         return file.read()
 
 
@@ -31,26 +37,26 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 @pytest.mark.parametrize("spelling", [str.lower, str.upper])
 def test_a_packed_file_is_read_as_what_was_packed(tmp_path: Path, suffix: str, spelling: Callable[[str], str]) -> None:
     path = written(tmp_path, spelling(f"a.csv{suffix}"), PACKERS[suffix](CONTENT))
-    assert is_packed(path)
+    assert is_compressed(path)
     assert read(path) == CONTENT
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.csv.ZST"])
 def test_the_name_without_packing_is_that_of_the_plain_file(name: str) -> None:
-    assert without_packing(Path("folder", name)) == Path("folder", "a.csv")
+    assert without_compression(Path("folder", name)) == Path("folder", "a.csv")
 
 
 def test_a_file_is_found_plain_or_else_packed(tmp_path: Path) -> None:
-    assert find_packed(tmp_path / "a.csv") is None
+    assert find_compressed(tmp_path / "a.csv") is None
     packed = written(tmp_path, "a.csv.zst", b"")
-    assert find_packed(tmp_path / "a.csv") == packed
+    assert find_compressed(tmp_path / "a.csv") == packed
     plain = written(tmp_path, "a.csv", b"")
-    assert find_packed(tmp_path / "a.csv") == plain
+    assert find_compressed(tmp_path / "a.csv") == plain
 
 
 def test_a_plain_file_is_read_as_it_is(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", CONTENT)
-    assert not is_packed(path)
+    assert not is_compressed(path)
     assert read(path) == CONTENT
 
 
