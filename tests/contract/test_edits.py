@@ -318,7 +318,7 @@ def test_an_edit_waits_for_no_reader_and_readers_do_not_wait_for_an_edit_in_anot
     Editor(shelf).create("artist", name="Clara Schumann")
     holding = (
         "import pathlib, sys\n"
-        "from pinakes.catalogue.loader import get_builtin\n"
+        "from pinakes.api.registry import get_package\n"
         "from pinakes.shelf.embedded.shelf import EmbeddedShelf\n"
         "shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package('music').spec)\n"
         "with shelf.exclusive():\n"

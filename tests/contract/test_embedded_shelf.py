@@ -22,6 +22,7 @@ from pinakes.text.query import TextQuery, analyse_query
 
 READING_PROCESS = """
 import json, pathlib, sys
+from pinakes.api.registry import get_package
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.text.query import analyse_query
@@ -42,6 +43,7 @@ with filelock.FileLock(pathlib.Path(sys.argv[1]) / "lock"):
 
 WRITING_PROCESS = """
 import pathlib, sys
+from pinakes.api.registry import get_package
 from pinakes.model.record import Record, RecordId
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf

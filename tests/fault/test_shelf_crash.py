@@ -19,6 +19,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.shelf.embedded.segment import DamagedIndexError
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.text_index import TextIndex
+from pinakes.shelf.port import never_stop
 from pinakes.text.query import analyse_query
 
 SPEC = get_package("anime").spec
@@ -27,6 +28,7 @@ CHILD_TIMEOUT_S = 60
 CHILD = """
 import os, pathlib, shutil, sys
 import numpy as np
+from pinakes.api.registry import get_package
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.embedded import shelf as shelf_module
@@ -127,7 +129,7 @@ def require_whole(folder: Path, acknowledged: list[str]) -> list[str]:
     """Check that nothing acknowledged is lost and that the answers are those of a rebuild; return the ids there are."""
     shelf = EmbeddedShelf.open(folder, SPEC)
     found = answers(shelf)
-    assert shelf.store.check() == []
+    assert shelf.store.check(never_stop) == []
     assert lost(acknowledged, shelf) == set()
     shelf.close()
     shutil.rmtree(folder / "index")
