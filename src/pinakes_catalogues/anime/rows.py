@@ -64,7 +64,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
 
 
 def identities_of(record: Record) -> tuple[str, ...]:
-    """Return what no two records share: their pages at the providers."""
+    """Return the unique keys of a record: its pages at the providers."""
     return record.get("sources") or (record.id,)
 
 
@@ -77,7 +77,7 @@ MAPPING = RowMapping(records_of=records_of, identities_of=identities_of, is_meta
 
 
 def tags_of(names: Iterable[str]) -> tuple[Tag, ...]:
-    """Return tags in their usual spelling and category; one that is not in the table is kept under `other`."""
+    """Return tags in canonical spelling and category; an unknown tag gets the category `other`."""
     aliases, split, categories = _taxonomy()
     found: dict[Tag, None] = {}
     for name in names:
@@ -101,7 +101,7 @@ def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
             if place in source:
                 return RecordId(f"{provider}-{source.split(place)[1].strip('/')}")
     if not sources:
-        raise InputError(f"'sources' of '{title}' is empty: a record needs a page to be known by")
+        raise InputError(f"'sources' of '{title}' is empty; give at least one page, which identifies the record")
     return RecordId(re.sub(r"^https?://", "", sources[0]))
 
 
@@ -139,7 +139,7 @@ def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 
 def _positive(row: Mapping[str, Any], field: str) -> int | None:
-    """Return a count or a year; the files write 0 for what they do not know."""
+    """Return a count or a year; 0 in the files means unknown."""
     value = row.get(field)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value if value and value > 0 else None

@@ -23,7 +23,7 @@ Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 def _require_year(value: int) -> int:
-    """Refuse what no calendar has; said here rather than in the schema, which every conversation pays for."""
+    """Refuse an impossible year; checked here since the schema costs tokens in every conversation."""
     if not 0 <= value <= 9999:
         raise ValueError("a year has at most four digits")
     return value
@@ -166,7 +166,7 @@ class SeasonShape(ToolResult):
 
 
 class AnimeDetails(FromCatalogue):
-    """All that is known of an anime."""
+    """Every field of an anime."""
 
     id: str
     titles: TitlesShape

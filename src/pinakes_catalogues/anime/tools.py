@@ -115,7 +115,7 @@ class AnimeTools:
         )
 
     def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
-        """Look one anime up."""
+        """Return one anime."""
         views, scope = self._catalogues.views(catalogue).found, Scope(visibility=principal.visibility)
         if params.id is not None:
             found = self._catalogues.find_one(
@@ -248,7 +248,7 @@ def _understood(answers: Collection[Recommendations]) -> list[str]:
 
 
 def _not_understood(answers: Collection[Recommendations]) -> list[str]:
-    """Return what no catalogue knows or understands, and what was noted."""
+    """Return the unknown titles and preferences of all catalogues, and their notes."""
     known = {choice.asked for answer in answers for choice in answer.titles if choice.title}
     choices = [choice for answer in answers for choice in answer.titles if choice.asked not in known]
     said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]

@@ -1,4 +1,4 @@
-"""A row of a file → the record of the file and those of its passages.
+"""Map a row of a file to the record of the file and those of its passages.
 
 Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` and `checksum`, as folders yield them.
 """
@@ -17,7 +17,7 @@ BEGINNING_CHARS = 300
 TITLE_CHARS = 80
 ID_DIGITS = 16
 PATH_NAMES = ("path", "file_path", "source", "file_name", "doc_id")
-"""Columns in which tables of passages have the file of each."""
+"""Columns that may hold the path of a passage's file."""
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -47,13 +47,13 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
 
 
 def open_rows(location: str) -> RowSource | None:
-    """Return the source of a folder or of a written file; None for what other sources read."""
+    """Return the source of a folder or of a text file; None for other locations."""
     path = find_path(location)
     return FolderRows(path) if path and FolderRows.reads(path) else None
 
 
 def records_of_chunk(row: Mapping[str, Any]) -> tuple[Record, ...]:
-    """Return the passage that a row of somebody else's table is: its text with the place that the row states."""
+    """Return a row of a foreign table as a passage: its text, and its place as the row states it."""
     text = _text(row, "text")
     path = next((str(row[name]) for name in PATH_NAMES if row.get(name)), "")
     record_id = str(row.get("id") or f"{path}#{hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]}")
@@ -85,7 +85,7 @@ def section_of(path: str) -> str:
 
 
 def _passage_fields(passage: Passage, document_title: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a passage says and where; `outer` is the title that a file without a first heading states."""
+    """Return the text and place of a passage; `outer` is the stated title of a file without a first heading."""
     return {
         "title": passage.title or document_title,
         "content": passage.text,

@@ -39,11 +39,11 @@ from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
 DECLARED_SOURCES = (HANDBOOK, "dnd", "personal")
-"""Sources that may be asked for by name where they are not there: they are skipped, and said to be."""
+"""Sources that a caller may name though they are not installed: they are reported as skipped."""
 
 SCHEME = "documents://"
 SPARE = 2
-"""How many times as many passages as wanted are looked at, so that enough are left when repeats are taken out."""
+"""Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
 
 SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
@@ -55,13 +55,13 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class DocumentParams(ToolParams):
-    """Arguments, named as the interface has them."""
+    """Arguments, with the names of the fixed interface."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 class DocumentResult(ToolResult):
-    """Answers, named as the interface has them."""
+    """Answers, with the names of the fixed interface."""
 
     model_config = ConfigDict(alias_generator=None)
 
@@ -95,7 +95,7 @@ class HandbookParams(DocumentParams):
 
 
 class PassageMetadata(DocumentResult):
-    """Where a passage stands, and how well it answers (0–1)."""
+    """The place of a passage, and how well it answers (0–1)."""
 
     file_path: str
     source: str
@@ -109,7 +109,7 @@ class PassageMetadata(DocumentResult):
 
 
 ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
-"""Metadata in full in every answer, but not in the list of tools, which every conversation pays for."""
+"""Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
 
 
 class FoundPassage(DocumentResult):
@@ -161,7 +161,7 @@ class DocumentTools:
         return PingResult(status="ok", message="pong")
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
-        """Search collections at the same time, and merge what they find; one that cannot be searched is skipped."""
+        """Search collections in parallel and merge their results; skip one that cannot be searched."""
         names = list(dict.fromkeys(params.sources or self._collections))
         self._require_known(names)
         scope = _scope(PASSAGE, principal)
@@ -241,7 +241,7 @@ def _page(view: CatalogueView, query: str, scope: Scope, limit: int) -> SearchPa
 
 
 def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
-    """Return what the collections found, best first, without repeats, and at most `limit` of each."""
+    """Merge the results of the collections: best first, without repeats, at most `limit` of each."""
     found = sorted(comparable(pages), key=lambda one: (-one.score, one.source, one.record.id))
     taken: dict[str, int] = {}
     kept = []
@@ -275,7 +275,7 @@ def comparable(pages: Mapping[str, SearchPage]) -> list[Found]:
 
 
 def without_repeats(found: Iterable[Found]) -> list[Found]:
-    """Return the passages but those that say what a better one says: the same text, or the next lines over an overlap.
+    """Drop passages that repeat a better one: the same text, or neighbouring lines with an overlap.
 
     Passages must come best first.
     """
@@ -294,7 +294,7 @@ def without_repeats(found: Iterable[Found]) -> list[Found]:
 
 
 def _overlap(one: Record, other: Record) -> bool:
-    """Tell whether two passages of a file share text: only neighbours can, and those that do share a line."""
+    """Tell whether two passages of a file overlap: they are neighbours and share a line."""
     apart = abs(int(one.get("position")) - int(other.get("position")))
     first = max(int(one.get("first_line")), int(other.get("first_line")))
     return apart <= 1 and first <= min(int(one.get("last_line")), int(other.get("last_line")))
@@ -349,7 +349,7 @@ def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
 
 
 def _mime_type(path: str) -> str:
-    """Return the type of a document's text as it is kept, which is not always that of its file."""
+    """Return the media type of a document's stored text, which may differ from that of its file."""
     return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
 
 

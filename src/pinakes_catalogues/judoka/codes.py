@@ -27,7 +27,7 @@ _SEPARATORS = re.compile(r"[\s\-‐‑‒–—_.]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeForm:
-    """What can be told of a code by its letters alone. `has_right_check` is None where it has no check letter."""
+    """The check of a code by its letters alone. `has_right_check` is None where it has no check letter."""
 
     is_well_formed: bool
     has_right_check: bool | None
@@ -35,12 +35,12 @@ class CodeForm:
 
 
 def code_key(code: str) -> str:
-    """Return a code's letters and digits in upper case, by which codes are compared."""
+    """Return a code's letters and digits in upper case, the form for comparison."""
     return _SEPARATORS.sub("", code).upper()
 
 
 def build_code(identity: str) -> str:
-    """Return the code of a card that comes without one."""
+    """Return a generated code for a card without one."""
     number = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "replace")).digest(), "big")
     digest = "".join(ALPHABET[(number >> (5 * place)) % len(ALPHABET)] for place in range(DIGEST_LETTERS))
     return in_blocks(with_check(PREFIX + digest))

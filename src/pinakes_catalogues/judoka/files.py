@@ -1,4 +1,4 @@
-"""The files that clients read: derived from the catalogue at the moment of reading, never written to.
+"""The files that clients read: derived from the catalogue on every read, never stored.
 
     judokon://judoka.json                 the cards, in the layout of the project's file
     judokon://client_embeddings.json      {model, dim, items: [{id, text, embedding, source, tags, qaContext, version}]}
@@ -48,7 +48,7 @@ SOURCES = {CARD: "judoka.json", TECHNIQUE: "techniques.json"}
 
 
 def text_of(record: Record) -> str:
-    """Return what a record says, in a text."""
+    """Return a record as plain text."""
     if record.kind == PASSAGE:
         return str(record.get("text"))
     if record.kind == TECHNIQUE:
@@ -62,7 +62,7 @@ def text_of(record: Record) -> str:
 
 
 def source_of(record: Record) -> str:
-    """Return where a record comes from: what a passage says, else the file of its kind."""
+    """Return the source of a record: what a passage states, else the file of its kind."""
     return str(record.get("source") or SOURCES.get(record.kind, "passages.json"))
 
 

@@ -47,7 +47,7 @@ def _require_threshold(text: str) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """Take one text of thresholds for the list that it stands for."""
+    """Split a text of several thresholds into a list."""
     return re.split(r"\s*(?:,|;|&&?|\band\b)\s*", value.strip()) if isinstance(value, str) else value
 
 

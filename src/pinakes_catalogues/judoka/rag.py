@@ -30,10 +30,10 @@ TOOL = "query_rag"
 PASSAGES = Scope(conditions=(AnyOf(KIND_FIELD, ("passage",)),))
 FILES = ("judokon://synonyms.json", "judokon://offline_rag_metadata.json")
 ALIKE = ("a judo throw over the shoulder", "throwing an opponent across the back", "the tax return of a small company")
-"""Two sentences of like meaning, and one of another."""
+"""Two sentences of similar meaning, and one of another."""
 
 LEAST_MARGIN = 0.3
-"""How much nearer the like sentences are at least; all-MiniLM-L6-v2 has 0.6, damaged weights next to nothing."""
+"""Least margin of the similar sentences; all-MiniLM-L6-v2 has 0.6, damaged weights almost none."""
 
 catalogue_option = click.option("--catalogue", help="Which catalogue; by default the first of judoka.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -41,7 +41,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was checked, the result, and whether it passed."""
+    """One check: its subject, its result, and whether it passed."""
 
     what: str
     found: str
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """How many passages came back among the best for their own question, and which did not."""
+    """How many passages were found by their own question, and which were not."""
 
     questions: int
     hits: int
@@ -58,7 +58,7 @@ class Evaluation:
 
     @property
     def hit_rate(self) -> float:
-        """The share of questions whose passage came back."""
+        """The share of questions whose passage was found."""
         return self.hits / self.questions if self.questions else 0.0
 
 
@@ -147,12 +147,12 @@ def prepare_command(open_library: OpenLibrary, source: Path | None, force: bool,
 @json_option
 @click.pass_context
 def check_command(ctx: click.Context, as_json: bool) -> None:
-    """Check that the embedding model is whole and makes sense. Exit code 1 when it does not."""
+    """Check that the embedding model is complete and works. Exit code 1 when it does not."""
     report_findings(ctx, list(check_embedder(ctx.obj())), as_json=as_json)
 
 
 def find_catalogue(app: OpenedLibrary, name: str | None) -> str:
-    """Return the catalogue to ask: the one named, or the first of the spec."""
+    """Return the name of the catalogue to query: the given one, or the first that follows the package."""
     names = [one.name for one in app.library.list_installed() if one.spec_name == SPEC_NAME]
     if name is None and not names:
         raise NotFoundError(f"no catalogue of '{SPEC_NAME}' is installed; run: pinakes add FOLDER --as {SPEC_NAME}")
@@ -165,7 +165,7 @@ def find_catalogue(app: OpenedLibrary, name: str | None) -> str:
 
 
 def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Finding]:
-    """Check what answering needs: the model, records of each kind, vectors of that model, the files."""
+    """Check everything that answering needs: the model, records of each kind, vectors of that model, the files."""
     problem = app.embedder.check()
     yield Finding(what="model", found=problem or str(app.embedder.model), ok=problem is None)
     reader = app.open_catalogue(name).shelf.reader()
@@ -182,7 +182,7 @@ def check_catalogue(app: OpenedLibrary, name: str) -> Iterator[Finding]:
 
 
 def check_embedder(app: OpenedLibrary) -> Iterator[Finding]:
-    """Check the model's files, and that sentences of like meaning are nearer than others."""
+    """Check the model's files, and that similar sentences have similar vectors."""
     if app.settings.embedding.kind == "local" and not app.settings.embedding.folder:
         problems = check_model(model_folder(app.settings.models_folder))
         yield Finding(what="files", found="; ".join(problems) or "whole", ok=not problems)
@@ -237,7 +237,7 @@ def _check_meaning(embedder: Embedder) -> Finding:
         raise ModelError(problem)
     first, like, other = embedder.embed_documents(ALIKE)
     near, far = float(first @ like), float(first @ other)
-    found = f"{embedder.model}: like sentences {near:.2f}, unlike ones {far:.2f}"
+    found = f"{embedder.model}: similar sentences {near:.2f}, others {far:.2f}"
     return Finding(what="meaning", found=found, ok=near - far >= LEAST_MARGIN)
 
 

@@ -44,7 +44,7 @@ STATS = ("power", "speed", "technique", "kumikata", "newaza")
 RARITIES = ("Common", "Epic", "Legendary")
 GENDERS = ("male", "female")
 CARD_KEYS = ("firstname", "surname", "country", "countryCode", "weightClass", "stats", "bio", "gender", "rarity")
-"""What a card's own fields hold of its row; `card_of` puts them together again."""
+"""The columns of a row that are fields of a card; `card_of` restores the row from them."""
 
 WEIGHT_CLASS = re.compile(r"\s*([+\-−–]?)\s*(\d+(?:\.\d+)?)\s*(?:kg)?\s*", re.IGNORECASE)
 OPEN_CLASS_EXTRA_KG = 1
@@ -72,12 +72,12 @@ def open_rows(location: str) -> RowSource | None:
     if not path.is_file() or not plain.endswith(".json"):
         return None
     if plain in (COUNTRIES, SYNONYMS):
-        raise InputError(f"{location}: it has no rows; give the folder that it is in")
+        raise InputError(f"{location}: the file has no rows; give its folder")
     return WholeRows(path, lambda: list(_rows_of(path, load_json(path))))
 
 
 def keep_files(location: str, folder: Path) -> None:
-    """Keep beside the catalogue what its tools need of the files it was built from: the synonyms.
+    """Copy the synonyms, which the tools need, from the source into the catalogue's folder.
 
     What the location does not have stays as an earlier build left it.
     """
@@ -104,7 +104,7 @@ def load_json(path: Path) -> Any:
 
 
 def _read_folder(folder: Path) -> list[SourceRow]:
-    """Return the rows of every file of a folder, those of cards with what the other files say of them."""
+    """Return the rows of every file of a folder; cards are completed from the other files."""
     files = {name: found for name in (*KIND_OF_FILE, COUNTRIES, SYNONYMS) if (found := find_compressed(folder / name))}
     documents = {name: load_json(path) for name, path in files.items()}
     if SYNONYMS in documents:
@@ -117,10 +117,10 @@ def _read_folder(folder: Path) -> list[SourceRow]:
 
 
 def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
-    """Yield the rows of a file, each with its kind; a file of another name has the kind that its rows look like."""
+    """Yield the rows of a file, each with its kind, which is inferred in a file of an unknown name."""
     rows = document.get("items") if isinstance(document, dict) else document
     if not isinstance(rows, list):
-        raise InputError(f"{path}: a list of rows, or an object with the list 'items', is wanted")
+        raise InputError(f"{path}: a list of rows or an object with the list 'items' is expected")
     kind = KIND_OF_FILE.get(without_compression(path).name)
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
@@ -157,7 +157,7 @@ def _countries(document: Any, path: Path) -> dict[str, str]:
     elif isinstance(document, dict):
         pairs = [(code, one.get("country") if isinstance(one, dict) else one) for code, one in document.items()]
     else:
-        raise InputError(f'{path}: country codes are wanted, as in {{"jp": {{"country": "Japan"}}}}')
+        raise InputError(f'{path}: country codes are expected, as in {{"jp": {{"country": "Japan"}}}}')
     return {str(code).lower(): country for code, country in pairs if isinstance(country, str) and country}
 
 

@@ -9,7 +9,7 @@ from pinakes_catalogues.judoka.filters import CardFilters
 
 
 def _id_text(value: Any) -> Any:
-    """Take a number for the text that it is in the catalogue."""
+    """Convert a number to the text that the catalogue has."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -23,7 +23,7 @@ CardId = Annotated[
 ]
 OBJECT = WithJsonSchema({"type": "object"})
 LEAN = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-"""Every conversation pays for the declarations, so only `judokon.search`, which is used most, spells its rows out."""
+"""Declarations cost tokens in every conversation, so only `judokon.search`, the most used, spells its rows out."""
 
 SHARED = WithJsonSchema({"type": "object", "description": "As of judokon.search"})
 FileId = Annotated[int | str, WithJsonSchema({"type": ["string", "integer"]})]
@@ -50,7 +50,7 @@ class RagHit(FromCatalogue):
 
 
 class RagResult(PartialResult):
-    """The answer of `query_rag`; `hint` says why it went by words alone, and what to do."""
+    """The answer of `query_rag`; `hint` says why vectors were not used, and how to fix it."""
 
     results: Annotated[list[RagHit], LEAN]
     hint: str | None
@@ -95,7 +95,7 @@ class IdParams(ToolParams):
 
 
 class CardResult(ToolResult):
-    """A whole card: whatever its file has of it."""
+    """A whole card, with every field of its file."""
 
     model_config = ConfigDict(extra="allow")
 

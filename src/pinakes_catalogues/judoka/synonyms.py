@@ -1,4 +1,4 @@
-"""The synonyms of a catalogue's folder: read, kept beside the catalogue, and put into queries.
+"""The synonyms of a catalogue: read from its source, stored in its folder, and added to queries.
 
 `synonyms.json` maps a word or phrase to others. They hold both ways, as those of a `catalogue.toml` do. A query that
 has one is looked for with the others too, as words of less weight; its meaning stays that of what was asked.
@@ -27,7 +27,7 @@ KEPT_FOLDER = "files"
 SYNONYM_WEIGHT = 0.5
 MAX_QUERY_CHARS = 2_000
 MAX_ADDED = 12
-"""How many synonyms a query is given at most."""
+"""The most synonyms added to a query."""
 
 _WORD = re.compile(r"\w+")
 
@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 def read_synonyms(document: Any, *, origin: str) -> dict[str, list[str]]:
     """Check the form of a table of synonyms; `origin` names it in errors."""
     if not isinstance(document, dict):
-        raise InputError(f'{origin}: an object is wanted, as in {{"power": ["strength", "force"]}}')
+        raise InputError(f'{origin}: an object is expected, as in {{"power": ["strength", "force"]}}')
     table = {}
     for word, others in document.items():
         listed = [others] if isinstance(others, str) else others
@@ -57,7 +57,7 @@ def load_kept(catalogue: OpenCatalogue) -> dict[str, list[str]]:
 
 
 def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return the synonyms of the words and phrases that a text has, but those that it has itself."""
+    """Return the synonyms of the words and phrases in a text, without those that it contains already."""
     asked = _padded(text)
     found: dict[str, None] = {}
     for word, others in table.items():
@@ -81,5 +81,5 @@ def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, sco
 
 
 def _padded(text: str) -> str:
-    """Return the words of a text with blanks around each, so that a phrase is found as whole words."""
+    """Return the words of a text with blanks around each, so that phrases match whole words."""
     return f" {' '.join(_WORD.findall(text.lower()))} "

@@ -70,20 +70,20 @@ SET_UP = "run: pinakes rag prepare, then pinakes add FOLDER --as judoka"
 
 
 class JudokonTools:
-    """The nine tools over every judoka catalogue. `chance` is what draws cards where no seed is given."""
+    """The nine tools over every judoka catalogue. `chance` draws cards where no seed is given."""
 
     def __init__(self, catalogues: LayoutCatalogues, chance: random.Random) -> None:
         self._catalogues = catalogues
         self._chance = chance
 
     def query_rag(self, principal: Principal, params: RagParams, *, catalogue: str | None = None) -> RagResult:
-        """Find what answers a question."""
+        """Find passages, techniques and cards that answer a query."""
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
         page = _search(views, params.query, scope, RAG_RESULTS)
         if page.degraded and not page.items:
-            raise NotFoundError(f"nothing has these words, and meaning was not compared: {_hint(page.degraded)}")
+            raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
         hits = [self._rag_hit(item) for item in page.items[:RAG_RESULTS]]
         return RagResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
 
@@ -95,7 +95,7 @@ class JudokonTools:
         return SearchResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
-        """Look one card up."""
+        """Return one card."""
         return self._card(self._get_card(self._catalogues.views(catalogue).found, principal, params.id))
 
     def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
@@ -103,7 +103,7 @@ class JudokonTools:
         views, scope = self._catalogues.views(catalogue).found, _scope(principal, params.filters).narrowed(SHOWN)
         cards = sorted((record_id, name) for name, view in views.items() for record_id in _ids(view.reader, scope))
         if not cards:
-            raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries there are")
+            raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
         chance = self._chance if params.seed is None else random.Random(params.seed)
         record_id, name = chance.choice(cards)
         return self._card(self._get_card({name: views[name]}, principal, record_id))
@@ -383,7 +383,7 @@ def _compared(here: int, there: int) -> StatShape:
 
 
 def _mismatch(card: Record, other: Record) -> tuple[bool, bool, float, float, str]:
-    """Return how unfair a match would be, to sort by."""
+    """Return a sort key: how unfair a match would be."""
     return (
         card.get("gender") != other.get("gender"),
         card.get("weightClass") != other.get("weightClass"),

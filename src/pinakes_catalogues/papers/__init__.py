@@ -1,4 +1,4 @@
-"""The catalogue of research papers: rows of paper metadata into records, and the search over them."""
+"""The catalogue of research papers: mapping of metadata, providers, search tool and SQLite export."""
 
 from importlib.resources import files
 

@@ -38,7 +38,7 @@ class ArxivPapers:
     """Implements `RowSource` over a query in arXiv's own syntax (`all:attention`, `cat:cs.CL AND ti:parsing`)."""
 
     is_whole = False
-    """It answers a question: a paper that it no longer gives is not gone."""
+    """Results of a query: a paper that is no longer among them is not deleted."""
 
     def __init__(
         self,
@@ -60,11 +60,11 @@ class ArxivPapers:
 
     @property
     def name(self) -> str:
-        """The query, marked as one to arXiv."""
+        """The query with the prefix of arXiv."""
         return f"arxiv:{self._query}"
 
     def count_rows(self) -> int | None:
-        """Return how many papers there will be, by asking for the first page."""
+        """Return the number of papers, from the first page."""
         return min(self._first_page.total, self._limit)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
@@ -104,7 +104,7 @@ def open_arxiv(text: str, settings: Settings) -> ArxivPapers:
 
 
 def _read_page(answer: Fetched, *, position: int) -> Feed:
-    """Return the page, or have it asked for again where it cannot be what comes at this position."""
+    """Return the page; raise UnusableAnswerError, which retries, where it cannot be the page at this position."""
     if answer.status not in (200, 400):
         raise UnavailableError(f"arXiv answered status {answer.status}")
     try:
@@ -121,7 +121,7 @@ def _read_page(answer: Fetched, *, position: int) -> Feed:
 
 
 def read_feed(body: bytes) -> Feed:
-    """Return what a feed says; the error that one may hold is an `InputError` with arXiv's own words."""
+    """Parse a feed; raise InputError with arXiv's message where the feed is an error."""
     root = _parse(body)
     entries = root.findall("atom:entry", SPACES)
     for entry in entries:
@@ -129,7 +129,7 @@ def read_feed(body: bytes) -> Feed:
             raise InputError(f"arXiv refused the query: {_text(entry, 'atom:summary')}")
     total = _text(root, "opensearch:totalResults")
     if not total.isdecimal():
-        raise UnusableAnswerError("answered a feed that does not say how many results there are")
+        raise UnusableAnswerError("answered a feed without the number of results")
     return Feed(total=int(total), entries=[_values_of(entry) for entry in entries])
 
 
@@ -141,7 +141,7 @@ def _parse(body: bytes) -> ET.Element:
         scout.Parse(body, True)
         return ET.fromstring(body)
     except (expat.ExpatError, ET.ParseError) as error:
-        raise UnusableAnswerError(f"answered something that is not whole XML ({error})") from error
+        raise UnusableAnswerError(f"answered incomplete or invalid XML ({error})") from error
 
 
 def _refuse_doctype(*_declaration: object) -> None:
@@ -171,5 +171,5 @@ def _author_of(author: ET.Element) -> dict[str, Any]:
 
 
 def _text(element: ET.Element, path: str) -> str:
-    """Return the text of a part, in one line; empty where there is none."""
+    """Return the text of an element on one line; empty where it is missing."""
     return " ".join(element.findtext(path, "", SPACES).split())

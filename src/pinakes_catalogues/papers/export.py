@@ -1,4 +1,4 @@
-"""`export`: a catalogue in a form that other programs read."""
+"""`export`: write a catalogue of papers to an SQLite table."""
 
 from pathlib import Path
 

@@ -47,12 +47,12 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
 
 
 def normalised_title(title: str) -> str:
-    """Return a title in the form in which two papers are the same: lower case, trimmed, spaces collapsed."""
+    """Return a title in canonical form, by which papers are compared: lower case, trimmed, spaces collapsed."""
     return " ".join(title.lower().split())
 
 
 def identities_of(record: Record) -> tuple[str, ...]:
-    """Return what no two papers share: the normalised title."""
+    """Return the unique key of a paper: the normalised title."""
     return (normalised_title(str(record.get("title"))),)
 
 
@@ -60,7 +60,7 @@ MAPPING = RowMapping(records_of=records_of, identities_of=identities_of)
 
 
 def _of_document(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with what the text of the paper itself says: its title, where it begins, and its abstract."""
+    """Return a row completed from the text of the paper: its title and its abstract."""
     text = str(row.get("text") or "")
     lines = [stripped for line in text.splitlines() if (stripped := line.strip().lstrip("#").strip())]
     first = lines[0][:TITLE_CHARS] if lines else ""

@@ -23,7 +23,7 @@ MAX_ROWS = 1_000
 PACE = Pace(interval_s=1.0)
 FIELDS = "title,abstract,year,venue,authors.name,authors.affiliations,externalIds,url,fieldsOfStudy"
 PAST_THE_END = "is not available"
-"""In the words with which a page after the last result is refused."""
+"""Part of the message that refuses a page after the last result."""
 
 
 class Page(NamedTuple):
@@ -38,7 +38,7 @@ class SemanticScholarPapers:
     """Implements `RowSource` over a query in plain words."""
 
     is_whole = False
-    """It answers a question: a paper that it no longer gives is not gone."""
+    """Results of a query: a paper that is no longer among them is not deleted."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class SemanticScholarPapers:
 
     @property
     def name(self) -> str:
-        """The query, marked as one to Semantic Scholar."""
+        """The query with the prefix of Semantic Scholar."""
         return f"s2:{self._query}"
 
     def count_rows(self) -> int | None:
-        """Return about how many papers there will be, by asking for the first page."""
+        """Return the estimated number of papers, from the first page."""
         return min(self._first_page.total, self._limit)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
@@ -107,7 +107,7 @@ def open_semantic_scholar(text: str, settings: Settings) -> SemanticScholarPaper
 
 
 def _read_page(answer: Fetched, *, position: int) -> Page:
-    """Return the page, or have it asked for again where it cannot be what comes at this position."""
+    """Return the page; raise UnusableAnswerError, which retries, where it cannot be the page at this position."""
     if answer.status == 400:
         said = _error_of(answer.body)
         if position and PAST_THE_END in said:
@@ -120,7 +120,7 @@ def _read_page(answer: Fetched, *, position: int) -> Page:
     if not page.papers and (page.next is not None or page.total > position == 0):
         raise UnusableAnswerError("answered an empty page in the middle of the results")
     if page.next is not None and page.next <= position:
-        raise UnusableAnswerError(f"answered that after result {position} comes result {page.next}")
+        raise UnusableAnswerError(f"answered that result {page.next} follows result {position}")
     return page
 
 
@@ -128,7 +128,7 @@ def _parse(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise UnusableAnswerError(f"answered something that is not whole JSON ({error})") from error
+        raise UnusableAnswerError(f"answered incomplete or invalid JSON ({error})") from error
 
 
 def _page_of(document: Any) -> Page:
@@ -143,7 +143,7 @@ def _page_of(document: Any) -> Page:
 
 
 def _error_of(body: bytes) -> str:
-    """Return what an error answer says, empty where that cannot be told."""
+    """Return the message of an error answer; empty where it has none."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""A catalogue of papers as one SQLite table that anything can read, and a small file that says whose vectors these are.
+"""A catalogue of papers as one SQLite table, and a small file that names the model of its vectors.
 
     FILE.sqlite    papers(id INTEGER PRIMARY KEY, title TEXT, authors TEXT, abstract TEXT, publish_year INTEGER,
                           embedding BLOB)
@@ -44,7 +44,7 @@ PaperRow = tuple[int, str, str, str | None, int | None, bytes | None]
 
 
 def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *, replace: bool = False) -> int:
-    """Write the papers that the reader sees to `target`, and their model beside it; return how many there are."""
+    """Write the papers of a reader to `target`, and their model beside it; return the number of papers."""
     config = target.with_suffix(".json")
     _require_exportable(spec, target, config, replace=replace)
     fresh, fresh_config = (path.with_name(f"{path.name}.new") for path in (target, config))
@@ -64,16 +64,18 @@ def export_paper_table(reader: ShelfReader, spec: CatalogueSpec, target: Path, *
 
 def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, replace: bool) -> None:
     if spec.name != PAPERS:
-        raise InputError(f"a catalogue of '{spec.name}' has no table of papers; one of '{PAPERS}' has")
+        raise InputError(f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of '{PAPERS}' can")
     if target == config:
-        raise InputError(f"{target}: this name is the config's; one such as {target.with_suffix('.sqlite')} is right")
+        raise InputError(
+            f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right"
+        )
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder")
     for path in (target, config):
         if path.is_dir():
-            raise InputError(f"{path}: a file is wanted, not a folder")
+            raise InputError(f"{path}: is a folder; give a file")
         if path.exists() and not replace:
-            raise InputError(f"{path} is there already; --force writes over it")
+            raise InputError(f"{path} already exists; give --force to overwrite it")
 
 
 def _write_table(reader: ShelfReader, path: Path) -> int:

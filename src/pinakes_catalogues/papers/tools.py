@@ -34,7 +34,7 @@ LISTED_IN_TEXT = 10
 
 
 def _require_years(years: list[int]) -> list[int]:
-    """Refuse years that no calendar has, and a range that ends before it begins."""
+    """Refuse years of more than four digits, and a range that ends before it begins."""
     if not all(0 <= year <= 9999 for year in years):
         raise ValueError("a year has at most four digits")
     start, end = years
@@ -64,7 +64,7 @@ class SearchParams(ToolParams):
 
 
 class AuthorShape(ToolResult):
-    """An author, and where they work."""
+    """An author with affiliations."""
 
     name: str
     affiliations: list[str]

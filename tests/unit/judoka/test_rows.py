@@ -142,9 +142,9 @@ def test_a_malformed_file_is_refused_with_its_place_before_anything_is_written(
     [
         ("client_embeddings.json", {"model": "x", "items": 3}, "the list 'items'"),
         ("judoka.json", "3", "a list of rows"),
-        ("synonyms.json", ["a"], "an object is wanted"),
+        ("synonyms.json", ["a"], "an object is expected"),
         ("synonyms.json", {"a": [1]}, "the synonyms of 'a' are not a list of texts"),
-        ("countryCodeMapping.json", "3", "country codes are wanted"),
+        ("countryCodeMapping.json", "3", "country codes are expected"),
     ],
 )
 def test_a_file_of_another_form_is_told_what_is_wanted(small_files: Path, name: str, content: Any, says: str) -> None:
@@ -159,7 +159,7 @@ def test_a_folder_without_any_of_the_files_is_refused_and_other_locations_are_le
         open_rows(str(tmp_path))
     assert open_rows(str(tmp_path / "nothing.json")) is None
     assert open_rows(str(write(tmp_path, "cards.jsonl", "{}"))) is None
-    with pytest.raises(InputError, match="give the folder"):
+    with pytest.raises(InputError, match="give its folder"):
         open_rows(str(write(tmp_path, "synonyms.json", {})))
 
 

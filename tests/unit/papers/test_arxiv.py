@@ -253,7 +253,7 @@ def test_what_goes_wrong_once_in_the_middle_is_tried_again(server: Server, troub
     [
         (busy, "answered status 503"),
         (half, "ended its answer before it was whole"),
-        (malformed, "not whole XML"),
+        (malformed, "incomplete or invalid XML"),
         (empty, "answered an empty page in the middle of the results"),
         (empty_and_none_in_all, "answered an empty page in the middle of the results"),
         (html, "XML with a DTD"),
@@ -308,7 +308,7 @@ def test_entities_are_never_expanded(server: Server, encoding: str) -> None:
 
 def test_a_feed_without_a_total_is_not_believed(server: Server) -> None:
     server.trouble[0] = [lambda *_: sized(200, b'<feed xmlns="http://www.w3.org/2005/Atom"></feed>')] * 3
-    with pytest.raises(UnavailableError, match="does not say how many"):
+    with pytest.raises(UnavailableError, match="without the number of results"):
         numbers(server.source())
 
 

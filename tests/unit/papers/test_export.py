@@ -66,14 +66,14 @@ def test_it_does_not_write_over_a_file_without_force(export: Callable[..., Any],
     assert export("papers", "--to", tmp_path / "p.sqlite").code == 0
     refused = export("papers", "--to", tmp_path / "p.sqlite")
     assert refused.code == 2
-    assert "is there already; --force writes over it" in refused.err
+    assert "already exists; give --force to overwrite it" in refused.err
     assert export("papers", "--to", tmp_path / "p.sqlite", "--force").code == 0
 
 
 def test_a_catalogue_of_something_else_is_refused(export: Callable[..., Any], tmp_path: Path) -> None:
     refused = export("anime", "--to", tmp_path / "p.sqlite")
     assert refused.code == 2
-    assert "a catalogue of 'anime' has no table of papers; one of 'papers' has" in refused.err
+    assert "a catalogue of 'anime' cannot be exported to a table of papers; one of 'papers' can" in refused.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -225,7 +225,7 @@ def test_retry_after_is_honoured(server: Server) -> None:
     ("trouble", "reason"),
     [
         ((429, {}), "answered status 429"),
-        ((200, b"{"), "not whole JSON"),
+        ((200, b"{"), "incomplete or invalid JSON"),
         ((200, {"total": 250, "next": 200, "data": []}), "answered an empty page in the middle"),
         ((200, {"error": "x"}), "not a page of results"),
     ],

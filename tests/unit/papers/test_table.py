@@ -97,7 +97,7 @@ def test_a_large_catalogue_goes_out_in_parts(papers: Any, tmp_path: Path, monkey
 @pytest.mark.parametrize("taken", ["p.sqlite", "p.json"])
 def test_a_file_that_is_there_is_written_over_only_by_force(papers: Any, tmp_path: Path, taken: str) -> None:
     (tmp_path / taken).write_text("mine")
-    with pytest.raises(InputError, match=f"{taken} is there already; --force writes over it"):
+    with pytest.raises(InputError, match=f"{taken} already exists; give --force to overwrite it"):
         export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "mine")]
     assert export_paper_table(papers.shelf.reader(), SPEC, tmp_path / "p.sqlite", replace=True) == 10
@@ -131,12 +131,12 @@ def test_remains_of_a_killed_export_are_no_hindrance(papers: Any, tmp_path: Path
 
 def test_other_catalogues_and_impossible_names_are_refused(papers: Any, tmp_path: Path) -> None:
     reader = papers.shelf.reader()
-    with pytest.raises(InputError, match="a catalogue of 'anime' has no table of papers"):
+    with pytest.raises(InputError, match="a catalogue of 'anime' cannot be exported to a table of papers"):
         export_paper_table(reader, get_package("anime").spec, tmp_path / "p.sqlite")
-    with pytest.raises(InputError, match=r"the config's; one such as .*p\.sqlite is right"):
+    with pytest.raises(InputError, match=r"reserved for the config; a name such as .*p\.sqlite is right"):
         export_paper_table(reader, SPEC, tmp_path / "p.json")
     with pytest.raises(InputError, match="there is no such folder"):
         export_paper_table(reader, SPEC, tmp_path / "nowhere" / "p.sqlite")
     (tmp_path / "f.sqlite").mkdir()
-    with pytest.raises(InputError, match="not a folder"):
+    with pytest.raises(InputError, match="is a folder; give a file"):
         export_paper_table(reader, SPEC, tmp_path / "f.sqlite")
