@@ -66,9 +66,7 @@ def _require_exportable(spec: CatalogueSpec, target: Path, config: Path, *, repl
     if spec.name != PAPERS:
         raise InputError(f"a catalogue of '{spec.name}' cannot be exported to a table of papers; one of '{PAPERS}' can")
     if target == config:
-        raise InputError(
-            f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right"
-        )
+        raise InputError(f"{target}: reserved for the config; a name such as {target.with_suffix('.sqlite')} is right")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: there is no such folder")
     for path in (target, config):
