@@ -1,6 +1,6 @@
 """The local model: all-MiniLM-L6-v2 through onnxruntime, without torch.
 
-A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` makes it.
+A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` writes it.
 Loading takes a few dozen milliseconds.
 """
 

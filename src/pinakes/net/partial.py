@@ -1,7 +1,7 @@
 """A partial download: `NAME.part` with the bytes so far, and `NAME.part.json` with the file's URL and validators.
 
-The two lie beside the file that they become, so that the last step is a rename on one filesystem. Killed at any step,
-what is left is nothing, a part that can be gone on with, or the whole file.
+Both are beside the destination, so that the last step is a rename within one file system. A process killed at any step
+leaves nothing, a resumable part, or the complete file.
 """
 
 import json

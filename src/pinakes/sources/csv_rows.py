@@ -1,6 +1,6 @@
 """Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write them.
 
-The first line that is not blank names the columns. Cells stay texts: what they mean is for the mapping to say.
+The first non-blank line is the header. Cells stay text; the mapping interprets them.
 """
 
 import codecs
@@ -109,65 +109,65 @@ class _Lines:
     def __init__(self, path: Path, lines: Iterator[str]) -> None:
         self._path = path
         self._lines = lines
-        self._again: deque[str] = deque()
+        self._pushed_back: deque[str] = deque()
         self._rereads = 0
         self._read = 0
-        self._taken: list[str] = []
-        self._is_cut = False
+        self._row_lines: list[str] = []
+        self._has_ended = False
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._find_next() if len(self._taken) < ROW_LINES else None
+        line = self._find_next() if len(self._row_lines) < ROW_LINES else None
         if line is None:
-            self._is_cut = True
+            self._has_ended = True
             raise StopIteration
         self._read += 1
-        self._taken.append(line)
+        self._row_lines.append(line)
         return line
 
     def _find_next(self) -> str | None:
-        return self._again.popleft() if self._again else next(self._lines, None)
+        return self._pushed_back.popleft() if self._pushed_back else next(self._lines, None)
 
     @property
-    def taken(self) -> Sequence[str]:
+    def row_lines(self) -> Sequence[str]:
         """The lines of the current row."""
-        return self._taken
+        return self._row_lines
 
     @property
     def is_one_whole_line(self) -> bool:
         """Whether the current row ended with its first line."""
-        return len(self._taken) == 1 and not self._is_cut
+        return len(self._row_lines) == 1 and not self._has_ended
 
     def start_row(self) -> int:
         """Return the number of the line at which the next row starts."""
-        self._taken.clear()
-        self._is_cut = False
+        self._row_lines.clear()
+        self._has_ended = False
         return self._read + 1
 
-    def give_back(self, *, kept: int) -> None:
+    def push_back(self, *, kept: int) -> None:
         """Push back all lines of the current row after the first `kept` ones."""
-        again = self._taken[kept:]
+        again = self._row_lines[kept:]
         self._rereads += len(again)
         if self._rereads > REREAD_LINES:
             raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes")
-        self._again.extendleft(reversed(again))
+        self._pushed_back.extendleft(reversed(again))
         self._read -= len(again)
 
     def peek(self, count: int) -> list[str]:
         """Return the next lines without consuming them."""
         self.start_row()
         head = list(islice(self, count))
-        self.give_back(kept=0)
+        self.push_back(kept=0)
         return head
 
 
 class _Cells:
     """Iterates over rows: the line where each starts, and its cells or None where its quotes are unbalanced.
 
-    A quote that is not closed would take in all rows up to the next quote. Such a row is given up at the end of its
-    first line, and the next line starts a new one.
+    An unclosed quote would swallow all rows up to the next quote. So its row ends with its first line, and the next
+    line starts a new row.
     """
 
     def __init__(self, lines: _Lines, delimiter: str) -> None:
@@ -190,21 +190,21 @@ class _Cells:
         try:
             cells = next(self._reader)
         except csv.Error:
-            return self._rescued()
-        return self._rescued() if self._has_taken_in_rows() else cells
+            return self._first_line_cells()
+        return self._first_line_cells() if self._has_joined_rows() else cells
 
-    def _has_taken_in_rows(self) -> bool:
+    def _has_joined_rows(self) -> bool:
         """Return whether literal quotes have joined several rows: each line has as many tabs as a row."""
-        taken = self._lines.taken
-        if self._delimiter != "\t" or len(taken) == 1:
+        lines = self._lines.row_lines
+        if self._delimiter != "\t" or len(lines) == 1:
             return False
-        return self.width > 1 and all(line.count("\t") == self.width - 1 for line in taken)
+        return self.width > 1 and all(line.count("\t") == self.width - 1 for line in lines)
 
-    def _rescued(self) -> list[str] | None:
+    def _first_line_cells(self) -> list[str] | None:
         """Return the cells of the row's first line, with quotes taken literally where that gives the right number."""
-        line = self._lines.taken[0]
+        line = self._lines.row_lines[0]
         is_one_line = self._lines.is_one_whole_line
-        self._lines.give_back(kept=1)
+        self._lines.push_back(kept=1)
         if is_one_line:
             return _split(line, self._delimiter)
         plain = line.rstrip("\r\n").split(self._delimiter)

@@ -157,7 +157,7 @@ def _published_row(
 def _foreign_row(
     number: int, values: dict[str, Any], vector: SourceVector | None, _description: Mapping[str, Any]
 ) -> SourceRow:
-    """Return a row of somebody else's table; what its `metadata` has stands beside its columns."""
+    """Return a row of a table that others wrote, with the entries of its `metadata` merged into its columns."""
     more = _metadata_of(values.get("metadata"))
     place = str(values.get("id") or f"row {number}")
     merged = {**more, **{name: value for name, value in values.items() if name != "metadata" or not more}}
