@@ -73,24 +73,33 @@ def _insert_records(db: apsw.Connection, content: StoreContent) -> None:
 
 
 def _insert_changes(db: apsw.Connection, content: StoreContent) -> None:
-    """Insert the history; a record whose last change is not in it is given one, and one that is gone a new key."""
-    keys: dict[RecordId, Key] = {one.id: one.key for one in content.records}
-    for gone in {change.id: None for change in content.changes if change.id not in keys}:
-        keys[gone] = Key(max(content.last_key, len(keys), *keys.values()) + 1)
-    logged = {change.change_no for change in content.changes}
-    unlogged = [
-        LoggedChange(change_no=one.change_no, id=one.id, op=Op.INSERT, before=None, author=LOCAL, at=datetime.now(UTC))
+    """Insert the history, and set the counters: keys and change numbers are never given twice."""
+    keys = _keys_of(content)
+    db.executemany(
+        "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((one.change_no, keys[one.id], one.id, *_details(one)) for one in (*content.changes, *_unlogged(content))),
+    )
+    counters = [("records", max((content.last_key, *keys.values()))), ("changes", content.change_no)]
+    db.executemany("DELETE FROM sqlite_sequence WHERE name = ?", ((name,) for name, _ in counters))
+    db.executemany("INSERT INTO sqlite_sequence VALUES (?, ?)", counters)
+
+
+def _keys_of(content: StoreContent) -> dict[RecordId, Key]:
+    """Return the key of each id; a record that was deleted, whose key is not known, is given a new one."""
+    keys = {one.id: one.key for one in content.records}
+    deleted = dict.fromkeys(change.id for change in content.changes if change.id not in keys)
+    first = max((content.last_key, *keys.values())) + 1
+    return keys | {record_id: Key(key) for key, record_id in enumerate(deleted, start=first)}
+
+
+def _unlogged(content: StoreContent) -> list[LoggedChange]:
+    """Return an insert for each record whose last change is not in the history."""
+    logged, now = {change.change_no for change in content.changes}, datetime.now(UTC)
+    return [
+        LoggedChange(change_no=one.change_no, id=one.id, op=Op.INSERT, before=None, author=LOCAL, at=now)
         for one in content.records
         if one.change_no not in logged
     ]
-    db.executemany(
-        "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((one.change_no, keys[one.id], one.id, *_details(one)) for one in (*content.changes, *unlogged)),
-    )
-    last_key = max(content.last_key, *keys.values()) if keys else content.last_key
-    sequences = [("records", last_key), ("changes", content.change_no)]
-    db.executemany("DELETE FROM sqlite_sequence WHERE name = ?", ((name,) for name, _ in sequences))
-    db.executemany("INSERT INTO sqlite_sequence VALUES (?, ?)", sequences)
 
 
 def _details(change: LoggedChange) -> tuple[str, bytes | None, str, str, str]:
