@@ -97,13 +97,7 @@ def add_catalogue(
     mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
     embedder = app.embedder if embed and loaded.spec.embed else None
     model = embedder.model if embedder else None  # before anything is made: it may be missing
-    place = app.library.reserve(
-        name,
-        recipe.spec_name,
-        declaration=loaded.declaration if recipe.is_own else None,
-        is_package_name=recipe.spec_name in app.packages.names,
-    )
-    place = on_embedded_shelf(app.library, place, loaded.spec)
+    place = _reserve(app, recipe, name)
     shelf = app.create_shelf(place, loaded.spec, model=model)
     try:
         with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
@@ -115,12 +109,10 @@ def add_catalogue(
                 embedder=embedder,
                 request=request,
             )
-            is_known = source.name in place.sources
-            report = _ingested(source, target, shelf, is_known=is_known, progress=progress)
-            if replaces_samples and not is_known and not recipe.is_sample(source.name):
-                samples = [one for one in place.sources if recipe.is_sample(one)]
+            report = _ingested(source, target, shelf, is_known=source.name in place.sources, progress=progress)
+            if replaces_samples and (samples := _other_samples(source, place, recipe)):
                 report = _replace_samples(samples, source, target, shelf, report=report)
-                place = _forget_sources(place, target.ledger, samples)
+                place = _forget_sources(place, ledger, samples)
             reader = shelf.reader()
             _note_dangling(report, reader, loaded.spec)
             if report.written or report.removed or not _is_derived(reader, place, embedder):
@@ -134,6 +126,24 @@ def add_catalogue(
     finally:
         shelf.close()
     return report
+
+
+def _reserve(app: App, recipe: Recipe, name: str) -> Installed:
+    """Return the folder to build a catalogue in."""
+    place = app.library.reserve(
+        name,
+        recipe.spec_name,
+        declaration=recipe.loaded.declaration if recipe.is_own else None,
+        is_package_name=recipe.spec_name in app.packages.names,
+    )
+    return on_embedded_shelf(app.library, place, recipe.loaded.spec)
+
+
+def _other_samples(source: RowSource, place: Installed, recipe: Recipe) -> list[str]:
+    """Return the sample data of a catalogue that a source replaces: all, if the source is new and no sample itself."""
+    if source.name in place.sources or recipe.is_sample(source.name):
+        return []
+    return [one for one in place.sources if recipe.is_sample(one)]
 
 
 def _ingested(
@@ -155,7 +165,7 @@ def _replace_samples(
     samples: Sequence[str], source: RowSource, target: Target, shelf: BuildableShelf, *, report: IngestReport
 ) -> IngestReport:
     """Remove what came from sample data alone, and say so; the source is read again where rows of it were left out."""
-    if not samples or not (report.written or report.unchanged or report.duplicates):
+    if not (report.written or report.unchanged or report.duplicates):
         return report
     removed = sum(remove_source(sample, target) for sample in samples)
     if report.rejects:  # some may be duplicates of sample records
