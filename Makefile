@@ -1,4 +1,4 @@
-# The front door. `make serve` and `make test` set up everything they need.
+# Development commands. `make serve` and `make test` install everything they need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,57 +8,57 @@ export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: serve test quick conformance check format bench bench-peers bench-large bench-catalogues bench-server eval lock clean
 
-serve: $(STAMP)  ## set up, install the sample library and the model, show it at work, and serve it over HTTP
+serve: $(STAMP)  ## install, build the sample library, show a few searches, and serve it over HTTP
 	$(BIN)/pinakes tour
 	$(BIN)/pinakes serve --http
 
-test: $(STAMP)  ## set up and run the tests
+test: $(STAMP)  ## install and run all tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
 	$(BIN)/python -m pytest -m alone
 
-quick: $(STAMP)  ## the tests worth running after every change, in under a minute
+quick: $(STAMP)  ## run the tests worth running after every change, in under a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-conformance: $(STAMP)  ## the protocol's official suite and Inspector against our server (gets two npm packages once)
+conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance
 
-check: $(STAMP)  ## format, lint, types, layers
+check: $(STAMP)  ## check formatting, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP)  ## put the code in form
+format: $(STAMP)  ## format the code and apply lint fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP)  ## latency, start and memory on the real anime data
+bench: $(STAMP)  ## measure latency, start-up and memory on the real anime data
 	$(BIN)/python benchmarks/anime.py
 
-bench-peers: $(STAMP)  ## the same work by other engines, interleaved in one run
+bench-peers: $(STAMP)  ## compare with other engines, interleaved in one run
 	$(BIN)/python benchmarks/peers.py
 
-bench-large: $(STAMP)  ## a million records
+bench-large: $(STAMP)  ## measure a catalogue of a million records
 	$(BIN)/python benchmarks/large.py
 
-bench-catalogues: $(STAMP)  ## papers and documents on the real data, both shelves
+bench-catalogues: $(STAMP)  ## measure papers and documents on the real data, and synced copies
 	$(BIN)/python benchmarks/catalogues.py
 
-bench-server: $(STAMP)  ## the server under load, beside a bare one
+bench-server: $(STAMP)  ## measure the server under load, compared with a bare one
 	$(BIN)/python benchmarks/server.py
 
-eval: $(STAMP)  ## retrieval and recommendation quality on the real data
+eval: $(STAMP)  ## measure retrieval and recommendation quality on the real data
 	$(BIN)/python benchmarks/quality.py
 
 LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \
 	--no-emit-trusted-host --strip-extras --no-header
 
-lock: $(STAMP)  ## renew what is installed, here and in the container, from pyproject.toml
+lock: $(STAMP)  ## update the lock files of the development environment and the container from pyproject.toml
 	$(BIN)/pip install -q pip-tools
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) --extra postgres --output-file requirements-server.lock pyproject.toml
 
-clean:  ## remove everything that was made
+clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(STAMP): requirements.lock pyproject.toml
