@@ -1,7 +1,7 @@
-"""The gate: `call`, `read`, the lists, `complete` and `perform` for a principal, whatever the transport.
+"""The gate: `call`, `read`, the lists, `complete` and `perform` for a principal, over every transport.
 
-Permission, limit, validation, cache, run, audit happen here, once. A foreseen failure of a call is an answer with
-`is_error` and the error's code; anything else is a bug and propagates.
+Permission, rate limit, validation, cache, run and audit happen here, once. A foreseen failure of a call is an answer
+with `is_error` and the error's code; anything else is a bug and propagates.
 """
 
 import logging

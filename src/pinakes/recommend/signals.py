@@ -1,7 +1,7 @@
-"""The signals of a recommendation, each 0–1: how candidates compare with the titles someone likes.
+"""The signals of a recommendation, each 0–1: how candidates compare with the liked titles.
 
-Meaning and tags count by the nearest of the liked titles, since a taste is several things and not their average; year
-and form count by the mean over them. Every function scores all candidates at once.
+Vectors and tags count by the nearest liked title, since a taste is several things and not their average; year and
+format count by the mean over all of them. Every function scores all candidates at once.
 """
 
 from collections import Counter

@@ -1,13 +1,13 @@
-"""Calibration: what a cosine means in this catalogue, so that a label means the same in every one.
+"""Calibration: thresholds of the cosine per catalogue, so that a label means the same in every one.
 
-How near a query comes to records it has nothing to do with differs from catalogue to catalogue, and so does how near a
-title is to its own text. Both are measured when a catalogue is built: the first with probes, short questions about many
-things of which most have nothing to do with any one catalogue; the second with a sample of its own titles.
+The cosine between a query and unrelated records differs from catalogue to catalogue, and so does the cosine between a
+title and its own text. Both are measured when a catalogue is built: the first with probes, short questions about many
+topics, most of them unrelated to the catalogue; the second with a sample of its own titles.
 
-- RELEVANT: clearly nearer than an unrelated question comes, or nearer than most do and with the question's own words;
-- SIMILAR: as near as nine of ten titles are to their own text;
-- HIGHLY_SIMILAR: as near as the middle one;
-- IDENTICAL: the question is the record's title, or says the same as its text.
+- RELEVANT: clearly nearer than an unrelated query, or nearer than most of them and with words of the query;
+- SIMILAR: as near as 90 % of titles are to their own text;
+- HIGHLY_SIMILAR: as near as the median title;
+- IDENTICAL: the query is the record's title, or its text.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ SAMPLE_TITLES = 200
 SCAN_KEYS = 20_000
 
 SPREAD_SHARE = 0.16
-"""One standard deviation below the middle of a normal distribution lies this share. The spread is taken from the lower
-side, since probes that have something to do with the catalogue make the upper side longer."""
+"""The quantile one standard deviation below the median of a normal distribution. The spread is measured on the lower
+side, since probes that are related to the catalogue widen the upper side."""
 
 FLOOR_SPREADS = 1.0
 RELEVANT_SPREADS = 2.5

@@ -1,7 +1,7 @@
 """Fusion: candidates → one score each, 0–1, where 1 is the best a record could reach with the arms that ran.
 
 `reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/quality.md`): a weighted sum of both
-arms' scores, a second look with the query moved towards the best answers, and a share of the neighbours' scores.
+arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours' scores.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,13 +28,13 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
 
 
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
-    """Score by words and meaning, moved towards the best answers, smoothed over neighbours."""
+    """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours."""
     if query is None or not len(candidates.keys):
         return candidates.lexical
     first = _weighted(candidates, candidates.cosine, spec)
     moved = _towards_best(candidates, query, first, spec)
     second = _weighted(candidates, (candidates.vectors @ moved).astype(np.float64), spec)
-    # Who types a title wants it first, whatever the vectors make of a name.
+    # A query that is a title ranks that title first, whatever its vector says.
     return np.maximum(_smoothed(candidates, second, spec), candidates.title)
 
 

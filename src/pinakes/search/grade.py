@@ -14,8 +14,7 @@ from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery, analyse_query
 
 COVERED = 0.6
-"""Between the floor and what is relevant by meaning alone, a record must have this share of what the query's words
-tell."""
+"""The weighted share of the query's words that makes a record relevant whose cosine is above the floor only."""
 
 WORDS_ALONE = 0.5
 """The strength of a record with every word of the query, in a catalogue without vectors."""
@@ -34,7 +33,7 @@ def grade(
 ) -> list[Grade]:
     """Grade the hits of one search."""
     words = _Words(query, reader, spec)
-    has_cosines = any("cosine" in hit.reasons for hit in hits)  # none where the search went by words alone
+    has_cosines = any("cosine" in hit.reasons for hit in hits)  # none where the search was lexical only
     return [_grade(hit, query, words, spec, calibration if has_cosines else None) for hit in hits]
 
 

@@ -116,7 +116,7 @@ class Searcher:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
         depth = (
             wanted if query_vector.vector is None else max(wanted, self.search_spec.depth)
-        )  # one arm alone needs no spare
+        )  # a single arm needs no extra depth
         candidates, total = self._find(reader, text, query, query_vector, scope=scope, depth=depth)
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
         ranked = Ranked(
@@ -238,7 +238,7 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
         return ranked
     first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
     order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
-    reached = [one.score for one in first]  # the scores stay where they were, so that they fall with the rank
+    reached = [one.score for one in first]  # scores keep their order, so that they fall with the rank
     again = [
         first[index]._replace(score=reached[rank], reasons={**first[index].reasons, "rerank": scores[index]})
         for rank, index in enumerate(order)

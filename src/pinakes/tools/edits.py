@@ -204,7 +204,7 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
 def _request_of(params: MutateParams, catalogue: str) -> EditRequest:
     record_id = params.id
     if record_id and params.action in (EditAction.UPDATE, EditAction.DELETE):
-        record_id = record_id.removeprefix(f"{catalogue}/")  # as the generic tools write it
+        record_id = record_id.removeprefix(f"{catalogue}/")  # the form of the generic tools
     return EditRequest(
         action=params.action, id=record_id, kind=params.kind, fields=params.fields or {}, cascade=params.cascade
     )

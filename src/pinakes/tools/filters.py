@@ -1,7 +1,7 @@
 """Filters as clients write them, for every catalogue: `{"year": {"min": 2015}, "type": ["MOVIE"], "tags": ["space"]}`.
 
-A number or date is filtered by `min` and `max`, both included; anything else by a list of values, of which a record has
-any one, or all where the catalogue's spec says so.
+A number or date is filtered by `min` and `max`, both inclusive; anything else by a list of values, of which a record
+must have any, or all where the spec says so.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Dangling ids: those by which a record names another that does not exist, or is of another kind."""
+"""Dangling ids: references to a record that does not exist, or is of another kind."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

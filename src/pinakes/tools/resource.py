@@ -1,7 +1,6 @@
-"""Resources: what a client can read by address. Declared like tools; knows no transport.
+"""Resources: content that a client reads by URI. Declared like tools; knows no transport.
 
-A catalogue's records are at `pinakes://CATALOGUE/ID`, which the generic tools declare. A built-in catalogue may add
-files of its own (`judokon://synonyms.json`).
+A catalogue's records are at `pinakes://CATALOGUE/ID`. A catalogue package may add resources of its own.
 """
 
 import hashlib
