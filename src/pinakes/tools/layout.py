@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, create_model
 from pydantic.json_schema import SkipJsonSchema
 
-from pinakes.errors import InputError, did_you_mean
+from pinakes.errors import InputError, StorageError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.tools.catalogue import CatalogueView, Gathered, OpenCatalogue, ask_each
@@ -59,16 +59,21 @@ class LayoutCatalogues:
 
     def find_one(
         self,
-        views: Mapping[str, CatalogueView],
+        views: Gathered[CatalogueView],
         stated: str,
         find: Callable[[CatalogueView, str], Record | None],
     ) -> FoundRecord | None:
-        """Return the record that an id or a name means; raise InputError where several catalogues have it."""
+        """Return the record that an id or a name means; raise InputError where several catalogues have it.
+
+        Where no readable catalogue has it and another cannot be read, raise StorageError.
+        """
         name, _, rest = stated.partition("/")
-        if self.is_several and name in views and rest:
-            views, stated = {name: views[name]}, rest
-        found = ask_each(views, lambda view: find(view, stated)).found
-        having = [FoundRecord(views[name], record) for name, record in found.items() if record is not None]
+        if self.is_several and name in views.found and rest:
+            views, stated = Gathered(found={name: views.found[name]}, skipped=[]), rest
+        asked = ask_each(views.found, lambda view: find(view, stated))
+        having = [FoundRecord(views.found[name], one) for name, one in asked.found.items() if one is not None]
+        if not having and (unread := [*views.skipped, *asked.skipped]):
+            raise StorageError(f"'{stated[:200]}' was not found, but {' and '.join(unread)} cannot be read; try later")
         if len(having) > 1:
             names = [one.view.name for one in having]
             raise InputError(

@@ -7,6 +7,7 @@ from typing import Any
 from pinakes.api import (
     CatalogueView,
     FoundRecord,
+    Gathered,
     InputError,
     LayoutCatalogues,
     Merged,
@@ -116,17 +117,21 @@ class AnimeTools:
 
     def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
         """Return one anime."""
-        views, scope = self._catalogues.views(catalogue).found, Scope(visibility=principal.visibility)
+        views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if params.id is not None:
             found = self._catalogues.find_one(
                 views, params.id, lambda view, stated: view.find_record(RecordId(stated), scope=scope)
             )
             return DetailsResult(anime=self._details(found) if found else None, suggestions=[])
         title = params.title or ""
-        choices = {name: resolve_title(view.reader, view.spec, title, scope=scope) for name, view in views.items()}
+        asked = ask_each(views.found, lambda view: resolve_title(view.reader, view.spec, title, scope=scope))
+        choices = asked.found
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
-            {name: views[name] for name, choice in choices.items() if choice.likeness == likeness},
+            Gathered(
+                found={name: views.found[name] for name, choice in choices.items() if choice.likeness == likeness},
+                skipped=[*views.skipped, *asked.skipped],
+            ),
             title,
             lambda view, _title: choices[view.name].record,
         )

@@ -5,7 +5,7 @@ hidden are found and looked up like others; they are not drawn at random and not
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import orjson
@@ -96,7 +96,7 @@ class JudokonTools:
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
         """Return one card."""
-        return self._card(self._get_card(self._catalogues.views(catalogue).found, principal, params.id))
+        return self._card(self._get_card(self._catalogues.views(catalogue), principal, params.id))
 
     def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
         """Draw a card that is not hidden; the same seed draws the same card of the same cards."""
@@ -106,7 +106,8 @@ class JudokonTools:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
         chance = self._chance if params.seed is None else random.Random(params.seed)
         record_id, name = chance.choice(cards)
-        return self._card(self._get_card({name: views[name]}, principal, record_id))
+        chosen = Gathered(found={name: views[name]}, skipped=[])
+        return self._card(self._get_card(chosen, principal, record_id))
 
     def resolve_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CardResult:
         """Return the card that has a code."""
@@ -132,7 +133,7 @@ class JudokonTools:
 
     def compare(self, principal: Principal, params: CompareParams, *, catalogue: str | None = None) -> CompareResult:
         """Set two cards side by side."""
-        views = self._catalogues.views(catalogue).found
+        views = self._catalogues.views(catalogue)
         one, other = self._get_card(views, principal, params.id_a), self._get_card(views, principal, params.id_b)
         here, there = stats_of(one.record), stats_of(other.record)
         rows = {stat: _compared(here.get(stat, 0), there.get(stat, 0)) for stat in STATS}
@@ -149,7 +150,7 @@ class JudokonTools:
         self, principal: Principal, params: OpponentParams, *, catalogue: str | None = None
     ) -> OpponentResult:
         """Suggest fair matches: of the same gender first, then of the same weight class, then nearest in average."""
-        view, card = self._get_card(self._catalogues.views(catalogue).found, principal, params.id)
+        view, card = self._get_card(self._catalogues.views(catalogue), principal, params.id)
         others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
         others.sort(key=lambda one: _mismatch(card, one))
         return OpponentResult(
@@ -172,13 +173,13 @@ class JudokonTools:
         ]
         return CountriesResult(countries=rows)
 
-    def _get_card(self, views: Mapping[str, CatalogueView], principal: Principal, stated: str) -> FoundRecord:
+    def _get_card(self, views: Gathered[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal, None)
         found = self._catalogues.find_one(
             views, stated, lambda view, plain: view.find_record(RecordId(plain), scope=scope)
         )
         if found is None or found.record.kind != CARD:
-            alike = [one for view in views.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
+            alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"
             raise NotFoundError(f"no judoka '{stated[:200]}'{hint}")
         return found
@@ -189,7 +190,7 @@ class JudokonTools:
         if not all(condition.values):
             return None
         return self._catalogues.find_one(
-            self._catalogues.views(catalogue).found,
+            self._catalogues.views(catalogue),
             code,
             lambda view, _code: min(_cards(view, principal, condition), key=lambda one: one.id, default=None),
         )

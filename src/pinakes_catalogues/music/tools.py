@@ -16,6 +16,8 @@ import numpy as np
 
 from pinakes.api import (
     UNREADABLE,
+    CatalogueView,
+    Gathered,
     InputError,
     LayoutCatalogues,
     OpenCatalogue,
@@ -107,27 +109,28 @@ class MusicTools:
 
     def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
         """Answer one of the query types of `catalog.get`."""
-        views = self._catalogues.views(catalogue).found
-        libraries = {name: MusicLibrary(view, principal) for name, view in views.items()}
-        library, plain = self._meant(libraries, params)
+        views = self._catalogues.views(catalogue)
+        libraries = {name: MusicLibrary(view, principal) for name, view in views.found.items()}
+        library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}
         return _ways(naming)[params.query_type](library, plain).model_copy(update={"catalogue": label})
 
-    def _meant(self, libraries: Mapping[str, MusicLibrary], params: GetParams) -> tuple[MusicLibrary, GetParams]:
+    def _meant(
+        self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
+    ) -> tuple[MusicLibrary, GetParams]:
         """Return the catalogue that a call is about, and its arguments with the id as that catalogue has it."""
-        views = {name: library.view for name, library in libraries.items()}
-        if len(views) == 1 or params.id is None:
-            only = self._catalogues.require_one(views, f"query_type '{params.query_type}' is about one catalogue")
+        if len(libraries) == 1 or params.id is None:
+            only = self._catalogues.require_one(views.found, f"query_type '{params.query_type}' is about one catalogue")
             return libraries[only.name], params
         name, _, rest = params.id.partition("/")
         if name in libraries and rest:
             return libraries[name], params.model_copy(update={"id": rest})
         kind = params.query_type if params.query_type in KINDS else None
         found = self._catalogues.find_one(
-            views, params.id, lambda view, stated: libraries[view.name].find(stated)
-        ) or self._catalogues.find_one(
-            views, params.id, lambda view, stated: libraries[view.name].find_named(kind, stated)
+            views,
+            params.id,
+            lambda view, stated: libraries[view.name].find(stated) or libraries[view.name].find_named(kind, stated),
         )
         return libraries[found.view.name if found else next(iter(libraries))], params
 

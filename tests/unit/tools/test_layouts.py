@@ -216,3 +216,18 @@ def test_a_single_catalogue_says_nothing_of_catalogues(tmp_path: Path, layout: s
         assert "catalogue" not in tool.input_schema["properties"]
         assert '"catalogue"' not in json.dumps(tool.output_schema)
     app.close()
+
+
+def test_a_record_that_no_readable_catalogue_has_is_a_storage_error_while_another_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    app = App(Settings(home=tmp_path))
+    judoka = Twins(app, "judoka")
+    known = judoka.ask("judokon.search", query="Japan", catalogue="judoka")["results"][0]["id"]
+    store = app.library.get_installed(OTHER).folder / "records.sqlite"
+    app.open_catalogue(OTHER).shelf.close()
+    store.write_bytes(b"not a database, but long enough to look like one" * 100)
+    assert judoka.ask("judokon.getById", id=known)["catalogue"] == "judoka"
+    answer = judoka.gate.call(LOCAL_USER, "judokon.getById", {"id": "own-1"})
+    assert (answer.error_code, "but other cannot be read" in answer.text) == ("storage", True)
+    app.close()
