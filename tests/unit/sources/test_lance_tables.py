@@ -380,7 +380,7 @@ def test_a_bucket_that_cannot_be_reached_is_an_error_and_not_a_trace(
         monkeypatch.setenv(name, value)
     with pytest.raises(StorageError, match=r"s3://bucket/lancedb: the database cannot be \w+: ") as refused:
         open_provider(site.there, "lancedb:s3://bucket/lancedb#games")
-    assert ".rs" not in refused.value.message
+    assert not any(detail in refused.value.message for detail in (".rs", "{", "Location"))
 
 
 def test_a_bucket_is_not_asked_offline(tmp_path: Path) -> None:

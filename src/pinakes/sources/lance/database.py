@@ -11,7 +11,7 @@ from lancedb.table import Table
 from pinakes.errors import InputError, StorageError
 
 LONGEST_REASON = 200
-RUST_DETAILS = re.compile(r",? *(location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
+RUST_DETAILS = re.compile(r"[,:]? *(\w+ \{|location: Location|[^ ]*\.rs:\d+).*", re.DOTALL)
 RUST_MESSAGE = re.compile(r'message: "([^"]+)"')
 
 
