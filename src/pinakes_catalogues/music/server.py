@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pinakes.api import Action, ExpectedError, InputError
+from pinakes.api import Action, ForbiddenError, InputError, NotFoundError
 from pinakes.api.server import (
     LOCAL_USER,
     AddressRules,
@@ -82,7 +82,7 @@ class AlbumCatalogue:
             return None
         try:
             principal = self._context.get_principal(download.user)
-        except ExpectedError as error:
+        except (NotFoundError, ForbiddenError) as error:
             return f"it was requested by a user who may not have it any more: {error.message}"
         if Action.REQUEST_CONTENT not in principal.actions:
             return f"user '{download.user}', who requested it, no longer has the permission {Action.REQUEST_CONTENT}"

@@ -13,6 +13,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.assembly.server_parts import build_context
 from pinakes.control.control import Control
+from pinakes.errors import StorageError
 from pinakes.ingest.edits.apply import Edits
 from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.model.principal import LOCAL_USER
@@ -179,6 +180,18 @@ def test_downloads_are_for_those_who_could_request_them_today(music_server: Musi
     assert "'bob', who requested it, no longer has the permission RequestContent" in told["bob"]
     assert "no user 'cat'" in told["cat"]
     assert "user 'dan' is disabled" in told["dan"]
+
+
+def test_a_failing_control_database_is_no_reason_to_refuse_a_download(
+    music_server: MusicServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise StorageError("control.sqlite: the control database failed")
+
+    download = asked_for(music_server)
+    monkeypatch.setattr(music_server.control.accounts, "get_user", fail)
+    with pytest.raises(StorageError):
+        music_server.albums.find_refusal(download)
 
 
 def test_a_download_whose_user_has_no_account_fails_before_anything_is_asked_for(
