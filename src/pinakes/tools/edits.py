@@ -124,7 +124,7 @@ class EditTools:
         scope = Scope(visibility=principal.visibility)
         asked_of = ask_each(self._edits, lambda edits: _is_about(params, edits.shelf, scope))
         able = [name for name, is_about in asked_of.found.items() if is_about]
-        if len(able) == 1:
+        if len(able) == 1 and not asked_of.skipped:  # one that cannot be read may be the one that is meant
             return able[0]
         raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
 

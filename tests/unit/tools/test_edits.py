@@ -12,7 +12,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import NotFoundError
+from pinakes.errors import NotFoundError, StorageError
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -336,6 +336,24 @@ def test_where_several_can_be_edited_one_must_be_named_whatever_they_are_called(
         "invalid_input",
         f"invalid_input: 'catalogue' is missing; one of books, {other}",
     )
+
+
+def test_where_one_of_several_cannot_be_read_an_edit_must_name_its_catalogue(
+    serve_specs: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise StorageError("the disk is away")
+
+    served = serve_specs(BOOKS, replace(BOOKS, name="other"))
+    for name in ("books", "other"):
+        served.mutate(action="create", catalogue=name, fields={"title": "Letters"})
+    monkeypatch.setattr(served.shelves["books"], "reader", fail)
+    answer = served.call(action="delete", id="record-letters")
+    assert (answer.error_code, answer.text) == (
+        "invalid_input",
+        "invalid_input: 'catalogue' is missing; one of books, other",
+    )
+    served.mutate(action="delete", catalogue="other", id="record-letters")
 
 
 def test_where_several_can_be_edited_an_id_that_cannot_be_one_is_refused(
