@@ -147,4 +147,5 @@ def _find_target(endpoint: Endpoint, request: ServerRequest) -> str:
     name = endpoint.target
     if name is None:
         return ""
-    return _path_of(request).get(name) or str(getattr(request.body, name))
+    in_path = _path_of(request).get(name)
+    return str(getattr(request.body, name)) if in_path is None else in_path

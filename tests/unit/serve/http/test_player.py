@@ -365,6 +365,13 @@ def test_a_track_whose_id_has_slashes_is_played_shown_and_liked(music: Any, ada:
     assert music.client.get("/v1/likes", headers=ada).json()["total"] == 0
 
 
+def test_an_empty_id_is_of_no_record(music: Any, ada: dict[str, str]) -> None:
+    assert error_of(play(music, ada, name="")) == (404, "unknown_resource")
+    assert error_of(music.client.get("/v1/records//cover", headers=ada)) == (404, "unknown_resource")
+    assert error_of(music.client.put("/v1/likes/", headers=ada)) == (404, "unknown_resource")
+    assert music.client.delete("/v1/likes/", headers=ada).status_code == 204
+
+
 def test_a_cover_is_of_the_album_or_of_a_track_s_album(music: Any, ada: dict[str, str]) -> None:
     for name in ("album", "song"):
         reply = music.client.get(f"/v1/records/{name}/cover", headers=ada)
