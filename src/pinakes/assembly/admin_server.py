@@ -91,17 +91,24 @@ class AdminServer:
                 return
             logging.getLogger().addHandler(self._ring)
             for service in reversed(self._services):
-                service.start()
+                _run_logged(service.start)
 
     def stop(self) -> None:
         """Stop all services at points from which they can resume, and close the log."""
         with self._state_lock:
             self._is_stopped = True
         with ThreadPoolExecutor(len(self._services), "stopping") as pool:  # at once: there is little time to end
-            stopped = [pool.submit(service.stop) for service in self._services]
-        for one in stopped:
-            one.result()
+            for service in self._services:
+                pool.submit(_run_logged, service.stop)
         self._sql.close()
         self._events.close()
         logging.getLogger().removeHandler(self._ring)
         self._ring.close()
+
+
+def _run_logged(step: Callable[[], None]) -> None:
+    """Start or stop one service; log its failure, which must not keep the others from it."""
+    try:
+        step()
+    except Exception:  # may be foreign code
+        logger.exception("a service of this server could not be started or stopped")

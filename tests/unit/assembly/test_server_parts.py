@@ -1,5 +1,6 @@
 """Parts of a shared server that a package brings: tools, endpoints, jobs, services, tables and prunings."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -159,6 +160,22 @@ def test_a_packages_services_run_between_start_and_stop_of_the_server(server: Ad
     assert log == ["started"]
     server.stop()
     assert log == ["started", "stopped"]
+
+
+def test_a_failing_service_keeps_neither_the_others_from_starting_nor_the_server_from_ending(
+    server: AdminServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_service: object) -> None:
+        raise RuntimeError("no games today")
+
+    lender = sys.modules["lent_games.server"].Lender
+    monkeypatch.setattr(lender, "start", fail)
+    monkeypatch.setattr(lender, "stop", fail)
+    handlers = list(logging.getLogger().handlers)
+    server.start()
+    server.stop()
+    assert caplog.text.count("RuntimeError: no games today") == 2
+    assert logging.getLogger().handlers == handlers
 
 
 def test_endpoints_of_the_server_replace_those_that_a_package_declares(server: AdminServer, app: App) -> None:
