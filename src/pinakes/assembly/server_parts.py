@@ -1,7 +1,7 @@
 """The parts of a shared server that catalogue packages bring."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
@@ -40,8 +40,19 @@ def build_server_parts(
 
 def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:
     """Return the HTTP endpoints of all packages; those of server parts replace others with the same address."""
-    declared = [endpoint for package in packages.iter_packages() for endpoint in package.endpoints()]
-    return list({(one.method, one.path): one for one in (*declared, *parts.endpoints)}.values())
+    declared = _by_address(endpoint for package in packages.iter_packages() for endpoint in package.endpoints())
+    return list((declared | _by_address(parts.endpoints)).values())
+
+
+def _by_address(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
+    """Return endpoints by method and path; refuse two of one address, since one would hide the other."""
+    found: dict[tuple[str, str], Endpoint] = {}
+    for one in endpoints:
+        other = found.setdefault((one.method, one.path), one)
+        if other is not one:
+            names = f"{other.run.__module__} and {one.run.__module__}"
+            raise ValueError(f"two endpoints answer {one.method} {one.path}: of {names}")
+    return found
 
 
 def build_context(

@@ -4,6 +4,7 @@ Nothing runs here: requests are written to the control database, and the process
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +50,8 @@ class JobBoard:
     ) -> None:
         self.specs = {spec.name: spec for spec in specs}
         if len(self.specs) != len(specs):
-            raise ValueError("two jobs have the same name")
+            names = Counter(spec.name for spec in specs)
+            raise ValueError(f"two jobs have the same name: {', '.join(name for name in names if names[name] > 1)}")
         self.runs = Runs(database, now=now)
         self.timetable = Timetable(database, now=now)
         self.database = database

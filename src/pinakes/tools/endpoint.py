@@ -130,3 +130,10 @@ class Endpoint(EndpointSpec):
     cost: Cost = field(default=Cost.READ, kw_only=True)
     is_limited: bool = field(default=True, kw_only=True)
     """Whether requests count against the caller's rate limit."""
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that no request could be answered by."""
+        if self.is_public:
+            raise ValueError(f"{self.method} {self.path}: an endpoint that runs through the gate cannot be public")
+        if not self.method.isupper():
+            raise ValueError(f"{self.method} {self.path}: write the method in capitals, as GET")

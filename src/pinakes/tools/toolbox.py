@@ -1,7 +1,7 @@
 """The toolbox of a caller: tools and resources over the catalogues that they may see."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -87,7 +87,8 @@ class Toolbox:
         self.media = tuple(media)
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
-            raise ValueError("two tools have the same name")
+            names = Counter(tool.name for tool in tools)
+            raise ValueError(f"two tools have the same name: {', '.join(name for name in names if names[name] > 1)}")
 
     def of(self, _visibility: Visibility) -> "Toolbox":
         """Return this toolbox, the same for every caller."""

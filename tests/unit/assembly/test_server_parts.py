@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -183,6 +184,12 @@ def test_endpoints_of_the_server_replace_those_that_a_package_declares(server: A
     served = {one.path: one.run.__name__ for one in list_endpoints(app.packages, server.parts)}
     assert declared == {"/v1/games": "show", "/v1/loans": "show"}
     assert served == {"/v1/games": "show", "/v1/loans": "list_loans"}
+
+
+def test_two_packages_with_an_endpoint_of_one_address_are_refused(app: App, server: AdminServer) -> None:
+    twice = replace(server.parts, endpoints=[*server.parts.endpoints, replace(server.parts.endpoints[0], tag="other")])
+    with pytest.raises(ValueError, match=r"two endpoints answer GET /v1/loans: of lent_games.server and "):
+        list_endpoints(app.packages, twice)
 
 
 def test_a_packages_prunings_and_claims_are_part_of_the_maintenance(server: AdminServer, app: App) -> None:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pinakes.errors import UnknownResourceError
 from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.endpoint import BodyParams, PageParams
+from pinakes.tools.endpoint import BodyParams, Endpoint, PageParams
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
 
 
@@ -67,3 +67,11 @@ def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> N
     for ask in (lambda: media.get_file("one", MediaKind.AUDIO), lambda: media.get_location("one")):
         with pytest.raises(UnknownResourceError, match="'one'"):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("method", "is_public", "why"), [("GET", True, "cannot be public"), ("get", False, "capitals")]
+)
+def test_an_endpoint_that_could_answer_no_request_is_refused(method: str, is_public: bool, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Endpoint(method, "/v1/x", lambda _request: None, tag="x", action=None, is_public=is_public)
