@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pinakes import api
+from pinakes.api import rows as api
 from pinakes.api.registry import get_package
 from pinakes.errors import UnavailableError
 from pinakes.ingest import pipeline
