@@ -282,7 +282,7 @@ def test_a_writer_mends_a_damaged_index_too(damaged: Any) -> None:
 
 
 def test_control_without_mending_the_damage_is_an_error(damaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EmbeddedShelf, "_mending", lambda _self, step: step())
+    monkeypatch.setattr(EmbeddedShelf, "_rebuilding_if_damaged", lambda _self, step: step())
     shelf = EmbeddedShelf.open(damaged("base-*/keys.npy", cut), SPEC)
     with pytest.raises(DamagedIndexError):
         shelf.reader()

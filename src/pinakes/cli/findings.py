@@ -1,4 +1,4 @@
-"""What a check found, as commands tell it."""
+"""The findings of a check, as commands print them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from pinakes.cli.json_output import print_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, what was found, and whether it is well."""
+    """One finding: the subject, its state, and whether that is in order."""
 
     what: str
     found: str
@@ -18,13 +18,13 @@ class Finding:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Print a line for each finding."""
+    """Print one line per finding."""
     for one in findings:
         click.echo(f"{'ok ' if one.ok else 'BAD'} {one.what}: {one.found}")
 
 
 def report_findings(ctx: click.Context, findings: Sequence[Finding], *, as_json: bool) -> None:
-    """Print findings, and end with exit code 1 where something is wrong."""
+    """Print the findings, and exit with code 1 if any of them is a problem."""
     if as_json:
         print_json([asdict(one) for one in findings])
     else:

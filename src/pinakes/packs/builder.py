@@ -1,11 +1,11 @@
-"""Building a pack beside a catalogue, and checking one.
+"""Building and checking packs: a catalogue as files to ship.
 
     pack/manifest.json         counts, model, dimension, and the sha256 and size of every other file
     pack/catalogue.toml        the declaration
-    pack/records.jsonl.zst     one record a line: {"id", "kind"?, "fields", "audiences"?}
+    pack/records.jsonl.zst     one record per line: {"id", "kind"?, "fields", "audiences"?}
     pack/embeddings.parquet    id, embedding (list of float32)
 
-A pack is written under another name and moved into place, so there is a whole one or none.
+A pack is written under another name and then moved into place, so that it is never incomplete.
 """
 
 import os
@@ -40,7 +40,7 @@ LOCK_TIMEOUT_S = 60.0
 
 
 def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str) -> dict[str, Any]:
-    """Write the pack of a catalogue as the reader sees it, in place of an older one, and return its manifest."""
+    """Write the pack of a snapshot, in place of an older one, and return its manifest."""
     fresh = target.with_name(f"{target.name}.new")
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -49,7 +49,7 @@ def build_pack(reader: ShelfReader, declaration: str, target: Path, *, name: str
             fresh.mkdir()
             manifest = _write_pack(reader, declaration, fresh, name=name)
             shutil.rmtree(target, ignore_errors=True)
-            os.replace(fresh, target)  # commit point: the pack is there, whole
+            os.replace(fresh, target)  # commit point
     except filelock.Timeout as error:
         raise BusyError(f"{target}: another process is writing the pack") from error
     except OSError as error:
@@ -82,13 +82,13 @@ def _write_pack(reader: ShelfReader, declaration: str, fresh: Path, *, name: str
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
-    """Return what a pack says of itself."""
+    """Return the manifest of a pack."""
     manifest: dict[str, Any] = orjson.loads((folder / MANIFEST).read_bytes())
     return manifest
 
 
 def check_pack(folder: Path) -> list[str]:
-    """Return what is wrong with a pack; nothing where every file is as the manifest says."""
+    """Return the faults of a pack; none where every file matches the manifest."""
     try:
         manifest = load_manifest(folder)
         wanted = {str(name): str(entry["sha256"]) for name, entry in manifest["files"].items()}

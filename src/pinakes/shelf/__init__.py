@@ -1,1 +1,1 @@
-"""Where a catalogue's records and indexes live, behind one small port (`port`): embedded, or in memory for tests."""
+"""A catalogue's records and indexes behind one small port (`port`), implemented by `embedded`."""

@@ -1,4 +1,4 @@
-"""Reading all records of a view, some thousands at a time."""
+"""Reading all records of a snapshot in batches."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ BATCH_ROWS = 4096
 
 
 def iter_key_batches(reader: ShelfReader) -> Iterator[list[Key]]:
-    """Yield the keys of all records in key order, which is the order in which the records came."""
+    """Yield the keys of all records in key order, which is the order of their insertion."""
     after = None
     while keys := reader.scan(scope=WHOLE, after=after, limit=BATCH_ROWS):
         yield keys

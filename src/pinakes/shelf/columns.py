@@ -1,7 +1,7 @@
 """Columns: a field's values over all rows of a segment, for filters, facets and counts.
 
-A term column is an inverted index (value → rows); a number column has one number a row. Both are arrays that can live
-in files and be mapped into memory.
+A term column is an inverted index (value → rows); a number column has one number per row. Both are arrays that can be
+memory-mapped from files.
 """
 
 from array import array
@@ -20,28 +20,28 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class TermColumn:
-    """Rows by value: entry `i` is on `rows[ends[i-1]:ends[i]]`, in row order."""
+    """Posting lists: entry `i` occurs on `rows[ends[i-1]:ends[i]]`, in row order."""
 
     entries: Sequence[Entry]
     ends: NDArray[np.int64]
     rows: NDArray[np.int32]
 
     @cached_property
-    def _places(self) -> Mapping[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for place, (term, _, _) in enumerate(self.entries):
-            places.setdefault(term, []).append(place)
-        return places
+    def _entries_by_term(self) -> Mapping[str, list[int]]:
+        indexes: dict[str, list[int]] = {}
+        for index, (term, _, _) in enumerate(self.entries):
+            indexes.setdefault(term, []).append(index)
+        return indexes
 
     def rows_with(self, term: str) -> NDArray[np.int32]:
         """Return the rows that have this term, in any category."""
-        slices = [self._slice(place) for place in self._places.get(term, ())]
+        slices = [self._slice(entry) for entry in self._entries_by_term.get(term, ())]
         if len(slices) == 1:
             return slices[0]
         return np.concatenate(slices) if slices else np.empty(0, np.int32)
 
     def counts(self, mask: Mask | None) -> NDArray[np.int64]:
-        """Return for each entry on how many rows of the mask it is."""
+        """Return for each entry the number of rows in the mask that have it."""
         if mask is None:
             return np.diff(self.ends, prepend=0)
         running = np.concatenate(([0], np.cumsum(mask[self.rows], dtype=np.int64)))
@@ -49,28 +49,28 @@ class TermColumn:
 
     def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
         """Return the terms of each of these rows."""
-        sorted_rows, places = self._by_row
+        sorted_rows, entries = self._by_row
         starts = np.searchsorted(sorted_rows, rows, side="left").tolist()
         ends = np.searchsorted(sorted_rows, rows, side="right").tolist()
         return [
-            frozenset(self.entries[place][0] for place in places[start:end].tolist())
+            frozenset(self.entries[entry][0] for entry in entries[start:end].tolist())
             for start, end in zip(starts, ends, strict=True)
         ]
 
     @cached_property
     def _by_row(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """The same values the other way round: rows in order, and the entry on each."""
-        places = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        """The forward index: rows in order, and the entry on each."""
+        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
         order = np.argsort(self.rows, kind="stable")
-        return self.rows[order], places[order]
+        return self.rows[order], entries[order]
 
-    def _slice(self, place: int) -> NDArray[np.int32]:
-        return self.rows[self.ends[place - 1] if place else 0 : self.ends[place]]
+    def _slice(self, entry: int) -> NDArray[np.int32]:
+        return self.rows[self.ends[entry - 1] if entry else 0 : self.ends[entry]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberColumn:
-    """One number a row, NaN where there is none."""
+    """One number per row, NaN for a missing one."""
 
     values: NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class Columns:
         return mask
 
     def _between(self, condition: Range) -> Mask:
-        # Where there is no number (NaN) every comparison fails, that with minus infinity too.
+        # A missing number (NaN) fails every comparison, that with minus infinity too.
         values = self.numbers[condition.field].values
         mask: Mask = values >= (-np.inf if condition.at_least is None else condition.at_least)
         if condition.at_most is not None:
@@ -121,14 +121,14 @@ class Columns:
 
 
 class TermColumnBuilder:
-    """Inverts the values of rows that come one at a time, in row order."""
+    """Builds a term column from rows that are added in row order."""
 
     def __init__(self) -> None:
         self._rows: dict[Entry, array[int]] = {}
         self._size = 0
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take the next row's values, each once."""
+        """Add the distinct values of the next row."""
         for entry in entries:
             rows = self._rows.get(entry)
             if rows is None:
@@ -137,7 +137,7 @@ class TermColumnBuilder:
         self._size += 1
 
     def build(self) -> TermColumn:
-        """Return the column of the rows so far."""
+        """Return the column of the rows added so far."""
         entries = sorted(self._rows)
         postings = [np.frombuffer(self._rows[entry], dtype=np.int32) for entry in entries]
         return TermColumn(

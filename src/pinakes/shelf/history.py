@@ -1,4 +1,4 @@
-"""Past changes as shelves keep them, and what came after each: the next record of that id, or the present one."""
+"""The change log as a shelf stores it: each change with the record before it; the record after it is derived."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ MOVED_SHOWN = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedChange:
-    """A change as it is kept: with what it replaced, and without what it made, which the next one replaced."""
+    """A stored change with the record before it; the record after it is the next `before`, or the present one."""
 
     change_no: int
     id: RecordId
@@ -34,8 +34,8 @@ def with_afters(
 ) -> list[PastChange]:
     """Return the changes of a page with the records before and after each.
 
-    `later` has (id, change number, what it replaced) of every change to these records since the oldest of the page, and
-    `present` what they are now.
+    `later` has (id, change number, record before) of every change to these records since the oldest of the page, and
+    `present` the present records.
     """
     replaced: dict[RecordId, list[tuple[int, bytes | None]]] = {}
     for record_id, change_no, before in sorted(later, key=lambda change: change[1]):
@@ -43,8 +43,8 @@ def with_afters(
 
     def after_of(change: LoggedChange) -> bytes | None:
         following = replaced.get(change.id, [])
-        place = bisect_right(following, change.change_no, key=lambda one: one[0])
-        return following[place][1] if place < len(following) else present.get(change.id)
+        index = bisect_right(following, change.change_no, key=lambda one: one[0])
+        return following[index][1] if index < len(following) else present.get(change.id)
 
     return [
         PastChange(
@@ -61,7 +61,7 @@ def with_afters(
 
 
 def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId, int]) -> None:
-    """Refuse where a record's last change is not the expected one; 0 is expected of one that never was."""
+    """Raise ConflictError where a last change is not the expected one; 0 stands for an id that never existed."""
     moved = sorted(one for one, change_no in expected.items() if versions.get(one, 0) != change_no)
     if not moved:
         return
@@ -71,7 +71,7 @@ def require_unmoved(expected: Mapping[RecordId, int], versions: Mapping[RecordId
 
 
 def keepable(ids: Iterable[RecordId]) -> list[RecordId]:
-    """Return those ids that a file can have and be asked about: halves of surrogate pairs are not in UTF-8."""
+    """Return the ids that can be stored: UTF-8 has no lone surrogates."""
     return [record_id for record_id in ids if _is_utf8(record_id)]
 
 

@@ -1,4 +1,4 @@
-"""The lock of a catalogue's folder: whoever writes holds it, so that there is one writer among all processes."""
+"""The write lock of a catalogue's folder: at most one writer among all processes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ LOCK_FILE = "lock"
 
 
 class CatalogueLock:
-    """The lock of the catalogue in a folder. A thread that holds it may take it again."""
+    """A reentrant lock file in the folder of a catalogue."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._lock = filelock.FileLock(folder / LOCK_FILE)
@@ -20,7 +20,7 @@ class CatalogueLock:
 
     @contextmanager
     def held(self, timeout_s: float) -> Iterator[None]:
-        """Hold the lock; refuse when another process or thread keeps it for so long."""
+        """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""
         try:
             self._lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:

@@ -1,13 +1,13 @@
-"""The shelf port: what search, recommendation and tools read from, and what ingest writes to.
+"""The shelf port: the store and index that search, recommendation and tools read, and that ingest writes.
 
-A shelf keeps records (the truth) and whatever indexes it answers from. `Shelf.reader()` gives a view that is fresh at
-that moment and does not change afterwards, so that the several reads of one call agree with each other.
+A shelf keeps records (the truth) and the indexes it answers from. `Shelf.reader()` returns a snapshot of the present
+state, so that the several reads of one call agree with each other.
 
 Duties of every implementation, held by `tests/contract/`:
-- each read honours its scope *before* ranking and counting: conditions, and what the caller may see;
-- rankings are ordered by (−score, key) and are the same for the same data and query;
-- a put or delete that was acknowledged is seen by the next `reader()` of every process;
-- changes are applied one at a time, whole or not at all, each with its own change number, and can be read again;
+- each read applies its scope *before* ranking and counting: filter conditions, and the visibility of the caller;
+- rankings are ordered by (−score, key) and are deterministic for the same data and query;
+- an acknowledged put or delete is visible to the next `reader()` of every process;
+- changes are applied atomically, one after the other, each with its own change number, and are kept as history;
 - text is indexed as the tokens of `pinakes.text.analyser`, scored by BM25 (k1 1.2, b 0.75).
 """
 
@@ -33,13 +33,13 @@ from pinakes.text.query import TextQuery
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
-    """A record's vector, known by the digest of the text it was made from. No vector: the shelf has it already."""
+    """A record's vector under the digest of the embedded text; without a vector, the shelf has it already."""
 
     digest: bytes
     vector: Vector | None = None
 
     def require_fits(self, model: ModelId | None) -> None:
-        """Refuse a vector that cannot be the model's: a shelf that kept it could not build its index."""
+        """Refuse a vector of another shape than the model's, or with values that are not finite."""
         if self.vector is None or model is None:
             return
         if self.vector.shape != (model.dimension,) or not np.isfinite(self.vector).all():
@@ -48,7 +48,7 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """Insert the record, or replace the one of that id."""
+    """Upsert: insert the record, or replace the one with the same id."""
 
     record: Record
     embedding: Embedding | None = None
@@ -56,7 +56,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove the record of that id, if there is one."""
+    """Remove the record with this id; without one, nothing happens."""
 
     id: RecordId
 
@@ -66,7 +66,7 @@ Change = Put | Delete
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
-    """Who makes a change, and in which call."""
+    """The author of a change: the principal, and the id of the call."""
 
     principal: str = "local"
     call_id: str = ""
@@ -76,7 +76,7 @@ LOCAL = Author()
 
 
 class Op(StrEnum):
-    """What a change did to the record of its id."""
+    """The effect of a change on the record of its id."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -85,7 +85,7 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastChange:
-    """A change that was made. One that gave a record its vector alone is an update with the same before and after."""
+    """An entry of the history. A change of the vector alone is an update with equal `before` and `after`."""
 
     change_no: int
     id: RecordId
@@ -145,46 +145,46 @@ def never_stop() -> None:
 
 
 class ShelfReader(Protocol):
-    """An unchanging view of a shelf."""
+    """A snapshot of a shelf."""
 
     @property
     def change_no(self) -> int:
-        """The number of the last change this view contains."""
+        """The number of the last change in this snapshot."""
 
     @property
     def model(self) -> ModelId | None:
-        """The model of the vectors, or None where there are none."""
+        """The embedding model of the vectors, or None without vectors."""
 
     @property
     def stale(self) -> str | None:
-        """Why this view is older than the store, or None when it is not."""
+        """Why this snapshot lags behind the store, or None where it is current."""
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and may be seen."""
+        """Return the records of these keys that exist and are visible."""
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
-        """Return the keys of these ids, where they exist and may be seen."""
+        """Return the keys of these ids, where the records exist and are visible."""
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
-        """Return the ids of keys that this view gave out."""
+        """Return the ids of keys that come from this snapshot."""
 
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms."""
 
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
-        """Return how many of these records, keys that this view gave out, have any of the terms."""
+        """Return how many of these records, by keys from this snapshot, have any of the terms."""
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors (n × dimension, unit length)."""
 
     def vectors(self, keys: Sequence[Key]) -> Vector:
-        """Return the vectors of these keys as rows; a record without one has a row of zeros."""
+        """Return the vectors of these keys as rows, zeros for a record without a vector."""
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
         """Return for each key the folded values of a term column (a filter or facet that is not a number)."""
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
-        """Return for each key the value of a number column, NaN where there is none."""
+        """Return for each key the value of a number column, NaN for a missing one."""
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
@@ -200,7 +200,7 @@ class ShelfReader(Protocol):
 
 
 class ShelfWriter(Protocol):
-    """The one way records change."""
+    """The writing side: the only way in which records change."""
 
     def apply(
         self,
@@ -209,30 +209,30 @@ class ShelfWriter(Protocol):
         author: Author = LOCAL,
         expected: Mapping[RecordId, int] | None = None,
     ) -> int:
-        """Make the changes durable, all or none, and return the number of the last change.
+        """Commit the changes durably, all or none, and return the number of the last change.
 
-        Where the last change of one of the `expected` ids has not the number expected of it (0: never changed), none
-        is made, and a ConflictError says which.
+        `expected` has the number of the last change of each id, 0 for an id that never existed (optimistic locking).
+        Where another number is found, nothing is changed and a ConflictError names the ids.
         """
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep every other writer out, for several steps."""
+        """Hold the write lock over several steps."""
 
     def publish(self) -> None:
-        """Bring every index up to the store, so that readers need not."""
+        """Update every index to the store's last change, so that readers need not."""
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Return those digests for which the shelf has no vector."""
+        """Return the digests without a stored vector."""
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of those puts that would change nothing."""
+        """Return the ids of the puts that would change nothing."""
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return what these ids are now, None where the record was removed; ids that never were are left out."""
+        """Return the present record of each id, None for a deleted one; ids that never existed are left out."""
 
 
 class ShelfHistory(Protocol):
-    """What was changed, by whom."""
+    """The change log."""
 
     def list_changes(
         self,
@@ -242,12 +242,12 @@ class ShelfHistory(Protocol):
         call_id: str | None = None,
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
-        """Return past changes, newest first: those before a change, of one call, to these records."""
+        """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
-        """Return the number of the last change to each id, removals too, no later than `as_of`.
+        """Return the number of the last change of each id, deletions included, no later than `as_of`.
 
-        Ids that were never changed are left out.
+        Ids that never existed are left out.
         """
 
 
@@ -259,16 +259,16 @@ class Shelf(Protocol):
         """The catalogue's declaration."""
 
     def reader(self) -> ShelfReader:
-        """Return a view that is fresh at this moment."""
+        """Return a snapshot of the present state."""
 
     def find_reader(self) -> ShelfReader | None:
-        """Return what `reader` would, where that is here and known to be fresh at once; never wait for anything."""
+        """Return a current snapshot if one is at hand, without waiting; else None."""
 
     def writer(self) -> ShelfWriter:
-        """Return the way to change records."""
+        """Return the writing side."""
 
     def history(self) -> ShelfHistory:
-        """Return what was changed, by whom."""
+        """Return the change log."""
 
     def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
         """Yield what is wrong with the records and the indexes; nothing where the shelf is sound.
@@ -289,11 +289,11 @@ class Shelf(Protocol):
         """Return the state of the shelf."""
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 class BuildableShelf(Shelf, Protocol):
-    """A shelf that a catalogue is built on."""
+    """A shelf that a catalogue can be built on."""
 
     def is_empty(self) -> bool:
-        """Tell whether there is no record on it."""
+        """Tell whether the shelf has no record."""

@@ -1,4 +1,4 @@
-"""A record's values as shelves compare them: folded terms, numbers, audiences. Shared by every shelf."""
+"""A record's values in the form in which shelves compare them: folded terms, numbers, audiences."""
 
 import math
 from collections.abc import Iterable
@@ -12,21 +12,21 @@ from pinakes.text.analyser import index_tokens
 from pinakes.text.normalise import fold
 
 Entry = tuple[str, str, str]
-"""A value in a term column: the folded term it is found by, its category, and the value as written."""
+"""A value of a term column: its folded term, its category, and the value as written."""
 
 
 def term_of(value: str) -> str:
-    """Return the form in which two values of a field are compared."""
+    """Return the folded form in which values are compared."""
     return fold(value).strip()
 
 
 def asked_term(field: str, value: str) -> str:
-    """Return the term that a condition's value asks for; audiences and tokens are compared to the letter."""
+    """Return the term of a condition's value; audiences and tokens are compared exactly."""
     return value if field in (AUDIENCE_FIELD, WORDS_FIELD) else term_of(value)
 
 
 def entries_of(record: Record, field: str) -> list[Entry]:
-    """Return the values of a term field, each once."""
+    """Return the distinct values of a term field."""
     if field == KIND_FIELD:
         return [(term_of(record.kind), "", record.kind)]
     if field == AUDIENCE_FIELD:
@@ -40,14 +40,14 @@ def entries_of(record: Record, field: str) -> list[Entry]:
 
 
 def number_of(record: Record, field: FieldSpec) -> float:
-    """Return a numeric field's value, dates as day numbers; NaN where there is none, or no number."""
+    """Return a numeric field's value, dates as day numbers; NaN for a missing value, or one that is not a number."""
     value = record.get(field.name)
     if value is None:
         return math.nan
     try:
         return float(date.fromisoformat(value).toordinal()) if field.type is FieldType.DATE else float(value)
     except (TypeError, ValueError, OverflowError):
-        return math.nan  # it was written under another spec; one odd value must not keep the index from being built
+        return math.nan  # written under another spec; one odd value must not stop the index from being built
 
 
 def text_tokens(record: Record, fields: Iterable[FieldSpec]) -> list[str]:
@@ -77,19 +77,19 @@ def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
 
 
 def term_fields(spec: CatalogueSpec) -> list[str]:
-    """Return the fields that are compared by terms, the reserved ones first."""
+    """Return the term fields, the reserved ones first."""
     return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
 
 
 def require_countable(field: str, spec: CatalogueSpec) -> None:
-    """Refuse to count the values of a field that has no terms to count."""
+    """Refuse a field whose values cannot be counted."""
     countable = [name for name in term_fields(spec) if name != AUDIENCE_FIELD]
     if field not in countable:
         raise InputError(f"the values of field '{field}' are not counted; counted: {', '.join(countable)}")
 
 
 def require_filterable(conditions: Iterable[Condition], spec: CatalogueSpec) -> None:
-    """Refuse a condition on a field that has no column, or of a form that the field's type does not take."""
+    """Refuse a condition on a field without a column, or of another form than the field's type takes."""
     for condition in conditions:
         if condition.field in (KIND_FIELD, AUDIENCE_FIELD, WORDS_FIELD):
             continue

@@ -23,8 +23,8 @@ PACK_PART = "pack"
 CALIBRATION_PART = "calibration"
 
 
-class Finding(NamedTuple):
-    """The state of one part of a catalogue; `is_ok` is None where the check did not get to its end."""
+class PartHealth(NamedTuple):
+    """The health of one part of a catalogue; `is_ok` is None where the check was not finished."""
 
     part: str
     is_ok: bool | None
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
-    """Yield what is wrong with a catalogue: its records and indexes, and what is kept beside them."""
+    """Yield the problems of a catalogue: of its records and indexes, and of the files beside them."""
     is_readable = True
     for problem in catalogue.shelf.check(checkpoint=checkpoint):
         is_readable = is_readable and problem.part != RECORDS_PART
@@ -48,18 +48,18 @@ def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_
         yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
 
 
-def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[Finding]:
-    """Yield the state of each part of a catalogue, its problems first."""
+def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
+    """Yield the health of each part of a catalogue, problems first."""
     faulty = set()
     for problem in check_catalogue(catalogue, checkpoint=checkpoint):
         faulty.add(problem.part)
-        yield Finding(problem.part, False, str(problem))
+        yield PartHealth(problem.part, False, str(problem))
     if RECORDS_PART not in faulty:
-        yield from (Finding(part, True, note) for part, note in _notes(catalogue) if part not in faulty)
+        yield from (PartHealth(part, True, note) for part, note in _notes(catalogue) if part not in faulty)
 
 
 def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of each part that has no problem."""
+    """Yield a note on each part, to be shown where it has no problem."""
     shelf = catalogue.shelf.describe()
     yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}"
     yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")

@@ -8,6 +8,7 @@ from pinakes.catalogue.spec import Role
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE
+from pinakes.shelf.batches import iter_key_batches
 from pinakes.shelf.embedded.view import EmbeddedView
 from pinakes.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem
 from pinakes.text.query import analyse_query
@@ -19,8 +20,8 @@ WORDS_CHECKED = 500
 
 
 def check_index(view: EmbeddedView, checkpoint: Checkpoint) -> Iterator[Problem]:
-    """Yield what is wrong with the records of a view and with what is indexed of them."""
-    indexed = list(_iter_keys(view))
+    """Yield the problems of the records of a snapshot and of their index entries."""
+    indexed = [key for keys in iter_key_batches(view) for key in keys]
     yield from _index_problems([*_compare_keys(view, indexed), *_compare_counts(view)])
     step = max(1, len(indexed) // WORDS_CHECKED)
     unfound: list[str] = []
@@ -43,13 +44,6 @@ def _index_problems(messages: Iterable[str]) -> Iterator[Problem]:
     return (Problem(part=INDEX_PART, message=message, advice=REBUILD) for message in messages)
 
 
-def _iter_keys(view: EmbeddedView) -> Iterator[Key]:
-    after = None
-    while keys := view.scan(scope=WHOLE, after=after, limit=KEYS_AT_ONCE):
-        yield from keys
-        after = keys[-1]
-
-
 def _compare_keys(view: EmbeddedView, indexed: Sequence[Key]) -> Iterator[str]:
     """Yield how the indexed keys differ from the stored ones, leaving out those that changed after the view."""
     with view.store.snapshot():
@@ -70,7 +64,7 @@ def _compare_counts(view: EmbeddedView) -> Iterator[str]:
 
 
 def _check_entries(view: EmbeddedView, keys: Sequence[Key], records: Mapping[Key, Record]) -> Iterator[str]:
-    """Yield what is wrong with the entries of these keys: records that are not there, vectors that are not finite."""
+    """Yield the faults of the entries of these keys: missing records, and vectors that are not finite."""
     missing = [key for key in keys if key not in records]
     if missing:
         yield f"{len(missing)} indexed records cannot be fetched, such as '{view.ids(missing[:1])[0]}'"
@@ -80,7 +74,7 @@ def _check_entries(view: EmbeddedView, keys: Sequence[Key], records: Mapping[Key
 
 
 def _find_unfound(view: EmbeddedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
-    """Yield the titles of those records that are not found by the words of their title."""
+    """Yield the titles of the records that are not found by the words of their title."""
     title = view.spec.field_with_role(Role.TITLE)
     if title is None or not title.searched:
         return

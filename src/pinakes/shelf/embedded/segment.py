@@ -1,7 +1,7 @@
-"""A segment: an unchanging run of rows with everything needed to filter, rank and name them.
+"""A segment: immutable rows with everything needed to filter, rank and name them.
 
-The base segment is a folder of arrays that are mapped into memory; the tail (what changed since) is the same thing
-built in memory. Format: `meta.json` and one `.npy` an array; the names are made by `_arrays`.
+The base segment is a folder of memory-mapped arrays; the tail (the changes since) has the same form in memory.
+Format: `meta.json` and one `.npy` file per array, named by `_arrays`.
 """
 
 import os
@@ -30,12 +30,12 @@ Array = NDArray[Any]
 
 
 class DamagedIndexError(StorageError):
-    """A derived file cannot be read. The shelf builds the index anew, so that no caller sees this."""
+    """A derived file cannot be read. The shelf rebuilds the index, so that no caller sees this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentRow:
-    """A record on its way into a segment."""
+    """A record to be indexed, with its key and vector."""
 
     key: Key
     record: Record
@@ -44,7 +44,7 @@ class SegmentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Rows in key order. `change_no` is the last change they contain."""
+    """Rows in key order, as of the change `change_no`."""
 
     change_no: int
     keys: NDArray[np.int64]
@@ -55,8 +55,12 @@ class Segment:
     vectors: VectorTable | None
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
-        """Return the row of each key, −1 where this segment does not have it."""
-        return find_rows(self.keys, keys)
+        """Return the row of each key, −1 for a key that is not in this segment."""
+        wanted = np.asarray(keys, dtype=np.int64)
+        if not len(self.keys):
+            return np.full(len(wanted), -1)
+        rows = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[rows] == wanted, rows, -1)
 
     def ids_of(self, rows: NDArray[np.int64]) -> list[RecordId]:
         """Return the ids of the records at these rows."""
@@ -64,15 +68,6 @@ class Segment:
         starts = np.where(rows > 0, self.id_ends[rows - 1], 0).tolist()
         letters = self.id_letters.data
         return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
-
-
-def find_rows(present: NDArray[np.int64], keys: Sequence[Key] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each key among those that are present, in order; −1 where it is not."""
-    wanted = np.asarray(keys, dtype=np.int64)
-    if not len(present):
-        return np.full(len(wanted), -1)
-    rows = np.minimum(np.searchsorted(present, wanted), len(present) - 1)
-    return np.where(present[rows] == wanted, rows, -1)
 
 
 def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None) -> Segment:
@@ -84,7 +79,7 @@ def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no:
 
 
 class _SegmentBuilder:
-    """Collects rows into flat buffers, since a million records held as objects would fill the memory."""
+    """Collects rows in flat buffers: a million records as objects would fill the memory."""
 
     def __init__(self, spec: CatalogueSpec, dimension: int) -> None:
         self._spec = spec
@@ -98,7 +93,7 @@ class _SegmentBuilder:
         self._numbers = {field.name: array("d") for field in spec.column_fields if field.is_numeric}
 
     def add(self, row: SegmentRow) -> None:
-        """Take the next row."""
+        """Add the next row."""
         self._keys.append(row.key)
         self._id_letters += row.record.id.encode()
         self._id_ends.append(len(self._id_letters))
@@ -110,7 +105,7 @@ class _SegmentBuilder:
             values.append(number_of(row.record, self._spec.fields[name]))
 
     def build(self, change_no: int) -> Segment:
-        """Return the segment of the rows so far."""
+        """Return the segment of the rows added so far."""
         return Segment(
             change_no=change_no,
             keys=np.frombuffer(self._keys, dtype=np.int64),
@@ -132,7 +127,7 @@ class _SegmentBuilder:
 
 
 def save_segment(segment: Segment, folder: Path) -> None:
-    """Write a segment to a new folder and make it durable."""
+    """Write a segment to a new folder, synced to disk."""
     folder.mkdir(parents=True)
     for name, values in _arrays(segment).items():
         with (folder / f"{name}.npy").open("wb") as file:
@@ -154,7 +149,7 @@ def save_segment(segment: Segment, folder: Path) -> None:
 
 
 def open_segment(folder: Path) -> Segment:
-    """Map a saved segment into memory."""
+    """Return a saved segment, memory-mapped."""
     try:
         meta = orjson.loads((folder / META_FILE).read_bytes())
         return _mapped(meta, folder)
@@ -165,7 +160,7 @@ def open_segment(folder: Path) -> Segment:
 def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
     def load(name: str) -> Array:
         path = folder / f"{name}.npy"
-        # As a plain array: indexing a `memmap` costs several times as much, for nothing in return.
+        # A plain array, since indexing a `memmap` is several times as slow.
         return np.asarray(np.load(path, mmap_mode="r" if path.stat().st_size > 4096 else None))
 
     terms = {

@@ -1,12 +1,12 @@
-"""The embedded shelf in a folder: opens the parts, keeps the indexes up with the store, hands out views.
+"""The embedded shelf in a folder: opens the parts, updates the indexes to the store, returns snapshots.
 
     FOLDER/records.sqlite     the truth
     FOLDER/index/VERSION/     derived: text/ (tantivy), base-N/ (a segment), CURRENT (names the base)
     FOLDER/lock               held while anything is written
 
-A write is one transaction of the store (`apply`), then the indexes follow (`publish`). Whoever finds them behind
-catches them up, so a process killed between the two loses nothing. What changed since the base segment was built is a
-small tail in memory; when it has grown, a new base is built beside the old one and swapped in.
+A write is one transaction of the store (`apply`), then the indexes follow (`publish`). A reader that finds them stale
+updates them, so a process killed between the two loses nothing. Changes since the base segment was built are a small
+tail in memory; when the tail has grown, a new base is built beside the old one and swapped in.
 """
 
 import dataclasses
@@ -56,8 +56,8 @@ TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 
 READER_LOCK_TIMEOUT_S = 0.05
-"""A reader that finds the indexes behind catches up itself, unless somebody is writing: then it answers from what they
-have reached, which has every edit that was acknowledged, and says so."""
+"""A reader that finds the indexes stale updates them itself. While another process writes, it answers from the state
+that the indexes have reached, which has every acknowledged edit, and is marked as stale."""
 
 BEHIND = "another process is writing"
 
@@ -83,17 +83,17 @@ class EmbeddedShelf:
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
-        """Open the shelf in this folder for writing, with vectors by this model; made if it is new."""
+        """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls(folder, spec)
         with shelf._lock.held(WRITER_LOCK_TIMEOUT_S):
             if shelf.store.create(model):
-                shutil.rmtree(folder / INDEX_FOLDER, ignore_errors=True)  # it holds the other model's vectors
+                shutil.rmtree(folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
         return shelf
 
     @classmethod
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
-        """Open the shelf in this folder, or refuse where there is none."""
+        """Open the shelf in this folder, or raise StorageError where its file is missing."""
         if not (folder / STORE_FILE).is_file():
             raise StorageError(
                 f"{folder.name}/{STORE_FILE} is missing; put it back from a back-up, or move the catalogue's folder "
@@ -104,35 +104,35 @@ class EmbeddedShelf:
         return shelf
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         with self._guard:
             self.store.close()
             self._view = None
             self._text = None
 
     def writer(self) -> "EmbeddedShelf":
-        """Return the way to change records: the shelf itself."""
+        """Return the writing side: the shelf itself."""
         return self
 
     def reader(self) -> EmbeddedView:
-        """Return a view that is fresh at this moment, or older and marked so where that would take long."""
+        """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
             if self._view is None or self._view.change_no != self.store.change_no():
-                self._view = self._mending(self._refreshed)
+                self._view = self._rebuilding_if_damaged(self._refreshed)
             if self._view is not None:
                 return self._view
-        # In the order of `publish`, so that neither waits for the other.
+        # Locks are taken in the order of `publish`, so that the two cannot deadlock.
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
-            self._view = self._mending(self._caught_up)
+            self._view = self._rebuilding_if_damaged(self._caught_up)
             return self._view
 
     def find_reader(self) -> EmbeddedView | None:
-        """Return the view that is here, where it is of the store's last change; it takes no lock, and some µs."""
+        """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
         view = self._view
         return view if view is not None and view.change_no == self.store.find_change_no() else None
 
     def history(self) -> "EmbeddedShelf":
-        """Return what was changed: the shelf itself knows."""
+        """Return the change log: the shelf itself."""
         return self
 
     def apply(
@@ -142,25 +142,28 @@ class EmbeddedShelf:
         author: Author = LOCAL,
         expected: Mapping[RecordId, int] | None = None,
     ) -> int:
-        """Make the changes durable, all or none, and return the number of the last change."""
+        """Commit the changes durably, all or none, and return the number of the last change."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             return self.store.apply(changes, author, expected=expected)
 
     def publish(self) -> None:
-        """Bring every index up to the store; build a new base segment if the tail has grown."""
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # nobody who reads waits for whoever has the lock
-            self._mending(self._catch_up)
+        """Update every index to the store; build a new base segment if the tail has grown."""
+        with (
+            self._lock.held(WRITER_LOCK_TIMEOUT_S),
+            self._guard,
+        ):  # in this order: readers never wait for the lock
+            self._rebuilding_if_damaged(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
-        """Return those digests for which the shelf has no vector."""
+        """Return the digests without a stored vector."""
         return {digest for digest in digests if not self.store.has_embedding(digest)}
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of those puts that would change nothing."""
+        """Return the ids of the puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
-        """Return what these ids are now, None where the record was removed."""
+        """Return the present record of each id, None for a deleted one."""
         return self.store.current_or_deleted(ids)
 
     def list_changes(
@@ -171,30 +174,30 @@ class EmbeddedShelf:
         call_id: str | None = None,
         ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
-        """Return past changes, newest first: those before a change, of one call, to these records."""
+        """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
         return self.store.list_changes(limit=limit, before=before, call_id=call_id, ids=ids)
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
-        """Return the number of the last change to each id, no later than `as_of`."""
+        """Return the number of the last change of each id, no later than `as_of`."""
         return self.store.versions(ids, as_of=as_of)
 
-    def _mending(self, step: Callable[[], StepT]) -> StepT:
-        """Take a step that reads the index; where it is damaged, look again under the lock, then build it anew."""
+    def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
+        """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
         try:
             return step()
         except DamagedIndexError:
             self._text = None
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
             try:
-                return step()  # it was not damaged, but being swapped by another process
+                return step()  # another process may have been swapping it
             except DamagedIndexError as error:
-                logger.warning("the index of catalogue '%s' is built anew: %s", self.spec.name, error.message)
+                logger.warning("the index of catalogue '%s' is rebuilt: %s", self.spec.name, error.message)
             self._text = None
             shutil.rmtree(self._index, ignore_errors=True)
             return step()
 
     def _refreshed(self) -> EmbeddedView | None:
-        """Return a view of now; where somebody writes meanwhile an older one, or None where there is none."""
+        """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
         view = self._find_view()
         if view is not None:
             return view
@@ -209,7 +212,7 @@ class EmbeddedShelf:
             return view or dataclasses.replace(self._view, stale=BEHIND)
 
     def _caught_up(self) -> EmbeddedView:
-        """Return a view of now, with every index brought up to it. The lock is held."""
+        """Update every index and return a current snapshot. The lock is held."""
         self._catch_up()
         view = self._find_view()
         if view is None:
@@ -217,9 +220,9 @@ class EmbeddedShelf:
         return view
 
     def _find_view(self, *, may_be_behind: bool = False) -> EmbeddedView | None:
-        """Return a view of what the indexes have reached, or None where that is not the store's last change.
+        """Return a snapshot of the state that the indexes have reached, or None where they lag behind the store.
 
-        An edit is acknowledged once they have reached it, so a view that is behind has all edits that were.
+        An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit.
         """
         text = self._open_text()
         text.reload()
@@ -250,12 +253,12 @@ class EmbeddedShelf:
         )
 
     def _catch_up(self) -> None:
-        """Bring every index up to the store. The lock is held."""
+        """Update every index to the store. The lock is held."""
         self._catch_up_text()
         self._renew_base()
 
     def _catch_up_text(self) -> None:
-        """Index what changed past the text index's marker. The lock is held."""
+        """Index the changes after the text index's marker. The lock is held."""
         text = self._open_text()
         text.reload()
         reached, wanted = text.change_no(), self.store.change_no()
@@ -264,7 +267,7 @@ class EmbeddedShelf:
             text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
 
     def _renew_base(self) -> None:
-        """Build a new base segment where there is none or the tail has outgrown it. The lock is held."""
+        """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""
         base = self._find_base()
         if base is not None:
             waiting = len(self.store.changed_since(base.change_no))
@@ -291,7 +294,7 @@ class EmbeddedShelf:
             shutil.rmtree(other, ignore_errors=True)
 
     def _find_base(self) -> Segment | None:
-        """Return the current base, mapped once for each generation, or None where there is none yet."""
+        """Return the current base, mapped once for each generation, or None where none was built yet."""
         try:
             name = (self._index / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
@@ -341,11 +344,11 @@ class EmbeddedShelf:
         )
 
     def is_empty(self) -> bool:
-        """Tell whether there is no record on it."""
+        """Tell whether the shelf has no record."""
         return not self.store.count()
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep every other writer out, for several steps."""
+        """Hold the write lock over several steps."""
         return self._lock.held(WRITER_LOCK_TIMEOUT_S)
 
 
@@ -359,7 +362,7 @@ def _size_of(folder: Path) -> int:
 
 
 def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:
-    """Return which rows of the base still hold, or None when all do."""
+    """Return the rows of the base that were not changed since; None means all."""
     rows = base.rows_of(changed)
     dead = rows[rows >= 0]
     if not len(dead):

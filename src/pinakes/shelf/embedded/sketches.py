@@ -1,8 +1,8 @@
-"""Sketches: a bit for each of many directions, so that a query picks the few rows worth a closer look out of very many.
+"""Binary sketches of vectors (sign bits of projections), by which a query preselects candidates among very many rows.
 
-A vector is centred and reduced to the side of the centre on which it lies, in each of many directions. The fewer sides
-two vectors differ in, the smaller the angle between them, roughly: a sketch only preselects. The first bits are of the
-directions in which the vectors differ most, so that they alone tell which tenth of a large table is worth the rest.
+A vector is centred and projected on many directions; the sign of each projection is a bit. The Hamming distance of two
+sketches approximates the angle between their vectors, so that a sketch only preselects. The first bits are of the
+principal directions, so that they alone select the tenth of a large table that is worth comparing in full.
 """
 
 from dataclasses import dataclass
@@ -20,21 +20,21 @@ Differences = NDArray[np.uint16]
 
 FIRST_BITS = 128
 REST_AT_LEAST = 384
-"""Short vectors are turned several times, since so many signs are needed to tell angles apart."""
+"""Short vectors are projected several times over: fewer signs would not tell angles apart."""
 
 SAMPLE_ROWS = 50_000
 BLOCK_ROWS = 65_536
 
 FIRST_ABOVE = 250_000
 FIRST_SHARE = 0.1
-"""Of more rows than this, the first bits alone choose a share: the ten nearest are in it 99 times of 100."""
+"""Above this many rows, the first bits alone select a share, which has the ten nearest in 99 of 100 queries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketches:
-    """One row of `bits` a vector: its sides of `thresholds`, the centre, along `directions` (a column each).
+    """One row of `bits` per vector: whether its projections on `directions` (columns) exceed `thresholds`.
 
-    `first` has the first bits again, as whole words, one row a word, which are compared several times as fast.
+    `first` repeats the first bits as whole words, one row per word, which are compared several times as fast.
     """
 
     directions: Vector
@@ -43,16 +43,16 @@ class Sketches:
     first: Words
 
     def preselect(self, query: Vector, *, among: Rows | None, count: int) -> Rows:
-        """Return about `count` of the rows (ties make it more), those that differ least from the query, in order."""
+        """Return about `count` rows (more on ties), those at the smallest Hamming distance, in row order."""
         sketch = _sketch(query[None, :], self.directions, self.thresholds)[0]
         if among is None and len(self.bits) > FIRST_ABOVE:
             first = _first_differences(sketch[: FIRST_BITS // 8].view(np.uint64), self.first)
-            among = np.flatnonzero(first <= _cut(first, max(count, round(FIRST_SHARE * len(first)))))
+            among = np.flatnonzero(first <= _distance_limit(first, max(count, round(FIRST_SHARE * len(first)))))
         bits = self.bits if among is None else self.bits.take(among, axis=0)
         if len(bits) <= count:
             return np.arange(len(bits)) if among is None else among
         differences = _differences(sketch, bits)
-        near = np.flatnonzero(differences <= _cut(differences, count))
+        near = np.flatnonzero(differences <= _distance_limit(differences, count))
         return near if among is None else among[near]
 
 
@@ -71,23 +71,23 @@ def build_sketches(vectors: Vector, *, seed: int = 0) -> Sketches:
 
 
 def _directions(centred: Vector, generator: np.random.Generator) -> Vector:
-    """Return directions, first among those in which the vectors differ most, then among all.
+    """Return directions within the principal components first, then within the whole space.
 
-    Both lots are turned at random: a sign says little along one direction that matters most, more along a mixture.
+    Both groups are rotated at random: the sign of a mixture of components says more than that of a single one.
     """
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
-    first = _turned(axes[:, :FIRST_BITS], FIRST_BITS, generator)
-    rest = _turned(axes, max(REST_AT_LEAST, axes.shape[1]), generator)
+    first = _rotated(axes[:, :FIRST_BITS], FIRST_BITS, generator)
+    rest = _rotated(axes, max(REST_AT_LEAST, axes.shape[1]), generator)
     return np.concatenate((first, rest), axis=1).astype(np.float32)
 
 
-def _turned(axes: Vector, count: int, generator: np.random.Generator) -> Vector:
-    """Return so many directions in the space of the axes, at right angles as far as it has room for."""
+def _rotated(axes: Vector, count: int, generator: np.random.Generator) -> Vector:
+    """Return `count` random directions in the span of the axes, orthogonal within each block of its dimension."""
     dimension = axes.shape[1]
     noise = generator.standard_normal((-(-count // dimension), dimension, dimension))
-    turns = np.concatenate(np.linalg.qr(noise)[0], axis=1)
-    turned: Vector = axes @ turns[:, :count]
-    return turned
+    rotations = np.concatenate(np.linalg.qr(noise)[0], axis=1)
+    rotated: Vector = axes @ rotations[:, :count]
+    return rotated
 
 
 def _sketch(vectors: Vector, directions: Vector, thresholds: Vector) -> Bits:
@@ -95,7 +95,7 @@ def _sketch(vectors: Vector, directions: Vector, thresholds: Vector) -> Bits:
 
 
 def _first_differences(sketch: Words, words: Words) -> Bits:
-    """Return in how many of its first bits each row differs from one sketch."""
+    """Return the Hamming distance of each row's first bits to a sketch."""
     differences = np.zeros(words.shape[1], np.uint8)
 
     for start in range(0, words.shape[1], BLOCK_ROWS):
@@ -105,15 +105,15 @@ def _first_differences(sketch: Words, words: Words) -> Bits:
     return differences
 
 
-def _cut(differences: Bits | Differences, count: int) -> int:
-    """Return the difference that about `count` of many rows do not exceed, judged by a sample of them."""
+def _distance_limit(differences: Bits | Differences, count: int) -> int:
+    """Return the distance that about `count` rows do not exceed, estimated from a sample."""
     step = max(1, len(differences) // SAMPLE_ROWS)
     up_to_each = np.cumsum(np.bincount(differences[::step]))
     return int(np.searchsorted(up_to_each, max(count // step, 1)))
 
 
 def _differences(sketch: Bits, bits: Bits) -> Differences:
-    """Return in how many bits one sketch differs from each of many."""
+    """Return the Hamming distance of a sketch to each of many."""
     found = simsimd.cdist(sketch[None, :], bits, metric="hamming", dtype="bin8", threads=1)
     differences: Differences = np.asarray(found)[0].astype(np.uint16)
     return differences

@@ -1,8 +1,8 @@
 """The store: a catalogue's records in one SQLite file, the truth that every index is derived from.
 
-Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. What a change
-replaced is in its row, so that a view can be read as it was. Embeddings are kept by model and digest of their text, so
-that nothing is embedded twice. Commit point: the end of `apply`'s transaction.
+Each put or delete is a row in `changes`; the highest `change_no` is the version of the catalogue. The row has the
+record before the change, so that earlier versions can be read. Embeddings are keyed by model and digest of their text,
+so that no text is embedded twice. Commit point: the end of `apply`'s transaction.
 """
 
 import threading
@@ -39,7 +39,7 @@ CREATE TABLE changes (
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
 """
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
-"""Made when the last change of a record is first asked for, by an edit or a build of an editable catalogue."""
+"""Created on first use, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
@@ -55,16 +55,16 @@ class Store:
         self.path = path
         self.spec = spec
         self._label = f"{path.parent.name}/{path.name}"
-        """How messages name the file: callers of a server read them, and its folders are none of their business."""
+        """The file's name in messages, which callers of a server read: without the folders of the server."""
         self._local = threading.local()
-        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # that of a thread goes when the thread does
+        self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # one per thread, dropped with it
         self._guard = threading.Lock()
         self._watch: apsw.Connection | None = None
-        """What `find_change_no` reads through, which waits for nobody."""
+        """The connection of `find_change_no`, without a busy timeout."""
         self._watch_guard = threading.Lock()
 
     def create(self, model: ModelId | None) -> bool:
-        """Create the tables, if they are not there; remember the embedding model, and tell if it was another."""
+        """Create missing tables, store the embedding model, and tell whether it replaced another one."""
         with self._transaction() as db:
             if db.pragma("user_version") == 0:
                 db.execute(SCHEMA)
@@ -74,13 +74,13 @@ class Store:
                 return False
             pairs = [("model", model.name), ("dimension", str(model.dimension))]
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
-            # Vectors are kept by the model's name alone, and those of before may be of another length.
+            # Vectors are keyed by the model's name alone; older ones may have another length.
             size_bytes = model.dimension * np.dtype(np.float32).itemsize
             db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
         return before is not None
 
     def require_tables(self) -> None:
-        """Refuse a file that is there but was never, or is no longer, a store."""
+        """Refuse a file without the tables of a store."""
         if self._db().pragma("user_version") == 0:
             raise StorageError(f"{self._label}: the file is empty; build the catalogue again (pinakes add)")
 
@@ -99,7 +99,7 @@ class Store:
             return _last_change(self._db())
 
     def find_change_no(self) -> int | None:
-        """Return the number of the last change; None where that is not to be known without waiting."""
+        """Return the number of the last change; None where reading it would wait."""
         if not self._watch_guard.acquire(blocking=False):
             return None
         try:
@@ -112,27 +112,27 @@ class Store:
             self._watch_guard.release()
 
     def model(self) -> ModelId | None:
-        """Return the model the vectors were made with, or None."""
+        """Return the embedding model of the vectors, or None."""
         rows = self._rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')")
         meta = {str(name): str(value) for name, value in rows}
         return ModelId(name=meta["model"], dimension=int(meta["dimension"])) if "model" in meta else None
 
     def count(self) -> int:
-        """Return how many records there are."""
+        """Return the number of records."""
         return int(self._find_row("SELECT count(*) FROM records")[0])
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Make the reads within see one moment, whatever is written meanwhile."""
+        """Read within one transaction, unaffected by concurrent writes."""
         with self._transaction():
             yield
 
     def fetch(self, keys: Sequence[Key], *, as_of: int) -> dict[Key, Record]:
-        """Return the records of these keys as they were after the change of that number."""
+        """Return the records of these keys as of the change with that number."""
         written: dict[Key, tuple[RecordId, bytes | None]] = {}
         for key, record_id, body in self._select("SELECT key, id, body FROM records WHERE key IN ({})", keys):
             written[key] = record_id, body
-        # Read after the records: a change made in between is then among those that are taken back.
+        # Read after the records, so that a change made in between is among those that are undone.
         for key, record_id, before in self._select(
             f"SELECT key, id, before {_LATER} AND key {_LAST_FIRST}", keys, as_of
         ):
@@ -144,7 +144,7 @@ class Store:
         }
 
     def find(self, ids: Sequence[RecordId], *, as_of: int) -> dict[RecordId, Key]:
-        """Return the keys that these ids had after the change of that number."""
+        """Return the keys of these ids as of the change with that number."""
         wanted = keepable(ids)
         found: dict[RecordId, Key] = dict(self._select("SELECT id, key FROM records WHERE id IN ({})", wanted))
         for record_id, key, op in self._select(f"SELECT id, key, op {_LATER} AND id {_LAST_FIRST}", wanted, as_of):
@@ -157,7 +157,7 @@ class Store:
     def apply(
         self, changes: Sequence[Change], author: Author, *, expected: Mapping[RecordId, int] | None = None
     ) -> int:
-        """Make the changes in one transaction, unless a record moved; a put that changes nothing leaves no trace."""
+        """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
         with self._transaction() as db:
             require_unmoved(expected or {}, self.versions(list(expected or ())))
             for change in changes:
@@ -168,14 +168,14 @@ class Store:
             return self.change_no()
 
     def is_unchanged(self, put: Put) -> bool:
-        """Tell whether the record is here with the same content, and its vector by the model of now."""
+        """Tell whether the same record is stored, with its vector of the present model."""
         row = self._find_row("SELECT body, digest FROM records WHERE id = ?", (put.record.id,))
         if row is None or row != (encode_record(put.record), _digest_of(put)):
             return False
         return put.embedding is None or self.has_embedding(put.embedding.digest)
 
     def has_embedding(self, digest: bytes) -> bool:
-        """Tell whether the vector of this text, by this store's model, is here."""
+        """Tell whether the vector of this text, by this store's model, is stored."""
         model = self.model()
         if model is None:
             return False
@@ -185,7 +185,7 @@ class Store:
     def list_changes(
         self, *, limit: int, before: int | None, call_id: str | None, ids: Sequence[RecordId] | None
     ) -> list[PastChange]:
-        """Return past changes, newest first, as they are in one moment."""
+        """Return past changes, newest first, read in one transaction."""
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
         with self.snapshot():
             page = [_logged(row) for row in self._rows(_PAST.format(_conditions(asked)), asked)]
@@ -196,17 +196,17 @@ class Store:
         return with_afters(page, later, present, self.spec)
 
     def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> dict[RecordId, int]:
-        """Return the number of the last change to each id, no later than `as_of`."""
+        """Return the number of the last change of each id, no later than `as_of`."""
         if not ids:
             return {}
-        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # it is only slower without
+        with self._failing(), suppress(apsw.ReadOnlyError, apsw.BusyError):  # the query is only slower without it
             self._db().execute(CHANGES_BY_ID)
         wanted = keepable(ids)
         query = "SELECT id, max(change_no) FROM changes WHERE change_no <= ? AND id IN ({}) GROUP BY id"
         return dict(self._select(query, wanted, MAX_CHANGE_NO if as_of is None else as_of))
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> dict[RecordId, Record | None]:
-        """Return what these ids are now, None where the record was removed."""
+        """Return the present record of each id, None for a deleted one."""
         wanted = keepable(ids)
         bodies = dict(self._select("SELECT id, body FROM records WHERE id IN ({})", wanted))
         found: dict[RecordId, Record | None] = {
@@ -216,7 +216,7 @@ class Store:
         return {**found, **dict.fromkeys(removed)}
 
     def changed_since(self, change_no: int, *, until: int = MAX_CHANGE_NO) -> list[Key]:
-        """Return the keys touched after a change, and no later than another, in key order."""
+        """Return the keys changed after `change_no` and no later than `until`, in key order."""
         query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
         return [Key(key) for (key,) in self._rows(query, (change_no, until))]
 
@@ -237,9 +237,9 @@ class Store:
             )
 
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
-        """Yield the records of these keys as they were after a change, in key order.
+        """Yield the records of these keys as of a change, in key order.
 
-        What was changed since comes without its vector: that of before is not known any more.
+        Records that were changed since come without a vector: the former one is not stored.
         """
         if not keys:
             return
@@ -276,7 +276,7 @@ class Store:
             self._log(db, author, key=old[0], id=put.record.id, op="update", before=old[1])
 
     def _keep_embedding(self, db: apsw.Connection, put: Put) -> tuple[bytes | None, bool]:
-        """Keep the vector, if one is given; return the digest under which the record has one, and if it is new."""
+        """Store a given vector; return the digest that the record refers to, and whether the vector is new."""
         embedding = put.embedding
         if embedding is None:
             return None, False
@@ -302,7 +302,7 @@ class Store:
         )
 
     def _select(self, query: str, values: Sequence[Key] | Sequence[RecordId], *first: int) -> Iterator[Any]:
-        """Yield the rows of a query with a list of keys or ids in it. The query is ours; the values are bound."""
+        """Yield the rows of a query with a list of keys or ids, whose values are bound, in batches."""
         for start in range(0, len(values), MAX_BOUND_VALUES):
             batch = values[start : start + MAX_BOUND_VALUES]
             yield from self._rows(query.format(",".join("?" * len(batch))), (*first, *batch))
@@ -321,7 +321,7 @@ class Store:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Raise what SQLite raises as a StorageError; within a transaction nothing has changed then."""
+        """Raise SQLite's errors as StorageError; a transaction within is rolled back."""
         try:
             yield
         except apsw.FullError as error:
@@ -367,10 +367,10 @@ _NARROWED = {
 
 
 def _conditions(asked: Mapping[str, Any]) -> str:
-    """Return the WHERE clause of what is asked for. The clauses are ours; the values are bound."""
+    """Return the WHERE clause of the given filters; their values are bound."""
     clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
     if asked["call_id"]:
-        clauses.append("call_id <> ''")  # so that SQLite may use the index of those
+        clauses.append("call_id <> ''")  # lets SQLite use the partial index
     return f"WHERE {' AND '.join(clauses)}" if clauses else ""
 
 

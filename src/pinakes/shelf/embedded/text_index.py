@@ -1,8 +1,8 @@
 """The text index: tokens of every record in tantivy, ranked by BM25, filtered before ranking.
 
 One catch-all field holds all searched text; boosted fields add a small score of their own. Filterable fields are
-indexed as raw terms and numbers, so that conditions are part of the query. The index knows which change of the store
-it has reached by a marker document that is replaced in the same commit.
+indexed as raw terms and numbers, so that conditions are part of the query. A marker document, replaced in each commit,
+has the number of the store's change that the index has reached.
 """
 
 import math
@@ -30,23 +30,23 @@ KEY = "key"
 MARKER = "marker"
 TOKENIZER = "tokens"
 META_FILE = "meta.json"
-"""Where tantivy says what is committed."""
+"""Tantivy's file that names the committed segments."""
 EDIT_HEAP_BYTES = 32_000_000
 BULK_HEAP_BYTES = 256_000_000
 BULK_DOCUMENTS = 5_000
 
 SPARE_HITS = 16
 MAX_TIES = 10_000
-"""How many more hits than asked for are looked at, at first and at the most, for those that tie with the last."""
+"""How many hits beyond the limit are read for ties with the last one: at first, and at most."""
 
 TERMS_EACH = 300
-"""Of more values than this a set is made."""
+"""Above this many values, a term set query is used."""
 
 Clause = tuple[tantivy.Occur, tantivy.Query]
 
 
 class TextIndex:
-    """A tantivy index in a folder. `searcher` sees what was committed at the last `reload`."""
+    """A tantivy index in a folder; `searcher` is of the commit at the last `reload`."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.spec = spec
@@ -58,29 +58,29 @@ class TextIndex:
             self._index.config_reader("manual")
             self._index.register_tokenizer(TOKENIZER, _whitespace())
             self.searcher = self._index.searcher()
-            self._look_into_every_file()
+            self._read_every_field()
 
     def reload(self) -> None:
-        """See what has been committed since."""
+        """Open the searcher of the last commit."""
         with self._failing_as(DamagedIndexError, "read"):
             self._index.reload()
             self.searcher = self._index.searcher()
 
     def change_no(self) -> int:
-        """Return the number of the store's change that this index has reached; 0 for a new one."""
+        """Return the number of the store's change that this index has reached; 0 for a new index."""
         marker = tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
         with self._failing_as(DamagedIndexError, "read"):
             found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
     def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
-        """Take the touched keys out, put the rows in, and name the change reached, in one commit."""
+        """Remove the touched keys, add the rows, and set the change number, in one commit."""
         bulk = len(touched) > BULK_DOCUMENTS
         self._remove_leftovers()
         with self._failing_as(StorageError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
         if touched and self.searcher.num_docs:
-            # By query: `delete_documents_by_term` takes the number for a signed one, and finds nothing.
+            # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
             writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
         for row in rows:
             writer.add_document(self._document(row.key, row.record))
@@ -103,7 +103,7 @@ class TextIndex:
         searcher: tantivy.Searcher,
         limit: int,
     ) -> Ranking:
-        """Rank the records that have any of the terms and meet every condition, as the searcher sees them."""
+        """Rank the searcher's records that have any of the terms and meet every condition."""
         if not query.terms:
             return build_ranking((), (), limit=0)
         asked = self._any_term(query)
@@ -116,8 +116,8 @@ class TextIndex:
         return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
 
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> int:
-        """Return how many of these records, which the searcher sees, have any of the terms."""
-        # To leave out each term takes a third of the time of asking for any of them.
+        """Return how many of these records have any of the terms."""
+        # Excluding every term takes a third of the time of matching any of them.
         without = [(tantivy.Occur.MustNot, self._term(ALL, token, 1.0)) for token, _ in query.terms]
         query_of_the_rest = tantivy.Query.boolean_query(
             [(tantivy.Occur.Must, self._any_value(KEY, [int(key) for key in keys])), *without]
@@ -125,27 +125,27 @@ class TextIndex:
         return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
 
     def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
-        """Return the keys of all records that meet the conditions, in no order."""
+        """Return the keys of all records that meet the conditions, unordered."""
         every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]
         hits = searcher.search(
             tantivy.Query.boolean_query(every), limit=max(searcher.num_docs, 1), count=False, order_by_field=KEY
         ).hits
         return np.array([key for key, _ in hits if key], dtype=np.int64)
 
-    def _look_into_every_file(self) -> None:
-        """Search once in each field, so that a file that is missing or cut short is noticed now."""
+    def _read_every_field(self) -> None:
+        """Search once in each field, so that a missing or truncated file is noticed now."""
         for field in (ALL, *(_boost_name(field.name) for field in self.spec.boosted_fields)):
             self.searcher.search(self._term(field, "", 1.0), limit=1)
 
     def _remove_leftovers(self) -> None:
-        """Remove lists of deleted documents that a writer left who was killed before its commit.
+        """Remove the lists of deleted documents of a writer that was killed before its commit.
 
-        They are named by numbers that the next commit counts up to again, and tantivy does not write over a file.
+        The next commit uses the same numbers in their names, and tantivy does not overwrite a file.
         """
         try:
             reached = int(orjson.loads((self.folder / META_FILE).read_bytes())["opstamp"])
         except (OSError, ValueError, KeyError, TypeError):
-            return  # nothing was ever committed here, or what was is found to be damaged elsewhere
+            return  # nothing was committed yet, or the damage is found elsewhere
         for path in self.folder.glob("*.del"):
             number = path.suffixes[0].removeprefix(".") if len(path.suffixes) == 2 else ""
             if number.isdecimal() and int(number) > reached:
@@ -153,14 +153,14 @@ class TextIndex:
 
     @contextmanager
     def _failing_as(self, error_type: type[StorageError], what: str) -> Iterator[None]:
-        """Turn what tantivy raises, which has no types of its own, into our error."""
+        """Raise tantivy's errors, which are built-in types, as the given type."""
         try:
             yield
         except (ValueError, OSError) as error:
             raise error_type(f"the text index cannot be {what}: {error}") from error
 
     def _any_value(self, field: str, values: Sequence[str] | Sequence[int]) -> tantivy.Query:
-        """Match what has any of the values. A few are quicker as a term each than as a set, one fifteen times so."""
+        """Match any of the values; a few are faster as single terms than as a set, one value fifteen times."""
         if len(values) > TERMS_EACH:
             return tantivy.Query.term_set_query(self.schema, field, values)
         each = [tantivy.Query.term_query(self.schema, field, value, index_option="basic") for value in values]
@@ -197,7 +197,7 @@ class TextIndex:
                     tantivy.FieldType.Float,
                     lower_bound=-math.inf if condition.at_least is None else float(condition.at_least),
                     upper_bound=math.inf if condition.at_most is None else float(condition.at_most),
-                    # Whole numbers (years, counts) repeat: their postings are read in half the time of a scan.
+                    # Integers (years, counts) repeat: reading their postings takes half the time of a scan.
                     use_inverted_index=self.spec.fields[condition.field].type is FieldType.INT,
                 )
                 return tantivy.Occur.Must, _unscored(number)
@@ -238,7 +238,7 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
 
 
 def _whitespace() -> tantivy.TextAnalyzer:
-    """Return the tokenizer of the index, which has nothing left to do but to part tokens at spaces."""
+    """Return the tokenizer of the index: texts are already analysed, and only split at spaces."""
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
 
 
@@ -251,7 +251,7 @@ def _filter_name(field: str) -> str:
 
 
 def _search_past_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
-    """Search so deep that whatever ties with the last of the best is found too, and the tie can be broken by key."""
+    """Search deep enough to find every hit that ties with the last one, so that ties can be broken by key."""
     limit = max(limit, 1)
     depth = limit + SPARE_HITS
     while True:
@@ -263,7 +263,7 @@ def _search_past_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: i
 
 
 def _count_of(found: Any) -> int:
-    """Return how many documents matched; the attribute is missing from tantivy's type stub."""
+    """Return the number of matches; the attribute is missing from tantivy's type stub."""
     return int(found.count)
 
 

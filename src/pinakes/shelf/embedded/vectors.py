@@ -1,7 +1,7 @@
-"""Vectors of a segment: a quick scan over 8-bit codes, then exact cosines for the best of it.
+"""Vectors of a segment: a quick scan over 8-bit codes, then exact cosines of the best rows.
 
-Small tables are scanned whole; in large ones `sketches` preselect the rows whose codes are looked at. Rows that a
-filter leaves out are never considered, so a narrow filter costs less than none and loses nothing.
+Small tables are scanned whole; in large ones `sketches` preselect the rows whose codes are compared. Filters apply
+before the scan, so that a narrow filter makes it faster and loses nothing.
 """
 
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ THREADS = 2
 BLOCK_ROWS = 65_536
 
 SPARE = 100
-"""How many more rows than asked for are scored exactly, to make up for what 8 bits blur."""
+"""How many more rows than asked for are scored exactly, to make up for the error of 8-bit codes."""
 
 FEW = 2
-"""Up to so many times as many rows as would be scored exactly all are, which takes no longer than to choose them."""
+"""All rows are scored exactly in a scope of at most this many times the rows that would be: choosing takes longer."""
 
 GATHER_BELOW = 0.25
-"""A filter that keeps a smaller share than this has its rows gathered; above, everything is scanned and masked."""
+"""Below this share of rows in scope, their codes are gathered; above, all codes are scanned and masked."""
 
 SKETCHES_ABOVE = 40_000
-"""With no more rows in scope than this all their codes are scanned, which loses nothing."""
+"""Up to this many rows in scope, all their codes are scanned, which loses nothing."""
 
 PRESELECTED_SHARE = 0.007
 PRESELECTED_AT_LEAST = 5_000
-"""How much of the scope sketches preselect: recall@10 .989 of a million, .986 of 88,000 (`make bench-large`)."""
+"""How much of the scope sketches preselect: recall@10 .989 at a million rows, .986 at 88,000 (`make bench-large`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorTable:
-    """One unit vector a row, thrice: `exact`, as `codes` with `scales`, as `sketches`. No vector: zeros, scale 0."""
+    """One unit vector per row in three forms: `exact`, `codes` with `scales`, `sketches`. A missing vector is zeros."""
 
     exact: Vector
     codes: Codes
@@ -62,13 +62,13 @@ class VectorTable:
         if self.sketches is None or in_scope <= SKETCHES_ABOVE:
             return [
                 self._best(query, rows, one, limit)
-                for query, one in zip(queries, self._blurred(queries, rows), strict=True)
+                for query, one in zip(queries, self._approximate(queries, rows), strict=True)
             ]
         count = max(PRESELECTED_AT_LEAST, round(in_scope * PRESELECTED_SHARE))
         found = []
         for query in queries:
             near = self.sketches.preselect(query, among=rows, count=count)
-            found.append(self._best(query, near, self._blurred(query[None, :], near)[0], limit))
+            found.append(self._best(query, near, self._approximate(query[None, :], near)[0], limit))
         return found
 
     def _in_scope(self, mask: Mask | None) -> Rows | None:
@@ -83,8 +83,8 @@ class VectorTable:
         has_vector: Mask = self.scales > 0
         return None if has_vector.all() else has_vector
 
-    def _blurred(self, queries: Vector, rows: Rows | None) -> Scores:
-        """Return for each query the cosines as the codes see them, up to a constant factor."""
+    def _approximate(self, queries: Vector, rows: Rows | None) -> Scores:
+        """Return for each query the approximate cosines by codes, up to a constant factor."""
         codes = quantise(queries)[0]
         if rows is None:
             return code_dots(codes, self.codes) * self.scales
@@ -92,9 +92,9 @@ class VectorTable:
             return code_dots(codes, self.codes.take(rows, axis=0)) * self.scales[rows]
         return (code_dots(codes, self.codes) * self.scales)[:, rows]
 
-    def _best(self, query: Vector, rows: Rows | None, blurred: Scores, limit: int) -> tuple[Rows, Scores]:
-        """Score the best of what the codes see exactly."""
-        best = _top(blurred, limit + SPARE)
+    def _best(self, query: Vector, rows: Rows | None, approximate: Scores, limit: int) -> tuple[Rows, Scores]:
+        """Score the rows with the best approximate cosines exactly."""
+        best = _top(approximate, limit + SPARE)
         return self._nearest_of(best if rows is None else rows[best], query, limit)
 
     def _nearest_of(self, rows: Rows, query: Vector, limit: int) -> tuple[Rows, Scores]:
@@ -111,13 +111,13 @@ def build_vector_table(exact: Vector) -> VectorTable:
 
 
 def row_dots(rows: Vector, query: Vector) -> Scores:
-    """Return the dot product of each row; unlike a matrix product, the same for equal rows wherever they stand."""
+    """Return the dot product of each row; unlike a matrix product, equal rows give equal results."""
     dots: Scores = np.einsum("ij,j->i", rows, query)
     return dots
 
 
 def _top(scores: Scores, limit: int) -> Rows:
-    """Return the places of the best scores, of equal ones the first."""
+    """Return the indexes of the best scores, of equal ones the first."""
     if len(scores) <= limit:
         return np.arange(len(scores))
     least = np.partition(scores, len(scores) - limit)[len(scores) - limit]

@@ -1,4 +1,4 @@
-"""A view of the embedded shelf: the base segment, the tail of what changed since, and the text index as of then."""
+"""A snapshot of the embedded shelf: the base segment, the tail of later changes, and the text index of that moment."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ from pinakes.shelf.embedded.vectors import Rows, Scores
 from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
-MASKS_KEPT = 8
+CACHED_MASKS = 8
 MARKER_DOCUMENTS = 1
 """Documents of the text index that are not records: the one that holds the change number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedView:
-    """Implements `ShelfReader`. Rows of the base that were changed since are dead."""
+    """Implements `ShelfReader`; `base_alive` leaves out the rows of the base that the tail replaces."""
 
     spec: CatalogueSpec
     base: Segment
@@ -45,12 +45,12 @@ class EmbeddedView:
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
-        """Return the records of these keys that exist and may be seen."""
+        """Return the records of these keys that exist and are visible."""
         found = self.store.fetch(keys, as_of=self.change_no)
         return {key: record for key, record in found.items() if scope.visibility.sees(record.audiences)}
 
     def find(self, ids: Sequence[RecordId], *, scope: Scope) -> Mapping[RecordId, Key]:
-        """Return the keys of these ids, where they exist and may be seen."""
+        """Return the keys of these ids, where the records exist and are visible."""
         found = self.store.find(ids, as_of=self.change_no)
         if scope.visibility.audiences is None:
             return found
@@ -82,10 +82,10 @@ class EmbeddedView:
         """Return the vectors of these keys as rows."""
         rows = np.zeros((len(keys), self.model.dimension if self.model else 0), dtype=np.float32)
         for segment in self._segments:
-            places = segment.rows_of(keys)
-            here = places >= 0
+            found = segment.rows_of(keys)
+            here = found >= 0
             if segment.vectors is not None and here.any():
-                rows[here] = segment.vectors.exact[places[here]]
+                rows[here] = segment.vectors.exact[found[here]]
         return rows
 
     def counters(self) -> dict[str, int]:
@@ -101,12 +101,12 @@ class EmbeddedView:
         }
 
     def ids(self, keys: Sequence[Key]) -> list[RecordId]:
-        """Return the ids of keys that this view gave out."""
+        """Return the ids of keys that come from this snapshot."""
         ids: dict[Key, RecordId] = {}
         for segment in self._segments:
             rows = segment.rows_of(keys)
             here = np.flatnonzero(rows >= 0)
-            ids |= zip([keys[place] for place in here.tolist()], segment.ids_of(rows[here]), strict=True)
+            ids |= zip([keys[index] for index in here.tolist()], segment.ids_of(rows[here]), strict=True)
         return [ids[key] for key in keys]
 
     def terms(self, field: str, keys: Sequence[Key]) -> list[frozenset[str]]:
@@ -116,7 +116,7 @@ class EmbeddedView:
             rows = segment.rows_of(keys)
             here = np.flatnonzero(rows >= 0)
             found.update(zip(here.tolist(), segment.columns.terms[field].terms_at(rows[here]), strict=True))
-        return [found.get(place, frozenset()) for place in range(len(keys))]
+        return [found.get(index, frozenset()) for index in range(len(keys))]
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return the number of a column for each of these keys."""
@@ -165,25 +165,25 @@ class EmbeddedView:
 
     @cached_property
     def _segments(self) -> tuple[Segment, ...]:
-        """The base, and the tail after it, so that what is newer wins."""
+        """The base, then the tail, whose rows override those of the base."""
         return (self.base, self.tail) if self.tail.columns.size else (self.base,)
 
     def _masks(self, scope: Scope) -> list[Mask | None]:
         """Return the rows of each segment that are alive and in scope; None means all.
 
-        The last few are kept: the reads of one search, and often those of the next, have the same scope.
+        The last few masks are cached: the reads of one search, and often of the next, have the same scope.
         """
         conditions = scope.all_conditions()
         require_filterable(conditions, self.spec)
         with self._mask_guard:
             if conditions not in self._last_masks:
-                if len(self._last_masks) >= MASKS_KEPT:
+                if len(self._last_masks) >= CACHED_MASKS:
                     self._last_masks.clear()
                 self._last_masks[conditions] = self._alive(self._masks_of(conditions))
             return self._last_masks[conditions]
 
     def _masks_of(self, conditions: tuple[Condition, ...]) -> list[Mask | None]:
-        """Return the rows of each segment that meet the conditions, dead ones among them."""
+        """Return the rows of each segment that meet the conditions, replaced rows included."""
         of_words = [condition for condition in conditions if condition.field == WORDS_FIELD]
         of_columns = tuple(condition for condition in conditions if condition.field != WORDS_FIELD)
         masks = [segment.columns.mask(of_columns) for segment in self._segments]
@@ -205,7 +205,7 @@ def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:
 
 
 def _merged(parts: list[tuple[Rows, Scores]], limit: int) -> Ranking:
-    """Return the best of what the segments found."""
+    """Merge the rankings of the segments."""
     keys = np.concatenate([keys for keys, _ in parts]) if parts else np.empty(0, np.int64)
     scores = np.concatenate([scores for _, scores in parts]) if parts else np.empty(0)
     return build_ranking(keys, scores, limit=limit)

@@ -19,20 +19,20 @@ from pinakes.tools.admin.row_text import rows_text
 from pinakes.tools.admin.why import explain
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
-from pinakes.tools.health import Finding, examine
+from pinakes.tools.health import PartHealth, examine
 from pinakes.tools.record_resources import address_of, parse_address
 from pinakes.tools.spec import ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
-"""Of how many records it is counted whether they have a vector."""
+"""At most this many records are checked for a vector."""
 VECTORS_AT_ONCE = 5_000
 CHECK_S = 3.0
-"""How long a catalogue is checked."""
+"""Time limit for the check of one catalogue."""
 LONGEST_DETAIL = 500
 
 
 class Inspection(StrEnum):
-    """What is asked for."""
+    """The kinds of inspection."""
 
     INDEX = "index"
     ERRORS = "errors"
@@ -65,7 +65,7 @@ class _CheckTimeoutError(Exception):
 
 
 class Inspector:
-    """Looks inside."""
+    """Answers `debug.inspect` over the catalogues that are served."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Inspector:
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`catalogues` gives those that are served now, `ring` the last lines of the log."""
+        """`catalogues` returns the ones served at present; `ring` has the last lines of the log."""
         self._catalogues = catalogues
         self._monotonic = monotonic
         self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
@@ -85,7 +85,7 @@ class Inspector:
         }
 
     def inspect(self, principal: Principal, params: InspectParams) -> InspectResult:
-        """Return what was asked for."""
+        """Run an inspection."""
         rows = self._answers[params.query_type](principal, params)
         return InspectResult(
             query_type=params.query_type,
@@ -108,8 +108,8 @@ class Inspector:
         ]
         return sorted(rows, key=lambda row: row["ok"] is True)
 
-    def _findings(self, catalogue: OpenCatalogue) -> Iterator[Finding]:
-        """Yield what the health check of a catalogue finds within a few seconds."""
+    def _findings(self, catalogue: OpenCatalogue) -> Iterator[PartHealth]:
+        """Yield the findings of a catalogue's health check within the time limit."""
         ends_at = self._monotonic() + CHECK_S
 
         def checkpoint() -> None:
@@ -119,7 +119,7 @@ class Inspector:
         try:
             yield from examine(catalogue, checkpoint=checkpoint)
         except _CheckTimeoutError:
-            yield Finding("all", None, f"not finished in {CHECK_S:g} s; run: pinakes job run integrity_check")
+            yield PartHealth("all", None, f"not finished in {CHECK_S:g} s; run: pinakes job run integrity_check")
 
     def _why(self, principal: Principal, params: InspectParams) -> list[dict[str, Any]]:
         if not params.id or not params.query:
@@ -131,15 +131,15 @@ class Inspector:
         record = None if key is None else reader.fetch([key], scope=scope).get(key)
         if key is None or record is None:
             alike = _alike(catalogue, params.id, scope)
-            hint = f"; there is {alike}" if alike else ""
-            raise NotFoundError(f"there is no record '{record_id[:200]}' in '{catalogue.name}'{hint}")
+            hint = f"; did you mean {alike}?" if alike else ""
+            raise NotFoundError(f"no record '{record_id[:200]}' in '{catalogue.name}'{hint}")
         found = explain(
             catalogue, key, record, query=params.query, filters=params.filters or {}, visibility=principal.visibility
         )
         return [{"id": address_of(catalogue.name, record_id), **found}]
 
     def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:
-        """Return the catalogue and the id that are meant: `CATALOGUE/ID`, or an id where the catalogue is clear."""
+        """Return the catalogue and the record id of an address `CATALOGUE/ID`, or of an id in the chosen catalogue."""
         place = parse_address(address)
         known = {one.name for one in visible_catalogues(self._catalogues(), principal)}
         if params.catalogue is None and place is not None and place[0] in known:
@@ -167,7 +167,7 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
-    """Return the state of a catalogue's indexes."""
+    """Return the state of a catalogue's indexes as a row."""
     shelf = catalogue.shelf.describe()
     counted, vectors = _vectors(catalogue.shelf.reader())
     return {
@@ -185,7 +185,7 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
 
 
 def _vectors(reader: ShelfReader) -> tuple[int, int]:
-    """Return over how many records it was counted, and how many of them have a vector."""
+    """Return the number of records checked for a vector, and how many of them have one."""
     if reader.model is None:
         return 0, 0
     keys = reader.scan(scope=WHOLE, limit=COUNTED_VECTORS)
@@ -196,7 +196,7 @@ def _vectors(reader: ShelfReader) -> tuple[int, int]:
 
 
 def _alike(catalogue: OpenCatalogue, text: str, scope: Scope) -> str | None:
-    """Return the address of the record whose name is most like a text that is no id."""
+    """Return the address of the record whose name is most like the text."""
     reader = catalogue.shelf.reader()
     matches = reader.titles_like(text, scope=scope, limit=1)
     return address_of(catalogue.name, reader.ids([matches[0].key])[0]) if matches else None

@@ -1,4 +1,4 @@
-"""`server.query`: what is running, how much memory it has, who is connected, and how it is configured."""
+"""`server.query`: version, catalogues, memory, open sessions and configuration of the server."""
 
 import platform
 import sys
@@ -33,7 +33,7 @@ MEMORY_NAMES = {"VmRSS": "resident_bytes", "VmHWM": "peak_resident_bytes", "VmSi
 
 
 class ServerQuery(StrEnum):
-    """What is asked for."""
+    """The kinds of query."""
 
     INFO = "info"
     MEMORY = "memory"
@@ -55,30 +55,30 @@ class ServerResult(GenericResult):
     query_type: str
     values: dict[str, Any]
     rows: Annotated[list[dict[str, Any]], BARE_LIST]
-    """Catalogues, parts of the memory, or sessions."""
+    """Catalogues, memory by part, or sessions."""
     total: int
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerState:
-    """What there is to tell of the server. What changes is asked for each time."""
+    """The state of the server; the callables are called for each query."""
 
     settings: Settings
     started_at: datetime
     catalogues: Callable[[], Sequence[OpenCatalogue]]
-    """Those that are served now."""
+    """Returns the catalogues that are served."""
     identities: Callable[[], Sequence[Identity]] = tuple
-    """Whose streams are open, one for each stream."""
+    """Returns the identity behind each open stream."""
     problems: Callable[[], Mapping[str, str]] = dict
-    """What is degraded and why, by part."""
+    """Returns the degraded parts, each with the reason."""
     counters: Callable[[], Mapping[str, int | float]] = dict
-    """Such as the calls that are running, and the events that were dropped."""
+    """Returns figures such as running calls and dropped events."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 class ServerTool:
-    """Answers about the server."""
+    """Answers `server.query`."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -90,7 +90,7 @@ class ServerTool:
         }
 
     def query(self, principal: Principal, params: ServerParams) -> ServerResult:
-        """Return what was asked for, a page of its rows."""
+        """Run a query and return one page of its rows."""
         values, rows = self._answers[params.query_type](principal)
         end = params.offset + params.limit
         return ServerResult(
@@ -155,7 +155,7 @@ def server_tools(state: ServerState) -> list[ToolSpec]:
 
 
 def memory_of_process() -> dict[str, Any]:
-    """Return how much memory this process has, as far as the system tells."""
+    """Return the memory use of this process, as far as the system reports it."""
     found: dict[str, Any] = {}
     if STATUS_FILE.is_file():
         for line in STATUS_FILE.read_text(encoding="ascii", errors="replace").splitlines():

@@ -1,4 +1,4 @@
-"""Why a search does or does not find a record: what each arm makes of it, and what keeps it out."""
+"""Why a search finds a record or not: its rank by words and by vectors, and the filters that exclude it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.filters import KIND, parse_filters
 
 LOOKED_AT = 100
-"""How many results are looked through: as many as can be paged to."""
+"""How many results are searched for the record: as many as can be paged to."""
 RANKED = 1_000
-"""How deep the rank in one arm is looked for."""
+"""How deep a single ranking is searched for the record."""
 SHOWN_VALUES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Arm:
-    """A record's place in one arm of the search."""
+class _Ranked:
+    """A record's rank and score in one ranking of the search, which has `of` results."""
 
     rank: int | None
     score: float | None
@@ -43,24 +43,24 @@ def explain(
     filters: Mapping[str, Any],
     visibility: Visibility,
 ) -> dict[str, Any]:
-    """Return whether a search finds a record, at which rank, and why; `sight` is what the caller may see."""
+    """Return whether a search with this visibility finds a record, at which rank, and why."""
     view, spec = catalogue.view(), catalogue.spec
     reader = view.reader
     searched = Scope(conditions=tuple(parse_filters(filters, spec)), visibility=visibility)
     asked = analyse_query(clean(query[:MAX_CHARS]), synonyms=spec.synonyms)
-    meaning = view.embed(query)
-    page = view.search(query, scope=searched, limit=LOOKED_AT, query_vector=meaning)
+    query_vector = view.embed(query)
+    page = view.search(query, scope=searched, limit=LOOKED_AT, query_vector=query_vector)
     rank = next((place for place, hit in enumerate(page.hits, start=1) if hit.key == key), None)
     hit = None if rank is None else page.hits[rank - 1]
     terms = [term for term, _ in asked.terms]
     here = set(text_tokens(record, spec.searched_fields))
-    words = _place(reader.lexical(asked, scope=searched, limit=RANKED), key)
-    nearest = _nearest(reader, key, meaning, searched)
+    words = _rank_of(reader.lexical(asked, scope=searched, limit=RANKED), key)
+    nearest = _nearest(reader, key, query_vector, searched)
     reasons = [
-        *_kept_from(record),
-        *_kept_out(catalogue, record, filters),
+        *_list_audiences(record),
+        *_list_exclusions(catalogue, record, filters),
         *_about_words(terms, here, words),
-        *_about_meaning(reader, key, meaning, nearest, catalogue),
+        *_about_meaning(reader, key, query_vector, nearest, catalogue),
         *([f"the index is older than the records: {reader.stale}"] if reader.stale else []),
     ]
     return {
@@ -71,43 +71,43 @@ def explain(
         "score": None if hit is None else round(hit.score, 4),
         "match": None if hit is None else str(hit.match_type),
         "parts": {} if hit is None else {name: round(value, 4) for name, value in hit.reasons.items()},
-        "words": _plain_arm(words),
-        "meaning": _plain_arm(nearest),
+        "words": _plain(words),
+        "meaning": _plain(nearest),
         "terms": {term: term in here for term in terms},
         "because": reasons,
     }
 
 
-def _plain_arm(arm: _Arm) -> dict[str, Any]:
-    return {"rank": arm.rank, "score": arm.score, "of": arm.of}
+def _plain(ranked: _Ranked) -> dict[str, Any]:
+    return {"rank": ranked.rank, "score": ranked.score, "of": ranked.of}
 
 
-def _nearest(reader: ShelfReader, key: Key, meaning: QueryVector, scope: Scope) -> _Arm:
-    if meaning.vector is None:
-        return _Arm(rank=None, score=None, of=0)
-    (ranking,) = reader.nearest(meaning.vector[None, :], scope=scope, limit=RANKED)
-    arm = _place(ranking, key)
-    cosine = float(reader.vectors([key])[0] @ meaning.vector)
-    return _Arm(rank=arm.rank, score=round(cosine, 4), of=arm.of)
+def _nearest(reader: ShelfReader, key: Key, query_vector: QueryVector, scope: Scope) -> _Ranked:
+    if query_vector.vector is None:
+        return _Ranked(rank=None, score=None, of=0)
+    (ranking,) = reader.nearest(query_vector.vector[None, :], scope=scope, limit=RANKED)
+    ranked = _rank_of(ranking, key)
+    cosine = float(reader.vectors([key])[0] @ query_vector.vector)
+    return _Ranked(rank=ranked.rank, score=round(cosine, 4), of=ranked.of)
 
 
-def _place(ranking: Ranking, key: Key) -> _Arm:
+def _rank_of(ranking: Ranking, key: Key) -> _Ranked:
     places = np.flatnonzero(ranking.keys == key)
     if not len(places):
-        return _Arm(rank=None, score=None, of=ranking.total)
+        return _Ranked(rank=None, score=None, of=ranking.total)
     at = int(places[0])
-    return _Arm(rank=at + 1, score=round(float(ranking.scores[at]), 4), of=ranking.total)
+    return _Ranked(rank=at + 1, score=round(float(ranking.scores[at]), 4), of=ranking.total)
 
 
-def _kept_from(record: Record) -> list[str]:
-    """Say for whom a record is, where it is not for everybody."""
+def _list_audiences(record: Record) -> list[str]:
+    """Return the audiences of a restricted record."""
     if not record.audiences or PUBLIC in record.audiences:
         return []
     return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
 
 
-def _kept_out(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, Any]) -> list[str]:
-    """Say which filters leave a record out, and whether its kind is found only when it is asked for."""
+def _list_exclusions(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, Any]) -> list[str]:
+    """Return the filters that exclude a record, and whether its kind is only found by a filter."""
     spec = catalogue.spec
     found = []
     for name, asked in filters.items():
@@ -120,7 +120,7 @@ def _kept_out(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, An
     return found
 
 
-def _about_words(terms: list[str], here: set[str], words: _Arm) -> list[str]:
+def _about_words(terms: list[str], here: set[str], words: _Ranked) -> list[str]:
     missing = [term for term in terms if term not in here]
     if not terms:
         return ["the query has no words to look for"]
@@ -130,17 +130,17 @@ def _about_words(terms: list[str], here: set[str], words: _Arm) -> list[str]:
     return [f"{rank}; it lacks: {', '.join(missing)}" if missing else f"{rank}, and has every word"]
 
 
-def _rank_by_words(words: _Arm) -> str:
+def _rank_by_words(words: _Ranked) -> str:
     if words.rank:
         return f"number {words.rank} of {words.of}"
     return f"not among the first {RANKED} of {words.of}" if words.of > RANKED else "not found"
 
 
 def _about_meaning(
-    reader: ShelfReader, key: Key, meaning: QueryVector, nearest: _Arm, catalogue: OpenCatalogue
+    reader: ShelfReader, key: Key, query_vector: QueryVector, nearest: _Ranked, catalogue: OpenCatalogue
 ) -> list[str]:
-    if meaning.vector is None:
-        return [f"searched by words alone: {meaning.problem}"]
+    if query_vector.vector is None:
+        return [f"searched by words alone: {query_vector.problem}"]
     if not np.any(reader.vectors([key])):
         return ["it has no vector: it was not embedded"]
     depth = max(catalogue.searcher.search_spec.depth, LOOKED_AT)
