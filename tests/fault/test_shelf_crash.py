@@ -270,7 +270,7 @@ def test_building_an_index_anew_is_told_in_the_log(damaged: Any, caplog: pytest.
     shelf = EmbeddedShelf.open(damaged("base-*/keys.npy", cut), SPEC)
     with caplog.at_level(logging.WARNING):
         shelf.reader()
-    assert "'anime' is built anew" in caplog.text
+    assert "'anime' is rebuilt" in caplog.text
     shelf.close()
 
 
