@@ -19,7 +19,6 @@ from pinakes.ingest.edits.relations import ids_in
 from pinakes.model.record import Record
 from pinakes.model.scope import KIND_FIELD, WHOLE
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import never_stop
 from pinakes.text.query import analyse_query
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
@@ -185,7 +184,7 @@ def require_whole(folder: Path, told: Told) -> dict[str, Record]:
     made: dict[str, set[str]] = {}
     for change in shelf.list_changes(limit=100_000):
         made.setdefault(change.author.call_id, set()).add(change.id)
-    assert shelf.store.check(never_stop) == []
+    assert list(shelf.check()) == []
     assert lost(told, made) == set()
     assert halves(told, made) == set()
     assert len(set(made) - set(told.done)) <= len(told.planned) - len(told.done)
