@@ -25,19 +25,19 @@ LEAN_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 
 
 class MusicParams(ToolParams):
-    """Arguments, named as the interface has them."""
+    """Parameters with the names of the interface."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 class MusicResult(ToolResult):
-    """Answers, named as the interface has them."""
+    """Results with the names of the interface."""
 
     model_config = ConfigDict(alias_generator=None)
 
 
 def _left_out() -> Any:
-    """Declare a part of an answer that is left out where there is nothing."""
+    """Declare a part of a result that is left out where it is empty."""
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
@@ -95,7 +95,7 @@ LeanGroup = Annotated[Group, LEAN]
 
 
 class SearchResult(PartialResult, MusicResult):
-    """The answer of `catalog.search`; a kind that was not asked for is left out."""
+    """The result of `catalog.search`; kinds that were not requested are left out."""
 
     artists: LeanGroup | None = _left_out()
     albums: LeanGroup | None = _left_out()
@@ -104,7 +104,7 @@ class SearchResult(PartialResult, MusicResult):
 
 
 class GapItem(MusicResult):
-    """Something that is lacking, or there twice."""
+    """One gap or duplicate."""
 
     name: str
     id: str | None = _left_out()
@@ -124,7 +124,7 @@ class GapGroup(MusicResult):
 
 
 class ProposedFix(MusicResult):
-    """A correction: the arguments with which `catalog.mutate` makes it, what they replace, and why."""
+    """A correction: arguments for `catalog.mutate`, the values they replace, and the reasons."""
 
     request: dict[str, Any]
     replaces: dict[str, Any]
@@ -167,7 +167,7 @@ class Stats(MusicResult):
 
 
 class GetResult(FromCatalogue, MusicResult):
-    """The answer of `catalog.get`: the record that was asked for, and lists; what does not apply is left out."""
+    """The result of `catalog.get`: the requested record, and lists; parts that do not apply are left out."""
 
     query_type: QueryType
     item: Annotated[dict[str, Any], LEAN] | None = _left_out()
@@ -214,7 +214,7 @@ def genre_names(record: Record) -> list[str]:
 
 
 def plain_fields(record: Record) -> dict[str, Any]:
-    """Return all that a record has, in plain values."""
+    """Return all fields of a record as JSON values."""
     return {
         "id": record.id,
         "kind": record.kind,
@@ -223,7 +223,7 @@ def plain_fields(record: Record) -> dict[str, Any]:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a field's value as JSON has it."""
+    """Return a field's value as a JSON value."""
     if not isinstance(value, tuple):
         return value
     return [{"category": one.category, "value": one.value} if isinstance(one, Tag) else one for one in value]

@@ -258,7 +258,7 @@ def listener_endpoints(own: PlayerEndpoints | type[PlayerEndpoints]) -> list[End
 
 
 def play_track(request: EndpointRequest[None, None]) -> MediaFile:
-    """Return the sound of a track, whole or the range of bytes that is asked for."""
+    """Return the audio of a track, whole or a range of bytes."""
     return request.media.get_file(request.path["id"], MediaKind.AUDIO)
 
 
