@@ -155,7 +155,8 @@ def test_rows_of_a_database_that_are_wrong_are_refused_and_the_others_read(tmp_p
     assert (kept["Of nobody"].get("artist_ids"), kept["Loose"].get("album_id")) == (None, None)
     assert all(record.get("genres") is None for record in kept.values())
     assert [refused[f"track-{number}"].partition(" is ")[0] for number in (3, 4, 5)] == ["'seconds'"] * 3
-    assert sorted(reason for place, reason in refused.items() if place.startswith("tracks, "))[1] == "it has no key"
+    reasons = [reason for place, reason in refused.items() if place.startswith("tracks, ")]
+    assert reasons.count("it has no key") == 1
     assert any("not UTF-8" in reason for reason in refused.values())
 
 
