@@ -263,7 +263,7 @@ def test_a_database_that_is_away_ends_nothing_for_good(
     until(lambda: last_state(scheduler.board, "waits") is RunState.DONE)
     states = [(run.state, run.cause) for run in scheduler.board.list_runs("waits")[0]]
     assert states == [(RunState.DONE, Cause.RESUME), (RunState.INTERRUPTED, Cause.REQUEST)]
-    assert caplog.text.count("jobs cannot be looked after") == 1
+    assert caplog.text.count("the scheduler failed, and tries again") == 1
 
 
 def test_stopping_lets_a_body_reach_its_checkpoint_and_has_it_begun_anew_later(

@@ -14,7 +14,7 @@ from pinakes.tools.admin.row_text import iter_bounded
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
 from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.spec import ToolSpec
-from pinakes.tools.sql.children import SqlChildren
+from pinakes.tools.sql.children import ANSWER_S, SqlChildren
 from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
 from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of
 
@@ -46,10 +46,10 @@ class SqlResult(GenericResult):
 class SqlTool:
     """Runs statements over catalogues."""
 
-    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]]) -> None:
-        """`catalogues` returns those that are served now."""
+    def __init__(self, catalogues: Callable[[], Sequence[OpenCatalogue]], *, answer_s: float = ANSWER_S) -> None:
+        """`catalogues` returns those that are served now; `answer_s` bounds a call."""
         self._catalogues = catalogues
-        self._children = SqlChildren()
+        self._children = SqlChildren(answer_s=answer_s)
 
     def run(self, principal: Principal, params: SqlParams) -> SqlResult:
         """Run a statement over a catalogue that the caller may see."""
