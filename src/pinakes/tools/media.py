@@ -6,9 +6,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
-from pinakes.errors import UnknownResourceError
+from pinakes.errors import StorageError, UnknownResourceError
 from pinakes.model.principal import Action, Principal
+
+FoundT = TypeVar("FoundT")
 
 
 class MediaKind(StrEnum):
@@ -62,16 +65,16 @@ class CallerMedia:
 
     def get_file(self, record_id: str, kind: MediaKind) -> MediaFile:
         """Return a file of a record, from the first catalogue that has it."""
-        for spec in self._specs:
-            if (found := spec.find(self._principal, record_id, kind)) is not None:
-                return found
+        found = self._find_first(lambda spec: spec.find(self._principal, record_id, kind))
+        if found is not None:
+            return found
         raise UnknownResourceError(f"there is no {kind} of '{record_id[:200]}'", uri=record_id[:200])
 
     def get_location(self, record_id: str) -> RecordLocation:
         """Return the first catalogue that has a record, and the record's kind there."""
-        for spec in self._specs:
-            if (kind := spec.kind_of(self._principal, record_id)) is not None:
-                return RecordLocation(catalogue=spec.catalogue, kind=kind)
+        found = self._find_first(lambda spec: self._locate(spec, record_id))
+        if found is not None:
+            return found
         raise UnknownResourceError(f"there is no record '{record_id[:200]}'", uri=record_id[:200])
 
     def missing_among(self, ids: Sequence[str]) -> list[str]:
@@ -84,9 +87,26 @@ class CallerMedia:
 
     def find_length_s(self, record_id: str) -> float | None:
         """Return the playing time of a record; None where it is not known."""
+        found = self._find_first(lambda spec: spec if self._locate(spec, record_id) else None)
+        return found.length_s_of(self._principal, record_id) if found else None
+
+    def _locate(self, spec: MediaSpec, record_id: str) -> RecordLocation | None:
+        kind = spec.kind_of(self._principal, record_id)
+        return None if kind is None else RecordLocation(catalogue=spec.catalogue, kind=kind)
+
+    def _find_first(self, ask: Callable[[MediaSpec], FoundT | None]) -> FoundT | None:
+        """Return the first catalogue's answer; raise StorageError where there is none and the storage of one fails."""
+        failures: list[StorageError] = []
         for spec in self._specs:
-            if spec.kind_of(self._principal, record_id) is not None:
-                return spec.length_s_of(self._principal, record_id)
+            try:
+                found = ask(spec)
+            except StorageError as error:
+                failures.append(error)
+            else:
+                if found is not None:
+                    return found
+        if failures:
+            raise failures[0]
         return None
 
 

@@ -1,11 +1,12 @@
 """Parameters of endpoints, and the media of records as one caller sees them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from pinakes.errors import UnknownResourceError
+from pinakes.errors import StorageError, UnknownResourceError
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.tools.endpoint import BodyParams, Endpoint, PageParams
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec
@@ -75,3 +76,17 @@ def test_media_that_the_caller_may_not_use_are_as_unknown_as_missing_ones() -> N
 def test_an_endpoint_that_could_answer_no_request_is_refused(method: str, is_public: bool, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Endpoint(method, "/v1/x", lambda _request: None, tag="x", action=None, is_public=is_public)
+
+
+def test_media_of_other_catalogues_are_found_where_the_storage_of_one_fails() -> None:
+    def fail(*_arguments: object) -> None:
+        raise StorageError("the disk is away")
+
+    failing = replace(media_of("a", "one"), find=fail, kind_of=fail)
+    media = CallerMedia(LOCAL_USER, [failing, media_of("bb", "two")])
+    assert media.get_file("two", MediaKind.AUDIO).path == Path("bb")
+    assert (media.get_location("two").catalogue, media.find_length_s("two")) == ("bb", 2)
+    with pytest.raises(StorageError):
+        media.get_file("one", MediaKind.AUDIO)
+    with pytest.raises(StorageError):
+        media.get_location("one")
