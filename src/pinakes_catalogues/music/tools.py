@@ -89,18 +89,19 @@ class MusicTools:
         )
         kinds = [params.kind] if params.kind else KINDS
         groups = {
-            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params) for kind in kinds
+            GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params, is_merged=is_merged)
+            for kind in kinds
         }
         skipped = [*views.skipped, *asked.skipped]
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         return SearchResult(**groups, degraded=degraded, unread=skipped)
 
-    def _group(self, found: Sequence[FoundOfKind], params: SearchParams) -> Group:
+    def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
         wanted = min(params.offset + params.limit, MOST)
         merged = merge([one.items for one in found])
-        shown = merged[params.offset : wanted] if len(found) > 1 else merged
+        shown = merged[params.offset : wanted] if is_merged else merged
         return Group(
             items=[entry_of(item.hit.record, catalogue=self._catalogues.label(item.view.name)) for item in shown],
             total=sum(one.total for one in found),

@@ -11,11 +11,14 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App, ToolChoice
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
+from pinakes.errors import StorageError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.record import Record, RecordId
 from pinakes.settings import Settings
 from pinakes.shelf.port import Put
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.search import search_kinds
 
 OTHER = "other"
 OWN_RECORDS = {
@@ -182,6 +185,21 @@ def test_music_is_found_in_every_catalogue_and_its_pages_fit_together(twins: Any
     assert both["tracks"]["total"] == 2 * one["tracks"]["total"]
     pages = [music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)]
     assert [item for page in pages for item in page["tracks"]["items"]] == both["tracks"]["items"]
+
+
+def test_a_later_page_of_music_is_that_page_where_one_catalogue_fails_during_the_search(
+    twins: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_in_other(library: MusicLibrary, params: Any, *, is_merged: bool) -> Any:
+        if library.catalogue.name == OTHER:
+            raise StorageError("the disk is away")
+        return search_kinds(library, params, is_merged=is_merged)
+
+    music = twins("music")
+    expected = music.ask("catalog.search", query="bach", limit=3, offset=3, catalogue="music")["tracks"]["items"]
+    monkeypatch.setattr("pinakes_catalogues.music.tools.search_kinds", fail_in_other)
+    assert music.ask("catalog.search", query="bach", limit=3, offset=3)["tracks"]["items"] == expected
+    assert len(expected) == 3
 
 
 @pytest.mark.row("Z4")
