@@ -3,7 +3,7 @@
 import importlib
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
@@ -32,7 +32,10 @@ from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_resources, edit_tools
 from pinakes.tools.generic import generic_tools
+from pinakes.tools.media import MediaSpec
 from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox, ToolboxesByVisibility
 
 logger = logging.getLogger(__name__)
@@ -47,6 +50,26 @@ class ToolChoice(StrEnum):
     OWN = "own"
     GENERIC = "generic"
     ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PackageParts:
+    """Tools, resources and media of one package, over its open catalogues."""
+
+    tools: Sequence[ToolSpec]
+    resources: Sequence[ResourceSpec]
+    media: Sequence[MediaSpec]
+    replaces_generic_tools: bool
+
+
+def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> _PackageParts:
+    names = [catalogue.name for catalogue in catalogues]
+    return _PackageParts(
+        tools=[tool.over(names) for tool in package.tools(catalogues)],
+        resources=package.resources(catalogues),
+        media=package.media(catalogues),
+        replaces_generic_tools=package.replaces_generic_tools,
+    )
 
 
 class App:
@@ -156,26 +179,33 @@ class App:
         opened = [self.open_catalogue(one.name) for one in wanted]
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources)
-        packages = self._by_package(wanted)
-        own = [
-            tool.over(catalogue.name for catalogue in some)
-            for package, some in packages
-            for tool in package.tools(some)
-        ]
-        resources = [one for package, some in packages for one in package.resources(some)]
-        is_covered = len(opened) == 1 and any(package.replaces_generic_tools for package, _ in packages)
+        parts = [part for package, some in self._by_package(wanted) for part in self._find_parts(package, some)]
+        own = [tool for part in parts for tool in part.tools]
+        resources = [resource for part in parts for resource in part.resources]
+        is_covered = len(opened) == 1 and any(part.replaces_generic_tools for part in parts)
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
         tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, self.query_embedder)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
-        media = [one for package, some in packages for one in package.media(some)]
         return Toolbox(
             [*tools, *server_tools.tools],
             [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
             catalogues=opened,
-            media=media,
+            media=[media for part in parts for media in part.media],
         )
+
+    def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:
+        """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
+        try:
+            return [_package_parts(package, catalogues)]
+        except Exception as error:  # foreign code: whatever it raises, the other packages must go on
+            logger.exception("catalogue package '%s' failed; its own tools are not served", package.name)
+            message = f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
+            problem = Problem(part="package", message=message, advice="update or uninstall the package")
+            for catalogue in catalogues:
+                self.note_problems(catalogue.name, [problem])
+            return []
 
     def list_open(self) -> list[OpenCatalogue]:
         """Return the catalogues that are open."""

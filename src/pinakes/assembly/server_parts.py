@@ -14,7 +14,7 @@ from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.assembly.maintenance import refresh_from_source
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
-from pinakes.errors import ForbiddenError
+from pinakes.errors import ExpectedError, ForbiddenError
 from pinakes.ingest.pipeline import IngestReport, IngestRequest
 from pinakes.jobs.builtin_jobs import Source
 from pinakes.model.principal import Principal
@@ -27,15 +27,27 @@ logger = logging.getLogger(__name__)
 def build_server_parts(
     app: App, control: Control, events: EventRecorder, *, now: Callable[[], datetime] = utc_now
 ) -> ServerParts:
-    """Build the parts of every installed package that has some, and create their tables where they are missing."""
+    """Build the parts of every installed package that has some, and create their tables where they are missing.
+
+    Expected errors, such as a wrong setting, propagate. A package that fails otherwise is logged and left out.
+    """
     found = []
     for package in app.packages.iter_packages():
-        if package.server:
-            parts: ServerParts = load_target(package.server)(build_context(app, control, events, package, now))
-            if parts.tables is not None:
-                control.database.create_missing(parts.tables)
-            found.append(parts)
+        try:
+            if package.server:
+                found.append(_build_parts(package, build_context(app, control, events, package, now)))
+        except ExpectedError:
+            raise
+        except Exception:  # foreign code: whatever it raises, the other packages must go on
+            logger.exception("catalogue package '%s' failed; its parts of the server are left out", package.name)
     return join_parts(found)
+
+
+def _build_parts(package: CataloguePackage, context: ServerContext) -> ServerParts:
+    parts: ServerParts = load_target(package.server)(context)
+    if parts.tables is not None:
+        context.database.create_missing(parts.tables)
+    return parts
 
 
 def list_endpoints(packages: PackageRegistry, parts: ServerParts) -> list[Endpoint]:

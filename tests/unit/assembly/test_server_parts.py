@@ -225,3 +225,29 @@ def test_a_package_gets_users_with_their_present_rights(app: App, control: Contr
         context.get_principal("ann")
     with pytest.raises(NotFoundError, match="'bob'"):
         context.get_principal("bob")
+
+
+def failing(*_arguments: object) -> object:
+    raise RuntimeError("the package is broken")
+
+
+def test_a_package_whose_tools_fail_leaves_its_catalogue_the_generic_tools(
+    app: App, control: Control, server: AdminServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "games.csv").write_text("title\nGo\n")
+    package = app.packages.get("games")
+    context = build_context(app, control, server.recorder, package)
+    context.refresh("games", str(tmp_path / "games.csv"), IngestRequest())
+    app.packages._loaded["games"] = replace(package, tools=failing)
+    gate = app.build_gate(["games"])
+    assert {"search", "fetch"} <= {tool.name for tool in gate.list_tools(LOCAL_USER)}
+    assert "the package is broken" in app.problems()["catalogue games"]
+    assert "catalogue package 'games' failed" in caplog.text
+
+
+def test_a_package_whose_server_parts_fail_is_left_out(
+    app: App, control: Control, server: AdminServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    app.packages._loaded["games"] = replace(app.packages.get("games"), server=f"{__name__}:no_such_function")
+    assert build_server_parts(app, control, server.recorder).tools == []
+    assert "its parts of the server are left out" in caplog.text
