@@ -193,7 +193,7 @@ def _pictures(ledger_file: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for source, place, content in readings:
         root = Path(source)
-        name = orjson.loads(content).get("picture")
+        name = orjson.loads(content).get("picture") if content else None  # a source other than files caches no content
         if name:
             found.setdefault(str(name), []).append(root.parent / place if root.is_file() else root / place)
     return found

@@ -31,6 +31,16 @@ def test_a_catalogue_is_published_synced_and_left_alone_when_up_to_date(library:
     assert run(["get", "copy", "2", "--json"]).json["title"] == "Emma"
 
 
+def test_a_music_catalogue_is_synced_from_a_table(library: Path, run: Run) -> None:
+    (library / "music.jsonl").write_text('{"id": "artist-1", "kind": "artist", "name": "Clara Schumann"}\n')
+    assert run(["add", str(library / "music.jsonl"), "--as", "music", "--no-embed"]).code == 0
+    assert run(["publish", "music", str(library / "lancedb")]).code == 0
+    sync = ["add", f"lancedb:{library / 'lancedb'}#music", "--as", "music", "--name", "copy", "--no-embed"]
+    for told in (run(sync), run(sync)):
+        assert told.code == 0, told.err
+    assert run(["get", "copy", "artist-1", "--json"]).json["name"] == "Clara Schumann"
+
+
 def test_a_catalogue_that_does_not_exist_is_refused_before_a_database_is_made(library: Path, run: Run) -> None:
     refused = run(["publish", "boks", str(library / "lancedb")])
     assert refused.code != 0
