@@ -132,7 +132,8 @@ class CataloguePackage:
     def is_former_sample(self, location: str) -> bool:
         """Tell whether a location was sample data of the package where it was installed before."""
         folder = Path(str(self.declaration)).parent
-        tops = {Path(str(sample.files)).relative_to(folder).parts[0] for sample in self.samples}
+        paths = [Path(str(sample.files)) for sample in self.samples]
+        tops = {path.relative_to(folder).parts[0] for path in paths if folder in path.parents}
         steps = list(pairwise(Path(location).parts))
         return any((folder.name, top) in steps for top in tops) and not Path(location).exists()
 

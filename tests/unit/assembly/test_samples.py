@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pinakes.api.package import CataloguePackage, Sample
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_sample
@@ -83,3 +84,10 @@ def test_the_sample_itself_can_be_added_again(home: Path, run: Run) -> None:
     location = str(get_package("papers").samples[0].files)
     assert run(["add", location, "--as", "papers", "--no-embed"]).code == 0
     assert len(titles(home)) == 161
+
+
+def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_recognised(tmp_path: Path) -> None:
+    files = Sample(name="games", files=tmp_path / "games" / "data" / "sample.jsonl")
+    package = CataloguePackage(declaration=tmp_path / "games" / "declared" / "catalogue.toml", samples=(files,))
+    assert package.is_sample(str(files.files))
+    assert not package.is_sample(str(tmp_path / "mine.jsonl"))
