@@ -30,13 +30,11 @@ def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
     app = App(load_settings())
     rows = []
-    for name, problem in app.library.check().items():
-        click.echo(f"pinakes: '{name}' cannot be opened: {problem}", err=True)
-    for name in app.library.list_unfinished():
-        click.echo(f"pinakes: '{name}' is {UNFINISHED}", err=True)
+    problems = {name: f"cannot be opened: {problem}" for name, problem in app.library.check().items()}
+    problems |= dict.fromkeys(app.library.list_unfinished(), f"is {UNFINISHED}")
     for one in app.library.list_installed():
         if unopened := app.find_problem(one.name):
-            click.echo(f"pinakes: '{one.name}' cannot be opened: {unopened}", err=True)
+            problems[one.name] = f"cannot be opened: {unopened}"
             continue
         reader = app.open_catalogue(one.name).shelf.reader()
         rows.append(
@@ -48,13 +46,15 @@ def list_command(as_json: bool) -> None:
                 "folder": str(one.folder),
             }
         )
+    for name, problem in problems.items():
+        click.echo(f"pinakes: '{name}' {problem}", err=True)
     if as_json:
         print_json(rows)
     elif rows:
         print_table(
             ("name", "records", "model", "folder"), [(r["name"], r["records"], r["model"], r["folder"]) for r in rows]
         )
-    else:
+    elif not problems:
         click.echo("the library is empty; run: pinakes init")
 
 

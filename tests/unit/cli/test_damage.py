@@ -223,3 +223,12 @@ def test_as_a_module_it_ends_with_the_same_code(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-m", "pinakes", "doctor"], env=env, capture_output=True, check=False)
     assert b"BAD" in ran.stdout
     assert ran.returncode == 1
+
+
+def test_a_library_whose_catalogues_cannot_be_opened_is_not_called_empty(catalogues: Path, run: Run) -> None:
+    for name in ("books", "films"):
+        (catalogues / name / "catalogue.toml").unlink()
+    listed = run(["list"])
+    assert listed.out == ""
+    assert "'books' cannot be opened" in listed.err
+    assert "'films' cannot be opened" in listed.err
