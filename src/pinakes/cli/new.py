@@ -1,13 +1,16 @@
 """`new`: write a catalogue package to start from."""
 
+import keyword
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
 import click
 
+from pinakes.api.registry import PACKAGES
 from pinakes.errors import InputError
 from pinakes.library import require_name
 
@@ -28,8 +31,7 @@ def new_command(name: str, output: Path | None) -> None:
     """
     require_name(name)
     module = name.replace("-", "_")
-    if not module.isidentifier():
-        raise InputError(f"'{name}' cannot name a Python module; begin with a letter")
+    _require_free(name, module)
     folder = output or Path(name)
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: the folder is not empty; choose another --output")
@@ -40,6 +42,17 @@ def new_command(name: str, output: Path | None) -> None:
     place = folder if folder.is_absolute() else f"./{folder}"  # pip takes a bare name for one of the package index
     click.echo(f"install it: pip install {place}")
     click.echo(f"build it:   pinakes add {folder / module / 'sample.jsonl'} --as {name}")
+
+
+def _require_free(name: str, module: str) -> None:
+    """Refuse a name that Python, an installed module or another catalogue package has."""
+    if not module.isidentifier() or keyword.iskeyword(module):
+        raise InputError(f"'{name}' cannot name a Python module; begin with a letter, and avoid Python's keywords")
+    if name in PACKAGES.names:
+        raise InputError(f"a catalogue package '{name}' is installed already; choose another name")
+    found = find_spec(module)
+    if found is not None and found.origin is not None:  # without an origin, it is only a folder of this name
+        raise InputError(f"'{module}' is a Python module that is installed already; choose another name")
 
 
 def _iter_files(folder: Traversable, path: Path) -> Iterator[tuple[Path, str]]:

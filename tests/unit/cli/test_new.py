@@ -32,6 +32,24 @@ def test_a_name_that_no_module_or_catalogue_can_have_is_refused(tmp_path: Path, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("papers", "a catalogue package 'papers' is installed already; choose another name"),
+        ("json", "'json' is a Python module that is installed already; choose another name"),
+        ("pinakes", "'pinakes' is a Python module that is installed already; choose another name"),
+        ("class", "'class' cannot name a Python module"),
+    ],
+)
+def test_a_name_under_which_the_package_could_not_be_loaded_is_refused(
+    tmp_path: Path, run: Run, name: str, said: str
+) -> None:
+    told = run(["new", name, "--output", str(tmp_path / "out")])
+    assert told.code == 2
+    assert said in told.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_declaration_of_a_new_package_is_valid(tmp_path: Path, run: Run) -> None:
     run(["new", "games", "--output", str(tmp_path / "out")])
     assert run(["spec", "check", str(tmp_path / "out" / "games" / "catalogue.toml")]).out.startswith("ok: 'games'")
