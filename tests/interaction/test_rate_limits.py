@@ -329,6 +329,7 @@ def test_a_read_that_there_is_no_room_for_is_noted_too(cramped: Any, soon: Any) 
     user = cramped.accounts.user(Action.ACCESS_CATALOG)
     secret = cramped.accounts.token(user)
     with ThreadPoolExecutor(2) as pool, cramped.rest(secret) as client:
+        client.get("/health")  # loads the document that answers are checked against, while there is room
         waiting = [pool.submit(wait_a_second, cramped, secret) for _ in range(2)]
         soon(lambda: client.get("/health").json()["calls_in_flight"] == 2, timeout_s=5)
         refused = client.get("/v1/resources/read", params={"uri": "accesscatalog://a"})
