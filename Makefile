@@ -17,7 +17,7 @@ test: $(STAMP)  ## install and run all tests
 	$(BIN)/python -m pytest -m alone
 
 quick: $(STAMP)  ## run the tests worth running after every change, in under a minute
-	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
 	PYTHONPATH=tests $(BIN)/python -m conformance
