@@ -218,11 +218,11 @@ class RecommendSpec(Declared):
     popularity: PopularitySpec = NO_POPULARITY
     """Popularity, on a logarithmic scale."""
     related: RelatedSpec = NO_RELATED
-    """The fields that show which records are of one franchise."""
+    """The fields that show which records are of one series."""
     neighbours: int = Field(default=50, ge=10, le=500)
     """The number of nearest neighbours of each title that are considered."""
     per_franchise: int = Field(default=1, ge=1)
-    """The limit on records of one franchise; or one in five of the requested number, if that is more."""
+    """The limit on records of one series; or one in five of the requested number, if that is more."""
     series_markers: tuple[str, ...] = ("season", "part", "series")
     """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
 

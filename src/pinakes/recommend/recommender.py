@@ -13,7 +13,7 @@ from pinakes.errors import ExpectedError, InputError, ModelError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import Vector
-from pinakes.recommend.franchise import Work, pick_diverse, work_of
+from pinakes.recommend.series import Work, pick_diverse, work_of
 from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
@@ -24,7 +24,7 @@ NUDGE = 0.5
 """The share by which a taste moves towards a preference, or away from it."""
 
 ONE_IN = 5
-"""At most one recommendation in this many is of the same franchise."""
+"""At most one recommendation in this many is of the same series."""
 
 TASTE_TAGS = 10
 
@@ -130,7 +130,7 @@ class Recommender:
         return _moved(liked, towards, away), []
 
     def _diverse(self, reader: ShelfReader, ranked: Sequence[Key], limit: int, scope: Scope) -> dict[Key, Record]:
-        """Return the best, with no more than one in five of the same franchise; records are fetched as needed."""
+        """Return the best, with no more than one in five of the same series; records are fetched as needed."""
         spec = self.spec
         records: dict[Key, Record] = {}
 

@@ -44,16 +44,6 @@ def open_table(location: str, settings: Settings) -> "LanceRows":
     return LanceRows(database, _choose_table(database, table), model=model)
 
 
-def _require_folder(uri: str) -> str:
-    """Return the whole path of a database's folder; LanceDB would make one that does not exist."""
-    folder = Path(uri).expanduser()
-    if not folder.is_dir():
-        raise InputError(
-            f"{uri}: no such folder; a LanceDB database is a folder or an address such as s3://bucket/path"
-        )
-    return str(folder.resolve())
-
-
 def _choose_table(database: LanceDatabase, wanted: str) -> str:
     """Return the table of this name, or of the catalogue of this name; without a name, the only one."""
     names = database.list_tables()

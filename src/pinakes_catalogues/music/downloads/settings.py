@@ -11,7 +11,7 @@ from pinakes_catalogues.music.downloads.queue import QueueRules
 
 
 class DownloadsSettings(SettingsSection):
-    """Where albums are downloaded from and to."""
+    """The folder, providers and allowed addresses of downloads."""
 
     folder: str = setting("", "PINAKES_MUSIC_FOLDER")
     """The music folder that finished albums are put into; empty: `music` in the library."""

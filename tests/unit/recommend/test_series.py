@@ -7,7 +7,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record
-from pinakes.recommend.franchise import pick_diverse, same_franchise, title_stem, work_of
+from pinakes.recommend.series import pick_diverse, same_franchise, title_stem, work_of
 
 
 @pytest.mark.parametrize(

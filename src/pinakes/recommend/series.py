@@ -17,7 +17,7 @@ _ORDINAL = r"\d|[ivx]+\b|(?:first|second|third|fourth|fifth|2nd|3rd|4th|5th)\b"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The evidence of a record's franchise: its pages, the pages it names, and the stems of its title."""
+    """The evidence of a record's series: its pages, the pages it names, and the stems of its title."""
 
     pages: frozenset[str]
     related: frozenset[str]
@@ -25,7 +25,7 @@ class Work:
 
 
 def work_of(record: Record, spec: CatalogueSpec) -> Work:
-    """Return the franchise evidence of a record."""
+    """Return the series evidence of a record."""
     recommend = spec.recommend or RecommendSpec()
     related = texts_of(record.get(recommend.related.field))
     pages = texts_of(record.get(recommend.related.pages))
@@ -59,7 +59,7 @@ def same_franchise(one: Work, other: Work) -> bool:
 
 
 def pick_diverse(works: Iterable[Work], *, limit: int, per_franchise: int) -> list[int]:
-    """Return the first indexes, in order, with a bounded number per franchise; reads no further than needed."""
+    """Return the first indexes, in order, with a bounded number per series; reads no further than needed."""
     chosen: dict[int, Work] = {}
     for index, work in enumerate(works):
         alike = sum(same_franchise(work, other) for other in chosen.values())
