@@ -13,10 +13,10 @@ from pinakes.errors import ExpectedError, InputError, ModelError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import Vector
-from pinakes.recommend.series import Work, pick_diverse, work_of
 from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.search.series import Work, pick_diverse, work_of
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
 
@@ -94,7 +94,8 @@ class Recommender:
         keys = list(near)
         signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
         scores = signals.blend(spec)
-        chosen = self._diverse(reader, _ranked(reader, keys, scores), request.limit, scope)
+        known = [work_of(record, self.spec) for record in liked.values()]
+        chosen = self._diverse(reader, _ranked(reader, keys, scores), known, limit=request.limit, scope=scope)
         indexes = {key: index for index, key in enumerate(keys)}
         return Recommendations(
             items=tuple(
@@ -129,7 +130,9 @@ class Recommender:
             return liked, [f"the wording of the preferences was not used: {error.message}"]
         return _moved(liked, towards, away), []
 
-    def _diverse(self, reader: ShelfReader, ranked: Sequence[Key], limit: int, scope: Scope) -> dict[Key, Record]:
+    def _diverse(
+        self, reader: ShelfReader, ranked: Sequence[Key], known: Sequence[Work], *, limit: int, scope: Scope
+    ) -> dict[Key, Record]:
         """Return the best, with no more than one in five of the same series; records are fetched as needed."""
         spec = self.spec
         records: dict[Key, Record] = {}
@@ -141,7 +144,7 @@ class Recommender:
                 yield from (work_of(records[key], spec) for key in some)
 
         most = max(require_recommend(spec).per_franchise, math.ceil(limit / ONE_IN))
-        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most)
+        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=known)
         return {ranked[index]: records[ranked[index]] for index in indexes}
 
 

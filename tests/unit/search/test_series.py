@@ -7,7 +7,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record
-from pinakes.recommend.series import pick_diverse, same_franchise, title_stem, work_of
+from pinakes.search.series import pick_diverse, same_franchise, title_stem, work_of
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,61 @@ def test_the_words_that_mark_a_part_are_those_of_the_catalogue() -> None:
     assert title_stem("Emma Movie Nights", markers=("season", "part", "series")) == "emma movie nights"
     assert title_stem("Emma Movie Nights", markers=("movie",)) == "emma"
     assert title_stem("Emma 2", markers=()) == "emma"
+
+
+NARUTO = (
+    "NARUTO",
+    "NARUTO: Shippuuden",
+    "BORUTO: NARUTO THE MOVIE",
+    "ROAD TO NINJA: NARUTO THE MOVIE",
+    "THE LAST: NARUTO THE MOVIE",
+)
+
+
+@pytest.mark.row("A6")
+@pytest.mark.parametrize("title", NARUTO[1:])
+def test_a_name_that_opens_any_part_of_a_title_shows_its_series(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec, title: str
+) -> None:
+    first, other, stranger = (work_of(anime(one), anime_spec) for one in (NARUTO[0], title, "Narutaru"))
+    assert same_franchise(first, other)
+    assert same_franchise(other, first)
+    assert not same_franchise(other, stranger)
+
+
+def test_a_longer_name_shows_its_series_anywhere_in_a_title(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    first, other = (work_of(anime(one), anime_spec) for one in ("Taka no Tsume", "Himitsu Kessha Taka no Tsume"))
+    assert same_franchise(first, other)
+
+
+def test_alternative_titles_with_one_stem_show_one_series(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    first = work_of(anime("Shingeki no Kyojin", alternatives=("Attack on Titan", "AoT")), anime_spec)
+    second = work_of(anime("Kuinaki Sentaku", alternatives=("Attack on Titan: No Regrets",)), anime_spec)
+    abbreviated = work_of(anime("Age of Thrones", alternatives=("AoT",)), anime_spec)
+    assert same_franchise(first, second)
+    assert not same_franchise(first, abbreviated)
+
+
+def test_records_that_name_the_same_third_page_are_of_one_series(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    first = work_of(anime("Undine", relations=("https://a/1",)), anime_spec)
+    second = work_of(anime("Neo Venezia", relations=("https://a/1",)), anime_spec)
+    assert same_franchise(first, second)
+
+
+@pytest.mark.row("A6")
+def test_series_are_counted_through_records_in_between_and_through_the_known_ones(
+    anime: Callable[..., Record], anime_spec: CatalogueSpec
+) -> None:
+    first = anime("Undine", relations=("https://a/1",))
+    between = anime("Gondola", sources=("https://a/1",), relations=("https://a/2",))
+    last = anime("Neo Venezia", sources=("https://a/2",))
+    works = [work_of(one, anime_spec) for one in (first, between, last)]
+    assert pick_diverse(works, limit=3, per_franchise=1) == [0]
+    assert pick_diverse([works[0], works[2]], limit=3, per_franchise=1) == [0, 1]
+    assert pick_diverse([works[0], works[2]], limit=3, per_franchise=1, known=[works[1]]) == [0]
