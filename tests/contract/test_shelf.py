@@ -31,6 +31,12 @@ def query(text: str) -> Any:
 # Fetching
 
 
+def test_frequencies_count_the_records_that_have_each_token(stock: Any) -> None:
+    stock.put(stock.record("one", body="A robot and a robot."), stock.record("two", body="A robot sings."))
+    robot, sings = index_tokens("robot sings")
+    assert stock.shelf.reader().frequencies([robot, sings, "absent"]) == [2, 1, 0]
+
+
 def test_a_record_that_was_put_comes_back_as_it_was(stock: Any) -> None:
     record = stock.record("one", body="A robot.", group=["Mecha"], number=2001, audiences=("staff",))
     stock.put(record)

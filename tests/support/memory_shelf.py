@@ -34,7 +34,7 @@ from pinakes.shelf.port import (
     ShelfDescription,
     never_stop,
 )
-from pinakes.shelf.terms import entries_of, meets, number_of, require_countable, require_filterable, text_tokens
+from pinakes.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import TextQuery
 
@@ -91,6 +91,11 @@ class MemoryView:
         matching = {key: score for key, score in totals.items() if key in in_scope}
         return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
 
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each token."""
+        texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]
+        return [sum(token in text for text in texts) for token in tokens]
+
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
         return len(self._bm25(query, self.spec.searched_fields).keys() & set(keys))
@@ -111,7 +116,7 @@ class MemoryView:
 
     def numbers(self, field: str, keys: Sequence[Key]) -> NDArray[np.float64]:
         """Return for each key the value of a number column, NaN where there is none."""
-        return np.array([number_of(self._records[key], self.spec.fields[field]) for key in keys])
+        return np.array([column_number(self._records[key], field, self.spec) for key in keys])
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""

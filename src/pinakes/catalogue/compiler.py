@@ -83,6 +83,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         recommend=declaration.recommend,
         synonyms=_symmetric(declaration.synonyms),
         preferences=declaration.preferences,
+        known=declaration.known,
         digest=_digest(declaration),
     )
 
@@ -90,7 +91,8 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 def _digest(declaration: Declaration) -> str:
     """Return a digest of the keys that affect the index; how rows are read into fields does not."""
     not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found", "sources"}}}
-    indexed = declaration.model_dump_json(include={"fields", "kinds"}, exclude=not_indexed)
+    included = {"fields", "kinds", *({"known"} if declaration.known else ())}
+    indexed = declaration.model_dump_json(include=included, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
 
 
@@ -224,6 +226,7 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         yield f"relations.{name}.field", relation.field
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
+    yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("preferences.units", name) for name in declaration.preferences.units)
     yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
     yield from (("preferences.choices", name) for name in declaration.preferences.choices)

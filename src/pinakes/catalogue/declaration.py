@@ -14,6 +14,7 @@ from pinakes.catalogue.spec import (
     FieldType,
     FilterKind,
     Fusion,
+    KnownSpec,
     PreferencesSpec,
     RecommendSpec,
     RelationSpec,
@@ -129,6 +130,8 @@ class Declaration(Declared):
     """The signals of recommendations; without it, there are none."""
     preferences: PreferencesSpec = PreferencesSpec()
     """The domain's words in sentences of preferences."""
+    known: dict[str, KnownSpec] = Field(default={})
+    """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → synonyms that are searched with it, in both directions."""
 

@@ -227,6 +227,15 @@ class RecommendSpec(Declared):
     """Words after which a title only says which part of a work it is, as numbers do: "Cosmos season two"."""
 
 
+class KnownSpec(Declared):
+    """`[known.FIELD]`: what a field contributes to how much is known of a record."""
+
+    weight: float = Field(gt=0, le=1)
+    """Its share; the shares of all fields are scaled to add up to 1."""
+    full: float = Field(gt=0)
+    """The amount that counts in full: characters of a text, number of items in a list, or a number itself."""
+
+
 class LengthSpec(Declared):
     """`length` of `[preferences]`: the meaning of "short" and "long"."""
 
@@ -276,6 +285,7 @@ class CatalogueSpec:
     recommend: RecommendSpec | None = None
     synonyms: Mapping[str, tuple[str, ...]]
     preferences: PreferencesSpec
+    known: Mapping[str, KnownSpec] = field(default_factory=dict)
     digest: str
 
     def field_with_role(self, role: Role) -> FieldSpec | None:

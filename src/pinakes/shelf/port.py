@@ -171,6 +171,9 @@ class ShelfReader(Protocol):
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms."""
 
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each of these tokens; deleted ones may count until the index is compacted."""
+
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records, by keys from this snapshot, have any of the terms."""
 

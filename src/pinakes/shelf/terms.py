@@ -4,10 +4,22 @@ import math
 from collections.abc import Iterable
 from datetime import date
 
+from pinakes.catalogue.known import known_of
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
 from pinakes.errors import InputError
 from pinakes.model.record import Record, Tag
-from pinakes.model.scope import AUDIENCE_FIELD, KIND_FIELD, PUBLIC, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.model.scope import (
+    AUDIENCE_FIELD,
+    KIND_FIELD,
+    KNOWN_FIELD,
+    PUBLIC,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    Condition,
+    NoneOf,
+    Range,
+)
 from pinakes.text.analyser import index_tokens
 from pinakes.text.normalise import fold
 
@@ -79,6 +91,17 @@ def meets(record: Record, condition: Condition, spec: CatalogueSpec) -> bool:
 def term_fields(spec: CatalogueSpec) -> list[str]:
     """Return the term fields, the reserved ones first."""
     return [KIND_FIELD, AUDIENCE_FIELD, *(field.name for field in spec.column_fields if not field.is_numeric)]
+
+
+def number_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the number fields; how much is known of a record is one where the spec declares it."""
+    declared = [field.name for field in spec.column_fields if field.is_numeric]
+    return [*declared, *([KNOWN_FIELD] if spec.known else ())]
+
+
+def column_number(record: Record, name: str, spec: CatalogueSpec) -> float:
+    """Return a record's number in a number column."""
+    return known_of(spec, record) if name == KNOWN_FIELD else number_of(record, spec.fields[name])
 
 
 def require_countable(field: str, spec: CatalogueSpec) -> None:

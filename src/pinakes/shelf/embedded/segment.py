@@ -22,7 +22,7 @@ from pinakes.model.vectors import Vector
 from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
-from pinakes.shelf.terms import entries_of, number_of, term_fields
+from pinakes.shelf.terms import column_number, entries_of, number_fields, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -90,7 +90,7 @@ class _SegmentBuilder:
         self._titles = TitleArraysBuilder()
         self._vectors = bytearray()
         self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
-        self._numbers = {field.name: array("d") for field in spec.column_fields if field.is_numeric}
+        self._numbers = {name: array("d") for name in number_fields(spec)}
 
     def add(self, row: SegmentRow) -> None:
         """Add the next row."""
@@ -102,7 +102,7 @@ class _SegmentBuilder:
         for name, column in self._terms.items():
             column.add(entries_of(row.record, name))
         for name, values in self._numbers.items():
-            values.append(number_of(row.record, self._spec.fields[name]))
+            values.append(column_number(row.record, name, self._spec))
 
     def build(self, change_no: int) -> Segment:
         """Return the segment of the rows added so far."""

@@ -115,6 +115,10 @@ class TextIndex:
         keys = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
         return build_ranking(keys, [score for score, _ in hits], limit=limit, total=_count_of(found))
 
+    def frequencies(self, tokens: Sequence[str], *, searcher: tantivy.Searcher) -> list[int]:
+        """Return how many of the searcher's documents have each token."""
+        return [searcher.doc_freq(ALL, token) for token in tokens]
+
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> int:
         """Return how many of these records have any of the terms."""
         # Excluding every term takes a third of the time of matching any of them.

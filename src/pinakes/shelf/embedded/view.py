@@ -63,6 +63,10 @@ class EmbeddedView:
         require_filterable(conditions, self.spec)
         return self.text.search(query, conditions, searcher=self.searcher, limit=limit)
 
+    def frequencies(self, tokens: Sequence[str]) -> list[int]:
+        """Return how many records have each of these tokens."""
+        return self.text.frequencies(tokens, searcher=self.searcher)
+
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
         return self.text.count_with_terms(query, keys, searcher=self.searcher)
