@@ -3,7 +3,7 @@
 import hashlib
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pinakes.catalogue.declaration import (
     Declaration,
@@ -84,6 +84,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         synonyms=_symmetric(declaration.synonyms),
         preferences=declaration.preferences,
         known=declaration.known,
+        other_words=_other_words(declaration, fields),
         digest=_digest(declaration),
     )
 
@@ -203,11 +204,33 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
     for place, name in _field_references(declaration):
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
-    for name, choices in declaration.preferences.choices.items():
+    yield from _choice_problems("preferences.choices", declaration.preferences.choices, fields)
+    enums = {name: words for name, words in declaration.values.items() if name in fields and fields[name].values}
+    yield from _choice_problems("values", enums, fields)
+
+
+def _choice_problems(
+    place: str, choices: Mapping[str, Mapping[str, tuple[str, ...]]], fields: dict[str, FieldSpec]
+) -> Iterable[str]:
+    """Yield values with words of their own that the field's list does not have."""
+    for name, words in choices.items():
         known = fields[name].values if name in fields else ()
-        for value in choices:
+        for value in words:
             if value not in known:
-                yield f"'preferences.choices.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+                yield f"'{place}.{name}': no value '{value}'{did_you_mean(value, list(known))}"
+
+
+def _other_words(declaration: Declaration, fields: dict[str, FieldSpec]) -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """Return the other words for the values of each field: `[values]`, and those of `[preferences]`."""
+    words: dict[str, dict[str, tuple[str, ...]]] = {}
+    tags = next((name for name, one in fields.items() if one.type is FieldType.TAGS and one.needs_column), None)
+    former = {tags: declaration.preferences.tags} if tags and declaration.preferences.tags else {}
+    for by_field in (declaration.values, former, declaration.preferences.choices):
+        for name, values in by_field.items():
+            merged = words.setdefault(name, {})
+            for value, others in values.items():
+                merged[value] = tuple(dict.fromkeys((*merged.get(value, ()), *others)))
+    return dict(words)
 
 
 def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -227,6 +250,7 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
     yield from ((f"known.{name}", name) for name in declaration.known)
+    yield from (("values", name) for name in declaration.values)
     yield from (("preferences.units", name) for name in declaration.preferences.units)
     yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
     yield from (("preferences.choices", name) for name in declaration.preferences.choices)

@@ -132,6 +132,8 @@ class Declaration(Declared):
     """The domain's words in sentences of preferences."""
     known: dict[str, KnownSpec] = Field(default={})
     """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
+    values: dict[str, dict[str, tuple[str, ...]]] = Field(default={})
+    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → synonyms that are searched with it, in both directions."""
 

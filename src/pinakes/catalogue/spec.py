@@ -257,7 +257,7 @@ class PreferencesSpec(Declared):
     choices: dict[str, dict[str, tuple[str, ...]]] = {}
     """Field → its values → the words for each: "only films"."""
     tags: dict[str, tuple[str, ...]] = {}
-    """Tag → other words for it: "no giant robots"."""
+    """Former place of `[values.FIELD]` for the field of tags."""
     length: LengthSpec | None = None
     """The meaning of "short" and "long"."""
 
@@ -286,6 +286,8 @@ class CatalogueSpec:
     synonyms: Mapping[str, tuple[str, ...]]
     preferences: PreferencesSpec
     known: Mapping[str, KnownSpec] = field(default_factory=dict)
+    other_words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Field → its values → other words for each, by which filters, preferences and searches may name them."""
     digest: str
 
     def field_with_role(self, role: Role) -> FieldSpec | None:

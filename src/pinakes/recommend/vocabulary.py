@@ -1,10 +1,10 @@
 """The words of a catalogue that a preference sentence may use: its spec's, and the tags that its records have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, Role
-from pinakes.model.hits import FacetCount
 from pinakes.model.scope import Scope
+from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import PreferenceVocabulary
 
@@ -14,8 +14,7 @@ def preference_vocabulary(
 ) -> PreferenceVocabulary:
     """Return the vocabulary of a catalogue as someone with this scope sees it."""
     tag_field = next((one.name for one in spec.column_fields if one.type is FieldType.TAGS), None)
-    facets: Sequence[FacetCount] = reader.facets(tag_field, scope=scope) if tag_field else ()
-    known = {facet.value.lower(): facet.value for facet in facets}
+    tags = field_values(reader, spec, tag_field, visibility=scope.visibility).spellings if tag_field else {}
     time_field = spec.field_with_role(Role.TIME)
     words, length = spec.preferences, spec.preferences.length
     return PreferenceVocabulary(
@@ -29,7 +28,7 @@ def preference_vocabulary(
             for field, choices in words.choices.items()
             for word, value in _by_word(choices).items()
         },
-        tags={**known, **{word: tag for word, tag in _by_word(words.tags).items() if tag.lower() in known}},
+        tags=tags,
         tag_field=tag_field,
         fillers=frozenset((spec.name, f"{spec.name}s")),
         long_field=(length.field, length.short_at_most, length.long_at_least) if length else None,
