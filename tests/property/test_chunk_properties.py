@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.text.chunks import split_passages
+from pinakes.text.chunks import FULL_TOKENS, MOST_CHARS, split_passages
+from pinakes.text.tokens import estimate_tokens
 
 pytestmark = pytest.mark.row("T10")
 
@@ -41,7 +42,7 @@ def test_every_word_is_in_a_passage_of_its_line(text: str) -> None:
             said[number] += passage.text + "\n"
     for number, line in enumerate(lines, start=1):
         for word in line.split():
-            assert len(word) > 1_000 or word in said[number]
+            assert len(word) > 300 or word in said[number]
 
 
 @given(TEXTS)
@@ -59,4 +60,5 @@ def test_passages_are_in_order_and_never_empty(text: str) -> None:
 def test_passages_are_parts_of_the_text_and_of_a_size(text: str) -> None:
     for passage in split_passages(text):
         assert passage.text in text
-        assert len(passage.text) <= 6_000
+        assert len(passage.text) <= MOST_CHARS
+        assert estimate_tokens(passage.text) <= FULL_TOKENS

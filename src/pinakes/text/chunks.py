@@ -1,8 +1,8 @@
-"""Chunking of documents into passages of about two hundred words, with their headings and lines.
+"""Chunking of documents into passages of about two hundred tokens, with their headings and lines.
 
 Headings are those of Markdown. A passage is a contiguous part of the text; within a section it overlaps the previous
-one by a sentence or two. Words are counted by spaces or by six characters, whichever gives more, so that scripts
-without spaces are split as well.
+one by a sentence or two. Its length is measured in estimated tokens, so that an embedding model reads all of it, be it
+prose, a table, code, or a script without spaces.
 
 text → blocks (headings, prose, code and tables) → sections (under one heading) → stretches (sections that a passage
 may span) → pieces (never split) → passages
@@ -14,22 +14,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-MOST_WORDS = 220
-"""The limit beyond which a passage with enough words takes no further piece."""
+from pinakes.text.tokens import MeasuredText
 
-ENOUGH_WORDS = 110
+MOST_TOKENS = 200
+"""The limit beyond which a passage with enough tokens takes no further piece."""
+
+FULL_TOKENS = 230
+"""The limit on the length of a passage: with its headings, an embedding model that reads 256 tokens reads all of it."""
+
+ENOUGH_TOKENS = 100
 """The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
 
 MOST_CHARS = 2_400
-"""The longest block of code or table that is kept whole, and the limit on the length of a passage."""
+"""The limit on the length of a passage in characters, whatever they are."""
 
-TINY_WORDS = 30
+TINY_TOKENS = 30
 """A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
 
-LONGEST_OVERLAP_WORDS = 60
-SHORT_SENTENCE_WORDS = 12
-CHARS_A_WORD = 6
-HARD_CUT_CHARS = 1_200
+LONGEST_OVERLAP_TOKENS = 60
+SHORT_SENTENCE_TOKENS = 15
 DEEPEST_BOUNDARY = 2
 """A passage does not cross headings of this level or higher."""
 
@@ -45,6 +48,7 @@ _SENTENCE_END = re.compile(
     r"|\n\s*\n"
     r"|\n(?=\s*(?:[-*+]|\d+[.)])\s)"  # the next item of a list
 )
+_LINE_END = re.compile("\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,20 +101,33 @@ class _Piece:
     end: int
     headings: tuple[str, ...]
     is_prose: bool
+    block_end: int
+    """The end of the block that it is a part of."""
     opens: bool = False
+    """Whether it begins with a heading."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    """The pieces of a passage. It may start before them, with the last sentences of the passage before it."""
+
+    start: int
+    pieces: list[_Piece]
+
+    @property
+    def end(self) -> int:
+        return self.pieces[-1].end
 
 
 def split_passages(text: str) -> list[Passage]:
     """Return the passages of a text, in order; none for blank text."""
     line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    passages: list[Passage] = []
-    for stretch in _stretches(text, _sections(_blocks(text, line_starts))):
-        before: list[_Piece] = []
-        for group in _groups(text, _pieces(text, stretch)):
-            start = _overlap_start(text, before, group)
-            passages.append(_passage(text, start, group, line_starts))
-            before = group
-    return passages
+    measured = MeasuredText(text)
+    return [
+        _passage(measured, group, line_starts)
+        for stretch in _stretches(measured, _sections(_blocks(text, line_starts)))
+        for group in _groups(measured, _pieces(measured, stretch))
+    ]
 
 
 def first_heading(text: str) -> str:
@@ -119,21 +136,16 @@ def first_heading(text: str) -> str:
     return next((block.title for block in _blocks(text, line_starts) if block.level == 1), "")
 
 
-def _passage(text: str, start: int, group: Sequence[_Piece], line_starts: Sequence[int]) -> Passage:
-    end = group[-1].end
-    words: dict[tuple[str, ...], int] = {}
-    for piece in group:
-        words[piece.headings] = words.get(piece.headings, 0) + _size(text, piece.start, piece.end)
+def _passage(text: MeasuredText, group: "_Group", line_starts: Sequence[int]) -> Passage:
+    tokens: dict[tuple[str, ...], int] = {}
+    for piece in group.pieces:
+        tokens[piece.headings] = tokens.get(piece.headings, 0) + text.tokens(piece.start, piece.end)
     return Passage(
-        headings=max(words, key=lambda headings: words[headings]),
-        first_line=bisect_right(line_starts, start),
-        last_line=bisect_right(line_starts, end - 1),
-        text=text[start:end].lstrip("\f\r\n"),
+        headings=max(tokens, key=lambda headings: tokens[headings]),
+        first_line=bisect_right(line_starts, group.start),
+        last_line=bisect_right(line_starts, group.end - 1),
+        text=text.text[group.start : group.end].lstrip("\f\r\n"),
     )
-
-
-def _size(text: str, start: int, end: int) -> int:
-    return max(len(text[start:end].split()), (end - start) // CHARS_A_WORD)
 
 
 def _blocks(text: str, line_starts: Sequence[int]) -> Iterator[_Block]:
@@ -230,7 +242,7 @@ def _sections(blocks: Iterable[_Block]) -> list[_Section]:
     return sections if sections[0].body else sections[1:]
 
 
-def _stretches(text: str, sections: Iterable[_Section]) -> list[list[_Section]]:
+def _stretches(text: MeasuredText, sections: Iterable[_Section]) -> list[list[_Section]]:
     """Return runs of sections that a passage may span; a heading without text joins the next section."""
     stretches: list[list[_Section]] = []
     for section in sections:
@@ -244,70 +256,83 @@ def _stretches(text: str, sections: Iterable[_Section]) -> list[list[_Section]]:
     return stretches
 
 
-def _goes_on(text: str, stretch: Sequence[_Section], section: _Section) -> bool:
-    words = _body_size(text, stretch)
-    return not words or (words < TINY_WORDS and section.level > stretch[-1].level)
+def _goes_on(text: MeasuredText, stretch: Sequence[_Section], section: _Section) -> bool:
+    tokens = _body_size(text, stretch)
+    return not tokens or (tokens < TINY_TOKENS and section.level > stretch[-1].level)
 
 
-def _body_size(text: str, stretch: Iterable[_Section]) -> int:
-    return sum(_size(text, block.start, block.end) for section in stretch for block in section.body)
+def _body_size(text: MeasuredText, stretch: Iterable[_Section]) -> int:
+    return sum(text.tokens(block.start, block.end) for section in stretch for block in section.body)
 
 
-def _pieces(text: str, stretch: Iterable[_Section]) -> list[_Piece]:
-    """Return the pieces of a stretch; a heading joins the piece after it, or the last one."""
+def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
+    """Return the pieces of a stretch; a heading joins the piece after it, or the last one, where there is room."""
     pieces: list[_Piece] = []
-    heading_start: int | None = None
-    heading_end = 0
+    pending: _Piece | None = None
     for section in stretch:
         if section.heading is not None:
-            heading_start = section.heading.start if heading_start is None else heading_start
-            heading_end = section.heading.end
+            pending = _with_heading(text, pieces, pending, section)
         for block in section.body:
             for start, end in _parts(text, block):
-                opens = heading_start is not None
-                pieces.append(
-                    _Piece(
-                        start=start if heading_start is None else heading_start,
-                        end=end,
-                        headings=section.headings,
-                        is_prose=block.kind is _Kind.PROSE,
-                        opens=opens,
-                    )
+                piece = _Piece(
+                    start=start,
+                    end=end,
+                    headings=section.headings,
+                    is_prose=block.kind is _Kind.PROSE,
+                    block_end=block.end,
                 )
-                heading_start = None
-    if heading_start is None:
+                pieces += [piece] if pending is None else _joined(text, pending, piece)
+                pending = None
+    if pending is None:
         return pieces
-    if pieces:
-        return [*pieces[:-1], replace(pieces[-1], end=heading_end)]
-    return [_Piece(start=heading_start, end=heading_end, headings=section.headings, is_prose=False, opens=True)]
+    if pieces and _fits(text, pieces[-1].start, pending.end, most=FULL_TOKENS):
+        return [*pieces[:-1], replace(pieces[-1], end=pending.end)]
+    return [*pieces, pending]
 
 
-def _parts(text: str, block: _Block) -> Iterator[tuple[int, int]]:
+def _with_heading(text: MeasuredText, pieces: list[_Piece], pending: _Piece | None, section: _Section) -> _Piece | None:
+    """Return the headings that wait for a text, with this one; a long run of headings is a piece by itself."""
+    heading = section.heading
+    if heading is None:
+        return pending
+    start = heading.start
+    if pending is not None and text.tokens(pending.start, heading.end) <= ENOUGH_TOKENS:
+        start = pending.start
+    elif pending is not None:
+        pieces.append(pending)
+    return _Piece(
+        start=start, end=heading.end, headings=section.headings, is_prose=False, block_end=heading.end, opens=True
+    )
+
+
+def _joined(text: MeasuredText, heading: _Piece, piece: _Piece) -> list[_Piece]:
+    """Return a piece with the headings before it, or both where they are too long for one passage."""
+    if _fits(text, heading.start, piece.end, most=FULL_TOKENS):
+        return [replace(piece, start=heading.start, opens=True)]
+    return [heading, piece]
+
+
+def _parts(text: MeasuredText, block: _Block) -> Iterator[tuple[int, int]]:
     """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
-    if block.kind is _Kind.WHOLE:
-        fits = block.end - block.start <= MOST_CHARS
-        parts = _lines(text, block.start, block.end)
-    else:
-        fits = _size(text, block.start, block.end) <= MOST_WORDS
-        parts = _sentences(text, block.start, block.end)
-    if fits:
-        yield block.start, block.end
+    is_prose = block.kind is _Kind.PROSE
+    if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else MOST_TOKENS):
+        yield from _hard_cut(text, block.start, block.end)
         return
-    for start, end in parts:
+    for start, end in (_sentences if is_prose else _lines)(text.text, block.start, block.end):
         yield from _hard_cut(text, start, end)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    at = start
-    for match in _SENTENCE_END.finditer(text, start, end):
-        yield from _trimmed(text, at, match.end())
-        at = match.end()
-    yield from _trimmed(text, at, end)
+    return _split(_SENTENCE_END, text, start, end)
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return _split(_LINE_END, text, start, end)
+
+
+def _split(mark: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     at = start
-    for match in re.compile("\n").finditer(text, start, end):
+    for match in mark.finditer(text, start, end):
         yield from _trimmed(text, at, match.end())
         at = match.end()
     yield from _trimmed(text, at, end)
@@ -320,54 +345,61 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, start + len(written)
 
 
-def _hard_cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end - start > MOST_CHARS:
-        space = max(text.rfind(mark, start + 1, start + HARD_CUT_CHARS) for mark in " \n\t")
-        cut = space if space > start else start + HARD_CUT_CHARS
-        yield from _trimmed(text, start, cut)
+def _hard_cut(text: MeasuredText, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a part, cut at spaces, or anywhere, where it is longer than a passage."""
+    while end - start > MOST_CHARS or text.tokens(start, end) > MOST_TOKENS:
+        furthest = min(text.reach(start, MOST_TOKENS), start + MOST_CHARS)
+        space = max(text.text.rfind(mark, start + 1, furthest) for mark in " \n\t")
+        cut = space if space > start else furthest
+        yield from _trimmed(text.text, start, cut)
         start = cut
-    yield from _trimmed(text, start, end)
+    yield from _trimmed(text.text, start, end)
 
 
-def _groups(text: str, pieces: Iterable[_Piece]) -> list[list[_Piece]]:
+def _groups(text: MeasuredText, pieces: Iterable[_Piece]) -> list[_Group]:
     """Return the pieces of each passage; a short rest of a section joins the passage before it."""
-    groups: list[list[_Piece]] = []
+    groups: list[_Group] = []
     for piece in pieces:
         if groups and not _ends(text, groups[-1], piece):
-            groups[-1].append(piece)
+            groups[-1].pieces.append(piece)
         else:
-            groups.append([piece])
+            start = _overlap_start(text, groups[-1].pieces, piece) if groups else piece.start
+            groups.append(_Group(start=start, pieces=[piece]))
     if len(groups) > 1 and _is_rest(text, groups[-2], groups[-1]):
         rest = groups.pop()
-        groups[-1] += rest
+        groups[-1].pieces += rest.pieces
     return groups
 
 
-def _ends(text: str, group: Sequence[_Piece], piece: _Piece) -> bool:
-    start = group[0].start
-    has_enough = _size(text, start, group[-1].end) >= ENOUGH_WORDS
+def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
+    """Tell whether a passage ends before a piece: at a heading, or before a block that does not fit in it."""
+    has_enough = text.tokens(group.start, group.end) >= ENOUGH_TOKENS
     if piece.opens and has_enough:
         return True
-    if _size(text, start, piece.end) <= MOST_WORDS:
-        return False
-    return has_enough or piece.end - start > MOST_CHARS
+    begins_block = group.pieces[-1].block_end != piece.block_end
+    fits = _fits(text, group.start, piece.block_end if begins_block else piece.end, most=MOST_TOKENS)
+    return not fits and (has_enough or not _fits(text, group.start, piece.end, most=FULL_TOKENS))
 
 
-def _is_rest(text: str, group: Sequence[_Piece], last: Sequence[_Piece]) -> bool:
-    is_small = _size(text, last[0].start, last[-1].end) < TINY_WORDS
-    return is_small and not last[0].opens and last[-1].end - group[0].start <= MOST_CHARS
+def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
+    return end - start <= MOST_CHARS and text.tokens(start, end) <= most
 
 
-def _overlap_start(text: str, before: Sequence[_Piece], group: Sequence[_Piece]) -> int:
+def _is_rest(text: MeasuredText, group: _Group, last: _Group) -> bool:
+    own = last.pieces[0]
+    is_small = text.tokens(own.start, last.end) < TINY_TOKENS
+    return is_small and not own.opens and _fits(text, group.start, last.end, most=FULL_TOKENS)
+
+
+def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) -> int:
     """Return the start of a passage: a sentence or two back if it continues the prose of the one before."""
-    own = group[0].start
-    if not before or group[0].opens or not before[-1].is_prose:
-        return own
-    prose = [piece for piece in before[-2:] if piece.is_prose]
-    sentences = [one for piece in prose for one in _sentences(text, piece.start, piece.end)]
+    if piece.opens or not before[-1].is_prose:
+        return piece.start
+    prose = [one for one in before[-2:] if one.is_prose]
+    sentences = [one for part in prose for one in _sentences(text.text, part.start, part.end)]
     last = sentences[-2:]
-    if len(last) == 2 and _size(text, *last[1]) >= SHORT_SENTENCE_WORDS:
+    if len(last) == 2 and text.tokens(*last[1]) >= SHORT_SENTENCE_TOKENS:
         last = last[1:]
     start = last[0][0]
-    is_part = start > before[0].start and _size(text, start, own) <= LONGEST_OVERLAP_WORDS
-    return start if is_part else own
+    is_part = start > before[0].start and text.tokens(start, piece.start) <= LONGEST_OVERLAP_TOKENS
+    return start if is_part and _fits(text, start, piece.end, most=FULL_TOKENS) else piece.start

@@ -4,6 +4,7 @@ Rows have `path` and `text`, and may have `title`, `tags`, `format`, `modified` 
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,8 +17,11 @@ PASSAGE = "passage"
 BEGINNING_CHARS = 300
 TITLE_CHARS = 80
 ID_DIGITS = 16
+NAMELESS = frozenset({"readme", "index"})
 PATH_NAMES = ("path", "file_path", "source", "file_name", "doc_id")
 """Columns that may hold the path of a passage's file."""
+
+_BETWEEN_WORDS = re.compile(r"[-_]+|(?<=[a-z0-9])(?=[A-Z])")
 
 
 def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
@@ -25,7 +29,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
     path, text = _text(row, "path"), _text(row, "text")
     heading, stated = first_heading(text), _stated_title(row)
     shared = {"path": path, "section": section_of(path), "tags": _tags(row)}
-    title = heading or stated or PurePosixPath(path).stem
+    title = heading or stated or title_of(path)
     fields = {
         "title": title,
         "content": _beginning(text),
@@ -34,7 +38,7 @@ def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
         "modified": row.get("modified"),
         "checksum": row.get("checksum"),
     }
-    outer = (stated,) if stated and not heading else ()
+    outer = () if heading else (title,)
     passages = [
         _record(
             passage_id(path, position),
@@ -71,7 +75,7 @@ def records_of_chunk(row: Mapping[str, Any]) -> tuple[Record, ...]:
     return (_record(record_id, PASSAGE, fields),)
 
 
-MAPPING = RowMapping(records_of=records_of, records_of_chunk=records_of_chunk)
+MAPPING = RowMapping(records_of=records_of, records_of_chunk=records_of_chunk, version=2)
 
 
 def passage_id(path: str, position: int) -> RecordId:
@@ -84,8 +88,15 @@ def section_of(path: str) -> str:
     return path.split("/", 1)[0] if "/" in path else ""
 
 
+def title_of(path: str) -> str:
+    """Return the words of a file's name, or those of its folder's where the name says nothing."""
+    file = PurePosixPath(path)
+    stem = file.parent.name if file.stem.lower() in NAMELESS and file.parent.name else file.stem
+    return " ".join(_BETWEEN_WORDS.sub(" ", stem).split()) or stem
+
+
 def _passage_fields(passage: Passage, document_title: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Return the text and place of a passage; `outer` is the stated title of a file without a first heading."""
+    """Return the text and place of a passage; `outer` is the title of a file that does not begin with it."""
     return {
         "title": passage.title or document_title,
         "content": passage.text,

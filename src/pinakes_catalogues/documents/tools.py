@@ -3,9 +3,8 @@
 Every catalogue of documents is a collection, and its name is the source that clients name.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -17,12 +16,10 @@ from pinakes.api import (
     AnyOf,
     CatalogueView,
     Cost,
-    Hit,
     InputError,
     OpenCatalogue,
     PartialResult,
     Principal,
-    Record,
     RecordId,
     ResourceContent,
     ResourceEntry,
@@ -35,6 +32,7 @@ from pinakes.api import (
     ask_each,
     catalogue_tool,
 )
+from pinakes_catalogues.documents.merging import Found, merged, notes_of
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -48,7 +46,6 @@ SPARE = 2
 SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
-EXCERPT_CHARS = 300
 
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -103,8 +100,8 @@ class PassageMetadata(DocumentResult):
     section: str
     title: str
     heading_path: str
-    first_line: int
-    last_line: int
+    first_line: int | None
+    last_line: int | None
     id: str
 
 
@@ -131,6 +128,7 @@ class HandbookResult(DocumentResult):
     """The answer of `search_handbook`."""
 
     results: list[FoundPassage]
+    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
 class SearchResult(PartialResult, DocumentResult):
@@ -138,15 +136,7 @@ class SearchResult(PartialResult, DocumentResult):
 
     results: list[PassageWithNeighbours]
     skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A passage that a collection found, with a score that can be compared between collections."""
-
-    source: str
-    record: Record
-    score: float
+    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
 class DocumentTools:
@@ -173,6 +163,7 @@ class DocumentTools:
         return SearchResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             skipped=[name for name in names if name not in pages],
+            notes=notes_of(pages),
             unread=[*views.skipped, *asked.skipped],
         )
 
@@ -187,8 +178,9 @@ class DocumentTools:
             _require_section(handbook, params.section, scope)
             scope = scope.narrowed(AnyOf("section", (params.section,)))
         page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
-        found = merged({HANDBOOK: page}, limit=params.n_results)
-        return HandbookResult(results=[FoundPassage(**_shape(one)) for one in found])
+        pages = {HANDBOOK: page}
+        found = merged(pages, limit=params.n_results)
+        return HandbookResult(results=[FoundPassage(**_shape(one)) for one in found], notes=notes_of(pages))
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:
         """List every document of every collection."""
@@ -225,7 +217,9 @@ def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int
 
 
 def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tuple[list[str], list[str]]:
-    """Return the passages before and after one, in the order of the file."""
+    """Return the passages before and after one, in the order of the file; none of a passage without a position."""
+    if not found.record.get("position"):
+        return [], []
     own, path = int(found.record.get("position")), str(found.record.get("document"))
     positions = [place for place in range(own - count, own + count + 1) if place != own]
     keys = view.reader.find([passage_id(path, place) for place in positions], scope=scope)
@@ -238,78 +232,6 @@ def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tupl
 def _page(view: CatalogueView, query: str, scope: Scope, limit: int) -> SearchPage | None:
     """Search one collection; None where it is empty."""
     return view.search(query, scope=scope, limit=SPARE * limit) if view.reader.count(scope) else None
-
-
-def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
-    """Merge the results of the collections: best first, without repeats, at most `limit` of each."""
-    found = sorted(comparable(pages), key=lambda one: (-one.score, one.source, one.record.id))
-    taken: dict[str, int] = {}
-    kept = []
-    for one in without_repeats(found):
-        taken[one.source] = taken.get(one.source, 0) + 1
-        if taken[one.source] <= limit:
-            kept.append(one)
-    return kept
-
-
-def comparable(pages: Mapping[str, SearchPage]) -> list[Found]:
-    """Return the hits with scores that mean the same in every collection.
-
-    A fused score says how good a passage is among those of its own collection, whose best is near 1 even where nothing
-    answers. So it is scaled by the best cosine that the collection reached, and the score is the mean of that and the
-    passage's own cosine. Where a collection has no vectors, the fused score is scaled by how far its best BM25 is from
-    the best of all collections, and by the best cosine that those with vectors reached; alone, it stays as it is.
-    """
-    best_words = max((_best(page, "bm25") for page in pages.values()), default=0.0)
-    cosines = [_best(page, "cosine") for page in pages.values() if _has_vectors(page)]
-    found = []
-    for source, page in pages.items():
-        if _has_vectors(page):
-            scale, own_share = _best(page, "cosine"), 0.5
-        else:
-            scale, own_share = _best(page, "bm25") / (best_words or 1.0) * max(cosines, default=1.0), 0.0
-        for hit in page.hits:
-            score = own_share * _reason(hit, "cosine") + (1 - own_share) * hit.score * scale
-            found.append(Found(source=source, record=hit.record, score=min(score, 1.0)))
-    return found
-
-
-def without_repeats(found: Iterable[Found]) -> list[Found]:
-    """Drop passages that repeat a better one: the same text, or neighbouring lines with an overlap.
-
-    Passages must come best first.
-    """
-    texts: set[str] = set()
-    places: dict[tuple[str, str], list[Record]] = {}
-    kept = []
-    for one in found:
-        text = " ".join(str(one.record.get("content")).lower().split())
-        of_file = places.setdefault((one.source, str(one.record.get("document"))), [])
-        if text in texts or any(_overlap(one.record, other) for other in of_file):
-            continue
-        texts.add(text)
-        of_file.append(one.record)
-        kept.append(one)
-    return kept
-
-
-def _overlap(one: Record, other: Record) -> bool:
-    """Tell whether two passages of a file overlap: they are neighbours and share a line."""
-    apart = abs(int(one.get("position")) - int(other.get("position")))
-    first = max(int(one.get("first_line")), int(other.get("first_line")))
-    return apart <= 1 and first <= min(int(one.get("last_line")), int(other.get("last_line")))
-
-
-def _has_vectors(page: SearchPage) -> bool:
-    return page.mode.value == "hybrid"
-
-
-def _best(page: SearchPage, reason: str) -> float:
-    return max((_reason(hit, reason) for hit in page.hits), default=0.0)
-
-
-def _reason(hit: Hit, name: str) -> float:
-    return max(hit.reasons.get(name, 0.0), 0.0)
 
 
 def _scope(kind: str, principal: Principal) -> Scope:
@@ -427,19 +349,29 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
 def _search_text(result: SearchResult) -> str:
     names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
     skipped = [f"skipped: {', '.join(names)}"] if names else []
-    return "\n".join([*_lines(result.results), *skipped])
+    return "\n\n".join([*_texts(result.results), *skipped, *_noted(result.notes)])
 
 
 def _handbook_text(result: HandbookResult) -> str:
-    return "\n".join(_lines(result.results))
+    return "\n\n".join([*_texts(result.results), *_noted(result.notes)])
 
 
-def _lines(results: Sequence[FoundPassage]) -> list[str]:
-    return [_line(number, one) for number, one in enumerate(results, start=1)] or ["nothing was found"]
+def _noted(notes: Iterable[str]) -> list[str]:
+    return [f"note: {note}" for note in notes]
 
 
-def _line(number: int, found: FoundPassage) -> str:
+def _texts(results: Sequence[FoundPassage]) -> list[str]:
+    return [_text(number, one) for number, one in enumerate(results, start=1)] or ["nothing was found"]
+
+
+def _text(number: int, found: FoundPassage) -> str:
+    """Return a passage whole: a line with its place, headings and score, then what it says, then what is around it."""
     where = found.metadata
-    text = " ".join(found.content.split())
-    excerpt = text if len(text) <= EXCERPT_CHARS else f"{text[:EXCERPT_CHARS].rsplit(' ', 1)[0]} …"
-    return f"{number}. {found.source}/{where.file_path}:{where.first_line}-{where.last_line} {excerpt}"
+    lines = f":{where.first_line}-{where.last_line}" if where.first_line else ""
+    heading = f" · {where.heading_path}" if where.heading_path else ""
+    head = f"{number}. {found.source}/{where.file_path}{lines}{heading} · score {where.score:.2f}"
+    return "\n".join([head, *_around_text(found, "before"), found.content, *_around_text(found, "after")])
+
+
+def _around_text(found: FoundPassage, side: str) -> list[str]:
+    return [f"[{side}]\n{text}\n[/{side}]" for text in getattr(found, side, ())]

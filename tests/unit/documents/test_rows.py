@@ -212,3 +212,19 @@ def test_a_real_collection_is_read_whole(shared_data: Path, tmp_path: Path, name
         assert {number for number, line in enumerate(lines, start=1) if line.strip()} <= covered, document.id
     empty = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md") if not path.stat().st_size}
     assert refused == empty
+
+
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("people/vacation-policy.md", "vacation policy"),
+        ("TravelExpenses.txt", "Travel Expenses"),
+        ("people/README.md", "people"),
+        ("index.md", "index"),
+        ("--.md", "--"),
+    ],
+)
+def test_a_file_without_a_title_is_called_by_the_words_of_its_name(path: str, title: str) -> None:
+    document, *passages = records_of({"path": path, "text": "## Rules\n\nAsk two weeks ahead."})
+    assert document.get("title") == title
+    assert [one.get("headings") for one in passages] == [(title, "Rules")]

@@ -1,8 +1,7 @@
 """The document tools over three collections, through the gate; and the documents as resources."""
 
-import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,21 @@ from pinakes.sources.extract import extract
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.documents import tools as document_tools
-from pinakes_catalogues.documents.tools import comparable, merged
+from pinakes_catalogues.documents.merging import Found, comparable, merged, without_repeats
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
 LARGEST_TOOLS = 2_200
 
 
-def add(app: App, folder: Path, name: str) -> None:
+def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:
     add_catalogue(
         app,
         FolderRows(folder),
         recipe=package_recipe(get_package("documents")),
         name=name,
         progress=lambda _report: None,
+        embed=embed,
     )
 
 
@@ -106,7 +106,7 @@ def test_ping_answers_pong(gate: Gate) -> None:
 @pytest.mark.row("T2")
 def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) -> None:
     found = call(gate, "search_documents", query="code review")
-    assert set(found) == {"results"}
+    assert set(found) == {"results", "notes"}
     for one in found["results"]:
         assert set(one) == {"content", "metadata", "source"}
         assert set(one["metadata"]) == {
@@ -198,13 +198,24 @@ def test_the_same_text_in_two_collections_comes_once(own_app: App, tmp_path: Pat
 
 
 @pytest.mark.row("T2")
-def test_of_passages_that_overlap_the_better_one_comes(own_app: App, tmp_path: Path) -> None:
+def test_neighbours_that_share_a_sentence_are_both_found(own_app: App, tmp_path: Path) -> None:
     sentences = [f"The starter of jar number {number} is fed with flour and water at dawn." for number in range(60)]
     add(own_app, write(tmp_path / "one", long="# Jars\n\n" + " ".join(sentences)), "one")
     found = call(own_app.build_gate(), "search_documents", query="jar number 7 starter", n_results=20)["results"]
     positions = sorted(int(one["metadata"]["id"].rsplit("#", 1)[1]) for one in found)
-    assert len(positions) > 1
-    assert all(after - before > 1 for before, after in itertools.pairwise(positions))
+    assert positions == list(range(1, len(positions) + 1))
+    assert len(positions) > 3
+
+
+@pytest.mark.row("T2")
+def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat() -> None:
+    text = " ".join(f"word{number}" for number in range(100))
+    half = len(text) // 2
+    parts = {"whole": text[: half + 60], "mostly": text[40:], "little": text[half:], "within": text[200:300]}
+    found = [Found(source="a", record=passage(name, part), score=1.0) for name, part in parts.items()]
+    assert [one.record.id for one in without_repeats(found)] == ["whole", "little"]
+    elsewhere = [found[0], Found(source="b", record=passage("copy", text[40:]), score=1.0)]
+    assert without_repeats(elsewhere) == elsewhere
 
 
 @pytest.mark.row("T2")
@@ -231,11 +242,57 @@ def test_neighbours_are_the_passages_before_and_after_in_the_order_of_the_file(g
 
 
 @pytest.mark.row("T2")
-def test_the_text_beside_the_structure_names_file_and_lines(gate: Gate) -> None:
-    answer = gate.call(LOCAL_USER, "search_documents", {"query": "fireball", "n_results": 1, "sources": ["dnd"]})
-    assert answer.text.startswith("1. dnd/spells/fireball.md:")
-    nothing = gate.call(LOCAL_USER, "search_documents", {"query": "zzzzqqqq", "sources": ["dnd"]})
-    assert nothing.text == "nothing was found"
+@pytest.mark.parametrize("tool", ["search_documents", "search_handbook"])
+def test_the_text_beside_the_structure_has_the_whole_passages_with_place_headings_and_score(
+    gate: Gate, tool: str
+) -> None:
+    answer = gate.call(LOCAL_USER, tool, {"query": "how long may a review take", "n_results": 5})
+    assert answer.structured is not None
+    for number, one in enumerate(answer.structured["results"], start=1):
+        where = one["metadata"]
+        place = f"{one['source']}/{where['file_path']}:{where['first_line']}-{where['last_line']}"
+        head = f"{number}. {place} · {where['heading_path']} · score {where['score']:.2f}\n"
+        assert f"{head}{one['content']}" in answer.text
+
+
+@pytest.mark.row("T2")
+def test_the_text_shows_the_neighbours_that_were_asked_for(gate: Gate) -> None:
+    query = {"query": "labelling comments blocking suggestion question", "sources": ["handbook"], "n_results": 1}
+    answer = gate.call(LOCAL_USER, "search_documents", {**query, "neighbours": 1})
+    assert answer.structured is not None
+    (one,) = answer.structured["results"]
+    assert f"[before]\n{one['before'][0]}\n[/before]\n{one['content']}" in answer.text
+    assert f"[after]\n{one['after'][0]}\n[/after]" in answer.text
+
+
+@pytest.mark.row("T2")
+@pytest.mark.row("T3")
+def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
+    for tool in ("search_documents", "search_handbook"):
+        for query in ("fireball", "zzzzqqqq"):
+            answer = gate.call(LOCAL_USER, tool, {"query": query})
+            assert answer.structured is not None
+            (note,) = answer.structured["notes"]
+            assert "handbook" in note
+            assert "searched by words alone (the catalogue has no vectors)" in note
+            assert answer.text.endswith(f"note: {note}")
+    assert answer.text.startswith("nothing was found")
+
+
+@pytest.mark.row("T2")
+def test_a_search_by_vectors_has_no_notes(own_app: App, tmp_path: Path) -> None:
+    add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
+    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {"results"}
+
+
+@pytest.mark.row("T2")
+@pytest.mark.parametrize("query", ["vacation policy", "travel expenses"])
+def test_a_file_is_found_by_the_words_of_its_name(own_app: App, tmp_path: Path, query: str) -> None:
+    texts = {"vacation-policy": "# Rules\n\nAsk two weeks ahead.", "TravelExpenses": "## Hotels\n\nKeep the receipts."}
+    texts |= {f"other{number}": f"Number {number} is about nothing in particular." for number in range(5)}
+    add(own_app, write(tmp_path / "notes", **texts), "notes", embed=False)
+    found = call(own_app.build_gate(), "search_documents", query=query)["results"]
+    assert found[0]["metadata"]["file_path"].removesuffix(".md").replace("-", "").lower() == query.replace(" ", "")
 
 
 @pytest.mark.row("T3")
@@ -302,6 +359,10 @@ def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_non
             gate.read(LOCAL_USER, f"documents://{address}")
 
 
+def passage(name: str, text: str, *, path: str = "file.md") -> Record:
+    return Record(id=RecordId(name), kind="passage", fields={"content": text, "path": path})
+
+
 def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = True) -> SearchPage:
     """Return a page of hits with these scores: fused, cosine, BM25."""
     hits = [
@@ -309,7 +370,7 @@ def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = Tru
             key=Key(number),
             record=Record(
                 id=RecordId(f"{name}{number}"),
-                fields={"content": f"{name} {number}", "document": f"{number}", "position": 1}
+                fields={"content": f"{name} {number}", "document": f"{number}", "path": f"{number}", "position": 1}
                 | {"first_line": 1, "last_line": 1},
             ),
             score=fused,
@@ -322,25 +383,40 @@ def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = Tru
     return SearchPage(hits=tuple(hits), total_matches=len(hits), mode=mode)
 
 
+def scores(found: Mapping[str, Sequence[Found]]) -> list[float]:
+    return [round(one.score, 4) for of_source in found.values() for one in of_source]
+
+
 @pytest.mark.row("T2")
 def test_a_score_is_the_mean_of_the_cosine_and_the_fused_score_on_the_scale_of_the_best_cosine() -> None:
     found = comparable({"a": page("a", (1.0, 0.6, 3.0), (0.5, 0.4, 1.0)), "b": page("b", (1.0, 0.2, 2.0))})
-    assert [round(one.score, 4) for one in found] == [0.6, 0.35, 0.2]
+    assert scores(found) == [0.6, 0.35, 0.2]
 
 
 @pytest.mark.row("T2")
 def test_without_vectors_the_fused_score_stands_alone_and_is_scaled_among_others() -> None:
     alone = comparable({"a": page("a", (1.0, 0.0, 3.0), (0.5, 0.0, 1.5), has_vectors=False)})
-    assert [one.score for one in alone] == [1.0, 0.5]
+    assert scores(alone) == [1.0, 0.5]
     weak = page("b", (1.0, 0.0, 1.0), has_vectors=False)
     both = comparable({"a": page("a", (1.0, 0.0, 4.0), has_vectors=False), "b": weak})
-    assert [one.score for one in both] == [1.0, 0.25]
+    assert scores(both) == [1.0, 0.25]
     mixed = comparable({"a": page("a", (1.0, 0.8, 4.0)), "b": weak})
-    assert [round(one.score, 4) for one in mixed] == [0.8, 0.2]
+    assert scores(mixed) == [0.8, 0.2]
 
 
 @pytest.mark.row("T2")
-def test_ties_are_broken_by_source_and_id_and_each_source_has_its_limit() -> None:
+def test_a_collection_keeps_its_own_order_and_each_passage_its_own_score() -> None:
+    found = merged({"a": page("a", (1.0, 0.2, 3.0), (0.9, 0.6, 1.0))}, limit=5)
+    assert [one.record.id for one in found] == ["a0", "a1"]
+    assert found[0].score < found[1].score
+    both = merged(
+        {"a": page("a", (1.0, 0.2, 3.0), (0.9, 0.6, 1.0), (0.1, 0.1, 1.0)), "b": page("b", (1.0, 0.3, 1.0))}, limit=5
+    )
+    assert [one.record.id for one in both] == ["a0", "a1", "b0", "a2"]
+
+
+@pytest.mark.row("T2")
+def test_equals_of_several_collections_take_turns_and_each_source_has_its_limit() -> None:
     same = [(1.0, 0.5, 1.0)] * 3
     found = merged({"b": page("b", *same), "a": page("a", *same)}, limit=2)
-    assert [one.record.id for one in found] == ["a0", "a1", "b0", "b1"]
+    assert [one.record.id for one in found] == ["a0", "b0", "a1", "b1"]

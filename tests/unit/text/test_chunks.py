@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from pinakes.text.chunks import MOST_CHARS, Passage, first_heading, split_passages
+from pinakes.text.chunks import FULL_TOKENS, MOST_CHARS, Passage, first_heading, split_passages
+from pinakes.text.tokens import MeasuredText, estimate_tokens
 
 pytestmark = pytest.mark.row("T10")
 
@@ -67,7 +68,7 @@ def test_a_long_section_is_cut_between_sentences_with_the_last_one_said_again() 
     passages = split_passages(text)
     assert len(passages) > 3
     for passage in passages[:-1]:
-        assert 150 <= len(passage.text.split()) <= 280
+        assert 150 <= estimate_tokens(passage.text) <= FULL_TOKENS
     for before, after in itertools.pairwise(passages):
         assert after.text.startswith("The quick")
         assert before.text.endswith("forest.")
@@ -77,7 +78,7 @@ def test_a_long_section_is_cut_between_sentences_with_the_last_one_said_again() 
 
 
 def test_passages_of_different_sections_share_nothing() -> None:
-    text = f"## One\n\n{prose(12)}\n\n## Two\n\n{prose(12, start=50)}\n"
+    text = f"## One\n\n{prose(9)}\n\n## Two\n\n{prose(9, start=50)}\n"
     one, two = split_passages(text)
     assert one.last_line < two.first_line
 
@@ -103,8 +104,8 @@ def test_a_fence_is_closed_by_its_own_kind_and_an_open_one_goes_to_the_end() -> 
 
 
 def test_code_and_tables_are_kept_whole_where_they_fit() -> None:
-    code = "```python\n" + "\n".join(f"value_{number} = compute({number})" for number in range(50)) + "\n```"
-    table = "| a | b |\n|---|---|\n" + "\n".join(f"| row {number} | {number} |" for number in range(60))
+    code = "```python\n" + "\n".join(f"value_{number} = compute({number})" for number in range(18)) + "\n```"
+    table = "| a | b |\n|---|---|\n" + "\n".join(f"| row {number} | {number} |" for number in range(25))
     for block in (code, table):
         passages = split_passages(f"## S\n\n{prose(14)}\n\n{block}\n\n{prose(14, start=20)}\n")
         assert sum(block in passage.text for passage in passages) == 1
@@ -117,6 +118,7 @@ def test_what_does_not_fit_is_cut_at_lines_and_at_worst_anywhere() -> None:
         passages = split_passages(text)
         assert len(passages) > 3
         assert all(len(passage.text) <= MOST_CHARS for passage in passages)
+        assert all(estimate_tokens(passage.text) <= FULL_TOKENS for passage in passages)
 
 
 def test_underlined_headings_are_recognised_and_rules_are_not() -> None:
@@ -132,7 +134,7 @@ def test_a_hash_without_a_space_or_after_four_spaces_is_no_heading() -> None:
 
 
 def test_a_page_break_parts_paragraphs() -> None:
-    first, second = prose(12), prose(12, start=30)
+    first, second = prose(9), prose(9, start=30)
     passages = split_passages(f"{first}\n\f{second}")
     assert passages[0].text == first
     assert passages[-1].text.endswith(second)
@@ -142,3 +144,33 @@ def test_the_first_heading_is_of_level_one() -> None:
     assert first_heading("## Not it\n\n# It\n\n# Nor this") == "It"
     assert first_heading("Under\n===") == "Under"
     assert first_heading("```\n# no\n```\ntext") == ""
+
+
+def test_a_passage_ends_before_a_paragraph_that_does_not_fit_in_it() -> None:
+    first, second = prose(7), prose(7, start=20)
+    one, two = split_passages(f"## Two paragraphs\n\n{first}\n\n{second}\n")
+    assert one.text.endswith(first)
+    assert two.text.endswith(second)
+
+
+def test_a_run_of_headings_without_texts_is_cut_too() -> None:
+    text = "".join(f"### A heading of a few words, number {number}\n\n" for number in range(60))
+    passages = split_passages(text)
+    assert len(passages) > 3
+    assert all(estimate_tokens(passage.text) <= FULL_TOKENS for passage in passages)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("The cat sat, twice.", 6),
+        ("internationalisation", 4),
+        ("9936678fd62d27141a02ab5482f2492003f508d5", 21),
+        ("日本語の文章", 6),
+        ("snake_case", 3),
+    ],
+)
+def test_long_words_numbers_signs_and_other_scripts_have_more_tokens(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+    assert MeasuredText(text).tokens(0, len(text)) == tokens
