@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from figures import build_figure, flatten
 from libraries import DEFAULT_HOME, open_library
 
 from pinakes.catalogue.spec import texts_of
+from pinakes.measure.figures import build_figure, flatten
 from pinakes.model.hits import SearchPage
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE

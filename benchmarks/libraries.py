@@ -74,8 +74,7 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
     stamp = folder / STAMP
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    _link_models(folder)
+    link_models(folder)
     for one in catalogues:
         location = _first_rows(one, folder) if one.rows else one.source
         as_package = ["--as", one.package] if one.package else ["--yes"]
@@ -91,12 +90,14 @@ def _run(folder: Path, *arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "pinakes", *arguments], check=True, env=environment, stdout=sys.stderr)
 
 
-def _link_models(folder: Path) -> None:
+def link_models(folder: Path) -> None:
     """Share the models of all libraries, so that each is downloaded once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "models").exists():
+        return
     shared = folder.parent / "models"
     pull_model(shared, show_progress=True)
-    if not (folder / "models").exists():
-        (folder / "models").symlink_to(shared.resolve(), target_is_directory=True)
+    (folder / "models").symlink_to(shared.resolve(), target_is_directory=True)
 
 
 def _first_rows(one: BenchCatalogue, folder: Path) -> Path:

@@ -1,179 +1,76 @@
-"""`make eval`: retrieval quality on the judged collections, recommendation quality on real ratings.
+"""`make eval`: every open set of questions, each figure with its 95 % interval, compared with the recorded ones.
 
-Retrieval is `pinakes eval` on each collection in ../shared/data/benchmarks. Recommendation, as its protocol goes: users
-with at least ten titles rated 8 or more (500 of them, drawn with seed 0) give five of those, drawn at random; the rest
-are to be found among the titles that could be joined to the catalogue by name. Recall@20 and nDCG@20: content only,
-with the popularity signal, and by popularity alone.
+The exit code is 1 if a figure has fallen beyond noise (`pinakes.measure.figures` says what that is), or is not measured
+any more. `--record` writes the measured figures to `recorded.json`, for the commit that explains why they changed.
 """
 
 import argparse
-import csv
-import html
-import io
 import json
-import os
-import re
-import subprocess
 import sys
-import tempfile
-from collections import defaultdict
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import zstandard
+import abstention
+import recommendation
+import retrieval
+from libraries import DATA, DEFAULT_HOME
 
-from pinakes.api.registry import get_package
-from pinakes.assembly.app import App
-from pinakes.catalogue.spec import PopularitySpec
-from pinakes.ingest.ledger import Ledger
-from pinakes.ingest.mapping import RowMapping
-from pinakes.ingest.pipeline import Target, ingest
-from pinakes.measure.metrics import estimate, ndcg, recall
-from pinakes.model.record import Record
-from pinakes.model.scope import WHOLE
-from pinakes.recommend.recommender import Recommender, Request
-from pinakes.recommend.titles import TitleChoice
-from pinakes.settings import load_settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.sources.json_rows import JsonRows
-from pinakes_catalogues.anime import rows as anime_rows
+from pinakes.measure.figures import Figure, as_json, find_falls, flatten, load_recorded, save_recorded
 
-ROOT = Path(__file__).parent.parent
-DATA = ROOT.parent / "shared" / "data"
-USERS, GIVEN, DEPTH, LIKED_FROM = 500, 5, 20, 8
+RECORDED = Path(__file__).parent / "recorded.json"
+MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
+    "retrieval": retrieval.measure,
+    "recommendation": recommendation.measure,
+    "abstention": abstention.measure,
+}
+"""Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--home", type=Path, default=Path(tempfile.gettempdir()) / "pinakes-bench" / "quality")
-    parser.add_argument("--only", choices=["retrieval", "recommendation"])
+    parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries, kept between runs")
+    parser.add_argument("--only", choices=MEASURES, action="append", help="measure this alone; may be repeated")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--record", action="store_true", help="write the figures to recorded.json")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"{DATA} is not here: this needs the real data")
-    os.environ["PINAKES_HOME"] = str(options.home)
-    if options.only != "recommendation":
-        for folder in sorted((DATA / "benchmarks").iterdir()):
-            subprocess.run([sys.executable, "-m", "pinakes", "eval", str(folder)], check=True)
-    if options.only != "retrieval":
-        print(json.dumps(recommendation(options.home), indent=2))
+    chosen = options.only or list(MEASURES)
+    now = measure(chosen, options.home)
+    every_recorded = load_recorded(RECORDED)
+    recorded = {name: figure for name, figure in every_recorded.items() if name.split(" / ")[0] in chosen}
+    show(now, recorded, as_objects=options.json)
+    if options.record:
+        kept = {name: figure for name, figure in every_recorded.items() if name not in recorded}
+        save_recorded({**kept, **now}, RECORDED)
+        return
+    falls = list(find_falls(recorded, now))
+    for fall in falls:
+        print(f"FALLEN {fall}", file=sys.stderr)
+    sys.exit(1 if falls else 0)
 
 
-def recommendation(home: Path) -> dict:
-    titles = read_tsv("ratings-titles.tsv.zst")
-    joined, popularity = join(titles)
-    shelf = build_shelf(home / "ratings", joined, popularity)
-    cases = draw_cases(joined)
-    spec = shelf.spec
-    results = {"titles joined": len(joined), "users": len(cases)}
-    results["content only"] = score(shelf, cases)
-    fame = PopularitySpec(weight=0.65, field="popularity")
-    with_popularity = spec.recommend.model_copy(update={"popularity": fame, "neighbours": 500})
-    shelf.spec = replace(spec, recommend=with_popularity)
-    results["with popularity 0.65"] = score(shelf, cases)
-    results["popularity alone"] = score_popularity(popularity, cases)
-    shelf.close()
-    return results
+def measure(chosen: list[str], home: Path) -> dict[str, Figure]:
+    """Run measures one after the other, and say how long each takes."""
+    found: dict[str, Figure] = {}
+    for name in chosen:
+        print(f"{time.strftime('%H:%M:%S')} measuring {name}", file=sys.stderr, flush=True)
+        found.update(flatten({name: MEASURES[name](home)}))
+    return found
 
 
-def join(titles: list[dict]) -> tuple[dict[str, Record], dict[str, int]]:
-    """Join the rated titles to records by name; return records by rating id, and popularity by record id."""
-    rows = [row.values for row in JsonRows(DATA / "anime" / "anime-20k.jsonl.zst").iter_rows()]
-    by_title, by_synonym = defaultdict(list), defaultdict(list)
-    for row in rows:
-        by_title[folded(row["title"])].append(row)
-        for name in row["synonyms"]:
-            by_synonym[folded(name)].append(row)
-    used, joined, popularity = set(), {}, {}
-    for title in titles:
-        name = folded(title["name"])
-        found = [row for row in by_title[name] or by_synonym[name] if row["sources"][0] not in used]
-        same_type = [row for row in found if row["type"].lower()[:3] == title["type"].lower()[:3]] or found
-        if same_type:
-            used.add(same_type[0]["sources"][0])
-            record = anime_rows.record_of({**same_type[0], "popularity": int(title["members"] or 0)})
-            joined[title["anime_ids"]] = record
-            popularity[record.id] = int(title["members"] or 0)
-    return joined, popularity
-
-
-def build_shelf(folder: Path, joined: dict[str, Record], popularity: dict[str, int]) -> EmbeddedShelf:
-    """Index the joined titles alone, so that only they can be recommended."""
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = {record.id for record in joined.values()}
-    source = JsonRows(DATA / "anime" / "anime-20k.jsonl.zst")
-
-    def record_of(row):
-        record = anime_rows.record_of(row)
-        return replace(record, fields={**record.fields, "popularity": popularity.get(record.id) or None})
-
-    mapping = RowMapping(
-        records_of=lambda row: (record_of(row),), is_metadata=lambda row: anime_rows.record_of(row).id not in kept
-    )
-    app = App(load_settings())
-    shelf = EmbeddedShelf.create(folder, get_package("anime").spec, model=app.embedder.model)
-    target = Target(spec=shelf.spec, mapping=mapping, writer=shelf, ledger=Ledger(), embedder=app.embedder)
-    ingest(source, target, progress=lambda _: None)
-    return shelf
-
-
-def draw_cases(joined: dict[str, Record]) -> list[tuple[list[str], set[str]]]:
-    """Return for each user the given titles' ids and the ids to be found."""
-    liked = defaultdict(set)
-    for row in read_tsv("ratings-open.tsv.zst"):
-        if int(row["Feedback"]) >= LIKED_FROM and row["Anime_ID"] in joined:
-            liked[row["User_ID"]].add(joined[row["Anime_ID"]].id)
-    users = sorted(user for user, titles in liked.items() if len(titles) >= 2 * GIVEN)
-    generator = np.random.default_rng(0)
-    cases = []
-    for place in generator.choice(len(users), min(USERS, len(users)), replace=False):
-        titles = sorted(liked[users[place]])
-        given = {titles[i] for i in generator.choice(len(titles), GIVEN, replace=False)}
-        cases.append((sorted(given), set(titles) - given))
-    return cases
-
-
-def score(shelf: EmbeddedShelf, cases: list) -> dict:
-    """Recommend for every case by the product's own recommender, the given titles taken as understood."""
-    recommender = Recommender(spec=shelf.spec, this_year=lambda: 2026)
-    reader = shelf.reader()
-    rankings = []
-    for given, _ in cases:
-        keys = reader.find(given, scope=WHOLE)
-        records = reader.fetch(list(keys.values()), scope=WHOLE)
-        choices = [
-            TitleChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0)
-            for name, key in keys.items()
-        ]
-        answer = recommender.recommend_for(reader, choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE)
-        rankings.append([item.record.id for item in answer.items])
-    return metrics(rankings, cases)
-
-
-def score_popularity(popularity: dict[str, int], cases: list) -> dict:
-    ranked = sorted(popularity, key=lambda record: -popularity[record])
-    return metrics([[one for one in ranked[:200] if one not in set(given)][:DEPTH] for given, _ in cases], cases)
-
-
-def metrics(rankings: list[list[str]], cases: list) -> dict:
-    recalls = estimate(
-        [recall(ranked, wanted, depth=DEPTH) for ranked, (_, wanted) in zip(rankings, cases, strict=True)]
-    )
-    gains = estimate([ndcg(ranked, wanted, depth=DEPTH) for ranked, (_, wanted) in zip(rankings, cases, strict=True)])
-    return {
-        "recall@20": [round(value, 4) for value in (recalls.mean, recalls.low, recalls.high)],
-        "ndcg@20": [round(value, 4) for value in (gains.mean, gains.low, gains.high)],
-    }
-
-
-def read_tsv(name: str) -> list[dict]:
-    with (DATA / "anime" / name).open("rb") as file:
-        text = io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), encoding="utf-8")
-        return list(csv.DictReader(text, delimiter="\t"))
-
-
-def folded(name: str) -> str:
-    return re.sub(r"[\W_]+", "", html.unescape(name).lower())
+def show(now: Mapping[str, Figure], recorded: Mapping[str, Figure], *, as_objects: bool) -> None:
+    """Print every figure, beside the recorded one where they differ."""
+    if as_objects:
+        print(json.dumps({name: as_json(replace(figure, values=())) for name, figure in now.items()}, indent=1))
+        return
+    for name, figure in now.items():
+        before = recorded.get(name)
+        is_new = before is None or abs(before.mean - figure.mean) < 0.0005
+        print(f"{name:66} {figure}" + ("" if is_new else f"   recorded {before.mean:.3f}"))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,6 @@ from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
-from pinakes.search.values import FieldValues, field_values
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
@@ -53,8 +52,7 @@ from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, s
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
-from pinakes.tools.spec import NotedResult, PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
+from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
 
 __all__ = [
     "KIND_FIELD",
@@ -66,7 +64,6 @@ __all__ = [
     "Address",
     "AllOf",
     "AnyOf",
-    "Asked",
     "BodyParams",
     "BusyError",
     "CallerMedia",
@@ -83,7 +80,6 @@ __all__ = [
     "Example",
     "ExpectedError",
     "FacetCount",
-    "FieldValues",
     "ForbiddenError",
     "FoundRecord",
     "FromCatalogue",
@@ -102,7 +98,6 @@ __all__ = [
     "ModelError",
     "NoneOf",
     "NotFoundError",
-    "NotedResult",
     "OpenCatalogue",
     "PageParams",
     "PartialResult",
@@ -132,7 +127,6 @@ __all__ = [
     "RowSource",
     "Sample",
     "Scope",
-    "Scoped",
     "SearchPage",
     "Searcher",
     "Settings",
@@ -158,7 +152,6 @@ __all__ = [
     "clean",
     "deferred",
     "did_you_mean",
-    "field_values",
     "find_file",
     "fold_name",
     "like_words",
@@ -168,8 +161,6 @@ __all__ = [
     "query_tokens",
     "read_section",
     "resolve_title",
-    "scope_each",
-    "scope_of",
     "search_each",
     "setting",
     "shown_id",

@@ -9,9 +9,9 @@ from pinakes.assembly.app import App
 from pinakes.cli.build import progress_bar, require_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
-from pinakes.measure.beir import load_collection
+from pinakes.measure.beir import choose_grades, load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
-from pinakes.measure.evaluate import evaluate
+from pinakes.measure.evaluate import Quality, evaluate
 from pinakes.measure.metrics import Estimate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -21,16 +21,24 @@ from pinakes.settings import load_settings
 @click.command("eval")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--split", default="test", show_default=True, help="Which qrels/SPLIT.tsv to judge by.")
+@click.option(
+    "--binary/--graded",
+    default=None,
+    help="Count every grade above 0 as 1, or use the grades; by default they are used, except for Cranfield's.",
+)
 @json_option
-def eval_command(folder: Path, split: str, as_json: bool) -> None:
+def eval_command(folder: Path, split: str, binary: bool | None, as_json: bool) -> None:
     """Measure retrieval quality on a judged collection in the BEIR layout (plain, .zst or .gz).
 
     nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone, reciprocal rank fusion, and the default hybrid,
     each with a 95 % bootstrap interval. The index is kept in the library, so that a second run does not embed again.
+
+    nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do. Recall and MRR count
+    every document with a grade above 0.
     """
     app = App(load_settings())
     require_model(app, quiet=as_json)
-    collection = load_collection(folder, split=split)
+    collection, grades = choose_grades(load_collection(folder, split=split), binary=binary)
     work = app.settings.home / "evaluations" / folder.resolve().name
     with progress_bar(folder.name, hidden=as_json) as progress:
         found = evaluate(collection, embedder=app.embedder, work=work, progress=progress)
@@ -40,7 +48,8 @@ def eval_command(folder: Path, split: str, as_json: bool) -> None:
                 "folder": str(folder),
                 "split": split,
                 "queries": len(collection.queries),
-                "results": {name: asdict(quality) for name, quality in found.items()},
+                "grades": grades,
+                "results": {name: _as_json(quality) for name, quality in found.items()},
             }
         )
         return
@@ -48,6 +57,7 @@ def eval_command(folder: Path, split: str, as_json: bool) -> None:
     print_table(
         ("", "nDCG@10", "Recall@100", "MRR@10"), rows, title=f"{folder.name}, {len(collection.queries)} queries"
     )
+    click.echo(f"grades {grades}")
 
 
 @click.command("bench")
@@ -79,6 +89,18 @@ def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
         ("", "p50 ms", "p95 ms", "CPU ms"), rows, title=f"{catalogue}, {records} records, {questions} questions"
     )
     click.echo(f"server: first answer after {start_s:.2f} s, {memory_mb:.0f} MB resident")
+
+
+def _as_json(quality: Quality) -> dict[str, dict[str, float]]:
+    """Return each metric with its interval, without the values of single queries."""
+    return {
+        name: {"mean": value.mean, "low": value.low, "high": value.high}
+        for name, value in (
+            ("ndcg_10", quality.ndcg_10),
+            ("recall_100", quality.recall_100),
+            ("mrr_10", quality.mrr_10),
+        )
+    }
 
 
 def _cell(value: Estimate) -> str:

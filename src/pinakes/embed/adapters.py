@@ -9,15 +9,14 @@ from typing import NoReturn, cast
 from urllib.parse import urlsplit
 
 from pinakes.embed.breaker import GuardedEmbedder
-from pinakes.embed.models import MINILM, LocalModel
 from pinakes.embed.port import Embedder
-from pinakes.embed.weights import check_model, model_folder
+from pinakes.embed.weights import MODEL, check_model, model_folder
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
-LOCAL_MODULE = "pinakes.embed.encoder"
+LOCAL_MODULE = "pinakes.embed.minilm"
 REMOTE_MODULE = "pinakes.embed.remote"
 
 
@@ -74,18 +73,18 @@ class RefusedEmbedder:
 
 
 class LocalEmbedder:
-    """Implements `Embedder` with a local model, loaded on first use."""
+    """Implements `Embedder` with the local model, loaded on first use."""
 
-    def __init__(self, folder: Path, local: LocalModel = MINILM) -> None:
-        self.model = local.id
+    model = MODEL
+
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._local = local
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
-        return "; ".join(check_model(self._folder, self._local)) or None
+        return "; ".join(check_model(self._folder)) or None
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
@@ -102,5 +101,5 @@ class LocalEmbedder:
         with self._guard:
             if self._loaded is None:
                 module = importlib.import_module(LOCAL_MODULE)
-                self._loaded = cast(Embedder, module.Encoder(self._folder, self._local))
+                self._loaded = cast(Embedder, module.MiniLM(self._folder))
             return self._loaded

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ from pinakes.errors import InputError
 from pinakes.model.record import Record, RecordId
 from pinakes.sources.compressed import find_compressed, open_decompressed
 from pinakes.sources.json_rows import JsonRows
+
+NOT_GAINS = {"cranfield": "the lowest of Cranfield's grades mixes minimum interest with none"}
+"""Collections by folder name whose grades are no gains, and why; figures of them are published as binary."""
 
 GRADE = re.compile(r"-?\d+(?:\.\d+)?")
 
@@ -37,11 +40,25 @@ template = "{title}. {text}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Queries with their relevant documents; `corpus` is read lazily."""
+    """Queries with the grades of their relevant documents, all above 0; `corpus` is read lazily."""
 
     folder: Path
     queries: dict[str, str]
-    relevant: dict[str, frozenset[str]]
+    grades: dict[str, dict[str, int]]
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether some documents are more relevant than others."""
+        return len({grade for documents in self.grades.values() for grade in documents.values()}) > 1
+
+    def as_binary(self) -> "Collection":
+        """Return the same judgements as relevant or not."""
+        return replace(self, grades={query: dict.fromkeys(documents, 1) for query, documents in self.grades.items()})
 
     def corpus(self) -> JsonRows:
         """Return the documents as a source of rows."""
@@ -50,19 +67,28 @@ class Collection:
 
 def load_collection(folder: Path, *, split: str) -> Collection:
     """Read the queries and judgements of a split; every judgement above 0 counts as relevant."""
-    relevant: dict[str, set[str]] = {}
+    grades: dict[str, dict[str, int]] = {}
     for query, document, grade in _judgements(_file(folder, f"qrels/{split}.tsv")):
         if grade > 0:
-            relevant.setdefault(query, set()).add(document)
+            grades.setdefault(query, {})[document] = grade
     texts = dict(_queries(_file(folder, "queries.jsonl")))
-    missing = [query for query in relevant if query not in texts]
-    if missing or not relevant:
-        raise InputError(f"{folder}: {len(missing)} judged queries have no text, {len(relevant)} are judged")
-    return Collection(
-        folder=folder,
-        queries={query: texts[query] for query in sorted(relevant)},
-        relevant={query: frozenset(documents) for query, documents in relevant.items()},
-    )
+    missing = [query for query in grades if query not in texts]
+    if missing or not grades:
+        raise InputError(f"{folder}: {len(missing)} judged queries have no text, {len(grades)} are judged")
+    return Collection(folder=folder, queries={query: texts[query] for query in sorted(grades)}, grades=grades)
+
+
+def choose_grades(collection: Collection, *, binary: bool | None) -> tuple[Collection, str]:
+    """Return the collection with or without its grades, and which it is.
+
+    By default (`binary` is None) grades are used, except where they are no gains.
+    """
+    if not collection.is_graded:
+        return collection, "binary: every judgement is the same"
+    not_gains = NOT_GAINS.get(collection.name.casefold())
+    if binary or (binary is None and not_gains):
+        return collection.as_binary(), f"binary: {not_gains if binary is None else 'every grade above 0 is relevant'}"
+    return collection, "used: the gain of a document is its grade"
 
 
 def document_of(row: Any) -> Record:

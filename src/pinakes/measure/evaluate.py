@@ -81,9 +81,9 @@ def _ways(
 
 def _quality(collection: Collection, rank: Callable[[str], Sequence[str]]) -> Quality:
     rankings = {query: rank(query) for query in collection.queries}
-    judged = [(rankings[query], collection.relevant[query]) for query in collection.queries]
+    judged = [(rankings[query], collection.grades[query]) for query in collection.queries]
     return Quality(
-        ndcg_10=estimate([ndcg(ranked, relevant, depth=10) for ranked, relevant in judged]),
+        ndcg_10=estimate([ndcg(ranked, grades, depth=10) for ranked, grades in judged]),
         recall_100=estimate([recall(ranked, relevant, depth=100) for ranked, relevant in judged]),
         mrr_10=estimate([reciprocal_rank(ranked, relevant, depth=10) for ranked, relevant in judged]),
     )

@@ -1,8 +1,8 @@
-"""Ranking metrics with binary judgements, and confidence intervals of their means."""
+"""Ranking metrics, and confidence intervals of their means."""
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,12 +16,18 @@ class Estimate:
     mean: float
     low: float
     high: float
+    values: tuple[float, ...] = field(default=(), repr=False)
+    """The value of each query."""
 
 
-def ndcg(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
-    """Return the normalised discounted cumulative gain."""
-    gain = sum(1 / math.log2(rank + 2) for rank, one in enumerate(ranked[:depth]) if one in relevant)
-    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(relevant))))
+def ndcg(ranked: Sequence[str], gains: Mapping[str, float], *, depth: int) -> float:
+    """Return the normalised discounted cumulative gain.
+
+    The gain of a document is its grade itself, as in trec_eval and BEIR's published figures, not 2 to the grade.
+    """
+    gain = sum(gains.get(one, 0) / math.log2(rank + 2) for rank, one in enumerate(ranked[:depth]))
+    best_first = sorted(gains.values(), reverse=True)[:depth]
+    ideal = sum(best / math.log2(rank + 2) for rank, best in enumerate(best_first))
     return gain / ideal if ideal else 0.0
 
 
@@ -41,4 +47,4 @@ def estimate(values: Sequence[float], *, seed: int = 0) -> Estimate:
     generator = np.random.default_rng(seed)
     means = sample[generator.integers(0, len(sample), (RESAMPLES, len(sample)))].mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
-    return Estimate(mean=float(sample.mean()), low=float(low), high=float(high))
+    return Estimate(mean=float(sample.mean()), low=float(low), high=float(high), values=tuple(sample.tolist()))

@@ -8,7 +8,6 @@ from typing import Any
 
 from pinakes.measure.metrics import estimate
 
-RECORDED = Path(__file__).parent / "recorded.json"
 DIGITS = 4
 SMALLEST_FALL = 0.005
 """A smaller difference is never a fall: another processor's rounding can make it."""
@@ -77,7 +76,7 @@ def has_fallen(before: Figure, now: Figure) -> bool:
     return now.mean > before.high if before.lower_is_better else now.mean < before.low
 
 
-def load_recorded(path: Path = RECORDED) -> dict[str, Figure]:
+def load_recorded(path: Path) -> dict[str, Figure]:
     """Read the recorded figures; none where there is no file yet."""
     if not path.is_file():
         return {}
@@ -87,7 +86,7 @@ def load_recorded(path: Path = RECORDED) -> dict[str, Figure]:
     }
 
 
-def save_recorded(figures: Mapping[str, Figure], path: Path = RECORDED) -> None:
+def save_recorded(figures: Mapping[str, Figure], path: Path) -> None:
     """Write figures, one a line and in order of their names."""
     lines = [f" {json.dumps(name)}: {json.dumps(as_json(figures[name]))}" for name in sorted(figures)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

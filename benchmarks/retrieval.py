@@ -1,0 +1,45 @@
+"""Retrieval quality on judged collections: `pinakes eval`, with the values of each query."""
+
+from pathlib import Path
+from typing import Any
+
+from libraries import DATA, link_models
+
+from pinakes.assembly.app import App
+from pinakes.measure.beir import choose_grades, load_collection
+from pinakes.measure.evaluate import evaluate
+from pinakes.measure.figures import Figure, build_figure
+from pinakes.measure.metrics import Estimate
+from pinakes.settings import Settings
+
+COLLECTIONS = DATA / "benchmarks"
+
+
+def measure(home: Path) -> dict[str, Any]:
+    """Evaluate every collection of the data folder; the indexes are kept as `pinakes eval` keeps them."""
+    folder = home / "eval"
+    link_models(folder)
+    app = App(Settings(home=folder))
+    measured = {path.name: evaluate_one(app, path) for path in sorted(COLLECTIONS.iterdir())}
+    app.close()
+    return measured
+
+
+def evaluate_one(app: App, path: Path) -> dict[str, Any]:
+    """Evaluate a collection; the default search with the values of each query, the others as means only."""
+    collection, grades = choose_grades(load_collection(path, split="test"), binary=None)
+    work = app.settings.home / "evaluations" / collection.name
+    found = evaluate(collection, embedder=app.embedder, work=work, progress=lambda _: None)
+    measured: dict[str, Any] = {"queries": len(collection.queries), "grades": grades}
+    for method, quality in found.items():
+        build = figure_of if method == "hybrid" else as_mean
+        measured[method] = {"ndcg@10": build(quality.ndcg_10), "recall@100": build(quality.recall_100)}
+    return measured
+
+
+def figure_of(value: Estimate) -> Figure:
+    return build_figure(value.values)
+
+
+def as_mean(value: Estimate) -> Figure:
+    return Figure(mean=value.mean, low=value.low, high=value.high)
