@@ -147,7 +147,7 @@ def build(app: App, spec_name: str, name: str, location: str) -> dict[str, Any]:
 
 def opened(home: Path) -> App:
     app = App(Settings(home=home))
-    pull_model(app.settings.models_folder, show_progress=True)
+    pull_model(app.settings.models_folder)
     return app
 
 

@@ -96,7 +96,7 @@ def link_models(folder: Path) -> None:
     if (folder / "models").exists():
         return
     shared = folder.parent / "models"
-    pull_model(shared, show_progress=True)
+    pull_model(shared)
     (folder / "models").symlink_to(shared.resolve(), target_is_directory=True)
 
 

@@ -57,7 +57,7 @@ def load_real_anime(work: Path) -> RealAnime:
     if not DATA_FILE.is_file():
         sys.exit(f"skipped: the real data is not here ({DATA_FILE})")
     app = App(Settings(home=work / "home"))
-    pull_model(app.settings.models_folder, show_progress=True)
+    pull_model(app.settings.models_folder)
     if NAME not in [one.name for one in app.library.list_installed()]:
         print(f"building the catalogue under {work} (minutes, once)", file=sys.stderr)
     add_catalogue(app, JsonRows(DATA_FILE), recipe=package_recipe(get_package(NAME)), name=NAME, progress=_show)

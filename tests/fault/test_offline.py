@@ -17,7 +17,7 @@ from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.embed.adapters import RefusedEmbedder, build_embedder, is_on_this_machine
 from pinakes.embed.breaker import GuardedEmbedder
 from pinakes.embed.remote import RemoteEmbedder
-from pinakes.embed.weights import pull_model
+from pinakes.embed.weights import WeightSources, pull_model
 from pinakes.errors import UnavailableError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
@@ -205,8 +205,10 @@ def test_which_addresses_are_of_this_machine(url: str, is_here: bool) -> None:
 
 @pytest.mark.row("J9")
 def test_the_model_is_not_downloaded_offline(tmp_path: Path, ways_out: list[str]) -> None:
-    with pytest.raises(UnavailableError, match=r"RAG_STRICT_OFFLINE.*pinakes model pull --from FOLDER"):
-        pull_model(tmp_path, offline=True)
+    with pytest.raises(
+        UnavailableError, match=r"RAG_STRICT_OFFLINE.*pinakes model pull all-MiniLM-L6-v2 --from FOLDER"
+    ):
+        pull_model(tmp_path, sources=WeightSources(offline=True))
     assert ways_out == []
 
 

@@ -31,6 +31,7 @@ from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
+from pinakes.search.values import FieldValues, field_values
 from pinakes.settings import Address, Settings, SettingsSection, Texts, read_section, setting
 from pinakes.shelf.port import ShelfReader
 from pinakes.sources.port import Provider, Reading, Readings, RecallingSource, RowSource, SourceRow
@@ -52,7 +53,8 @@ from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, s
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
+from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
+from pinakes.tools.spec import NotedResult, PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
 
 __all__ = [
     "KIND_FIELD",
@@ -64,6 +66,7 @@ __all__ = [
     "Address",
     "AllOf",
     "AnyOf",
+    "Asked",
     "BodyParams",
     "BusyError",
     "CallerMedia",
@@ -80,6 +83,7 @@ __all__ = [
     "Example",
     "ExpectedError",
     "FacetCount",
+    "FieldValues",
     "ForbiddenError",
     "FoundRecord",
     "FromCatalogue",
@@ -98,6 +102,7 @@ __all__ = [
     "ModelError",
     "NoneOf",
     "NotFoundError",
+    "NotedResult",
     "OpenCatalogue",
     "PageParams",
     "PartialResult",
@@ -127,6 +132,7 @@ __all__ = [
     "RowSource",
     "Sample",
     "Scope",
+    "Scoped",
     "SearchPage",
     "Searcher",
     "Settings",
@@ -152,6 +158,7 @@ __all__ = [
     "clean",
     "deferred",
     "did_you_mean",
+    "field_values",
     "find_file",
     "fold_name",
     "like_words",
@@ -161,6 +168,8 @@ __all__ = [
     "query_tokens",
     "read_section",
     "resolve_title",
+    "scope_each",
+    "scope_of",
     "search_each",
     "setting",
     "shown_id",

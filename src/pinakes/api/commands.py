@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from pinakes.embed.port import Embedder
-from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model
+from pinakes.embed.weights import MODEL_NAME, check_model, model_folder, pull_model, weight_sources
 from pinakes.gate.gate import Gate
 from pinakes.library import Library
 from pinakes.settings import Settings
@@ -48,4 +48,5 @@ __all__ = [
     "iter_key_batches",
     "model_folder",
     "pull_model",
+    "weight_sources",
 ]

@@ -64,6 +64,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     problems += _template_problems(declaration)
     problems += _unknown_field_problems(declaration, fields)
     problems += _signal_problems(declaration, fields)
+    problems += _column_problems(declaration, fields)
     if problems:
         raise SpecError(f"{origin}: " + "; ".join(problems))
     return CatalogueSpec(
@@ -84,6 +85,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         synonyms=_symmetric(declaration.synonyms),
         preferences=declaration.preferences,
         known=declaration.known,
+        adult=declaration.adult,
         other_words=_other_words(declaration, fields),
         digest=_digest(declaration),
     )
@@ -241,6 +243,14 @@ def _signal_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> 
             yield f"'{place}': field '{name}' must have a filter or a facet to be compared"
 
 
+def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
+    """Yield fields with named values that cannot be filtered by them."""
+    for place, names in (("values", declaration.values), ("adult", declaration.adult)):
+        for name in names:
+            if name in fields and (fields[name].is_numeric or not fields[name].needs_column):
+                yield f"'{place}.{name}': field '{name}' must have a filter by values or a facet"
+
+
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     """Yield every key that names a field, with the name."""
     if declaration.embed:
@@ -251,6 +261,7 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
             yield f"relations.{name}.copies", relation.copies
     yield from ((f"known.{name}", name) for name in declaration.known)
     yield from (("values", name) for name in declaration.values)
+    yield from (("adult", name) for name in declaration.adult)
     yield from (("preferences.units", name) for name in declaration.preferences.units)
     yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
     yield from (("preferences.choices", name) for name in declaration.preferences.choices)

@@ -134,6 +134,8 @@ class Declaration(Declared):
     """The fields that show how much is known of a record: a prior in rankings, and in ties between names."""
     values: dict[str, dict[str, tuple[str, ...]]] = Field(default={})
     """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    adult: dict[str, tuple[str, ...]] = Field(default={})
+    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
     synonyms: dict[str, tuple[str, ...]] = Field(default={})
     """Word or phrase → synonyms that are searched with it, in both directions."""
 

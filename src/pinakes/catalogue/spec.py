@@ -288,6 +288,8 @@ class CatalogueSpec:
     known: Mapping[str, KnownSpec] = field(default_factory=dict)
     other_words: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     """Field → its values → other words for each, by which filters, preferences and searches may name them."""
+    adult: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Field → the values that mark a record as for adults only; a search finds such records where it asks for them."""
     digest: str
 
     def field_with_role(self, role: Role) -> FieldSpec | None:

@@ -1,5 +1,6 @@
 """`list`, `search`, `recommend`, `get`, `browse`: query catalogues from the terminal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -7,19 +8,20 @@ import click
 from pinakes.assembly.app import App
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
-from pinakes.cli.filters import usual_conditions
+from pinakes.cli.filters import option_of, usual_conditions
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.library import UNFINISHED
 from pinakes.model.hits import Hit
 from pinakes.model.record import Record, RecordId
-from pinakes.model.scope import WHOLE, Scope
+from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
 from pinakes.recommend.titles import resolve_title
+from pinakes.search.values import field_values
 from pinakes.settings import load_settings
-from pinakes.text.normalise import like_words
+from pinakes.tools.scopes import Asked, scope_of
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -62,9 +64,10 @@ def list_command(as_json: bool) -> None:
 @click.argument("catalogue")
 @click.argument("query")
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
+@click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
 @click.pass_context
-def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, as_json: bool) -> None:
+def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, adult: bool, as_json: bool) -> None:
     """Search CATALOGUE for QUERY.
 
     Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
@@ -73,18 +76,27 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     if not query.strip():
         raise InputError("the query is empty; to see the values of a field: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
-    scope = Scope(conditions=tuple(usual_conditions(ctx.args, opened.spec)))
-    page = opened.view().search(query, scope=scope, limit=limit)
+    view = opened.view()
+    scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult))
+    page = view.search(query, scope=scope, limit=limit)
     if as_json:
         hits = [{**plain_record(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
         print_json(
-            {"results": hits, "totalMatches": page.total_matches, "searchMode": page.mode, "degraded": page.degraded}
+            {
+                "results": hits,
+                "totalMatches": page.total_matches,
+                "searchMode": page.mode,
+                "degraded": page.degraded,
+                "notes": notes,
+            }
         )
         return
     print_table(
         ("", "title", "", "found by", "score"), [_hit_row(n, hit, opened.spec) for n, hit in enumerate(page.hits, 1)]
     )
     click.echo(f"{page.total_matches} matches, {page.mode}" + (f" ({page.degraded})" if page.degraded else ""))
+    for note in notes:
+        click.echo(note)
 
 
 @click.command("recommend")
@@ -142,15 +154,26 @@ def browse_command(catalogue: str, field: str | None, search: str | None, limit:
     facets = [one.name for one in opened.spec.fields.values() if one.facet]
     if name not in facets:
         raise InputError(f"'--field': no facet '{name}'{did_you_mean(name, facets)}; facets: {', '.join(facets)}")
-    found = opened.shelf.reader().facets(name, scope=WHOLE)
+    reader = opened.shelf.reader()
+    found = reader.facets(name, scope=WHOLE)
     if search:
-        wanted = set(like_words(search, {one.value for one in found}))
+        wanted = set(field_values(reader, opened.spec, name).matching(search))
         found = [one for one in found if one.value in wanted]
     shown = found[:limit]
     if as_json:
         print_json([{"category": one.category, "value": one.value, "count": one.count} for one in shown])
     else:
         print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in shown])
+
+
+def _asked(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+    return Asked(
+        query=query,
+        visibility=SEES_EVERYTHING,
+        conditions=lambda spec: usual_conditions(arguments, spec),
+        label=option_of,
+        with_adult=lambda _spec: with_adult,
+    )
 
 
 def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:

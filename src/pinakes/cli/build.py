@@ -30,7 +30,7 @@ from pinakes.catalogue.loader import load_spec
 from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
-from pinakes.embed.weights import pull_model
+from pinakes.embed.weights import convert_floats, model_folder, pull_model, weight_sources
 from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
@@ -286,10 +286,11 @@ def require_model(app: App, *, quiet: bool) -> None:
         if problem := app.embedder.check():
             click.echo(f"the embedder does not answer: {problem}", err=True)
         return
+    convert_floats(model_folder(settings.models_folder))
     if app.embedder.check():
         if not quiet:
             click.echo("getting the embedding model (80 MB, once)")
-        pull_model(settings.models_folder, show_progress=not quiet, offline=settings.offline)
+        pull_model(settings.models_folder, sources=weight_sources(settings, show_progress=not quiet))
 
 
 def summary(report: IngestReport) -> str:

@@ -1,17 +1,15 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
-import math
 from collections.abc import Iterator, Sequence
-from datetime import date
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.scope import Condition, Range
-from pinakes.tools.filters import filters_of, values_condition, with_usual_kinds
+from pinakes.model.scope import KIND_FIELD, Condition, NoneOf, Range
+from pinakes.tools.filters import KIND, filters_of, parse_bound, values_condition, with_usual_kinds
 
 NOT = "not-"
 NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
-DATE_RANGES = "2015-04-30, 2015-01-01..2015-12-31, 2015-01-01.., ..1999-12-31"
+DATE_RANGES = "2015, 2015-04, 2015-04-30, 2015..2016-03, 2015-04.., ..1999"
 
 
 def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[Condition]:
@@ -53,29 +51,27 @@ def _condition(name: str, field: FieldSpec, value: str) -> Condition:
     values = [part.strip() for part in value.split(",") if part.strip()]
     if not values:
         raise InputError(f"'--{name}' wants a value")
-    return values_condition(field, values, label=f"--{name.removeprefix(NOT)}", is_negated=is_negated)
+    return values_condition(field, values, is_negated=is_negated)
+
+
+def option_of(condition: Condition) -> str:
+    """Return the option that a condition came from."""
+    name = KIND if condition.field == KIND_FIELD else condition.field
+    return f"--{NOT}{name}" if isinstance(condition, NoneOf) else f"--{name}"
 
 
 def _range(field: FieldSpec, value: str) -> Range:
     low, dots, high = value.partition("..")
-    high = "wrong" if high.startswith(".") else high
-    read, right = (_day, DATE_RANGES) if field.type is FieldType.DATE else (_number, NUMBER_RANGES)
+    last = high if dots else low
     try:
-        at_least = read(low) if low or not high else None
-        at_most = read(high) if high else None
-    except ValueError as error:
-        raise InputError(f"'--{field.name}': '{value}' is not a range; right are {right}") from error
+        at_least = parse_bound(low, field, is_upper=False) if low or not high else None
+        at_most = parse_bound("wrong" if last.startswith(".") else last, field, is_upper=True) if last else None
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"'--{field.name}': '{value}' is not a range; right are {_ranges(field)}") from error
     if at_least is not None and at_most is not None and at_least > at_most:
-        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {right}")
-    return Range(field.name, at_least, at_most if dots else at_least)
+        raise InputError(f"'--{field.name}': '{value}' begins after it ends; right are {_ranges(field)}")
+    return Range(field.name, at_least, at_most)
 
 
-def _number(text: str) -> float:
-    number = float(text)
-    if math.isnan(number):
-        raise ValueError("not a number")
-    return number
-
-
-def _day(text: str) -> float:
-    return float(date.fromisoformat(text).toordinal())
+def _ranges(field: FieldSpec) -> str:
+    return DATE_RANGES if field.type is FieldType.DATE else NUMBER_RANGES

@@ -9,14 +9,15 @@ from typing import NoReturn, cast
 from urllib.parse import urlsplit
 
 from pinakes.embed.breaker import GuardedEmbedder
+from pinakes.embed.models import MINILM, LocalModel
 from pinakes.embed.port import Embedder
-from pinakes.embed.weights import MODEL, check_model, model_folder
+from pinakes.embed.weights import check_model, model_folder
 from pinakes.errors import UnavailableError
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.net.shown import shown_address
 from pinakes.settings import EmbeddingSettings
 
-LOCAL_MODULE = "pinakes.embed.minilm"
+LOCAL_MODULE = "pinakes.embed.encoder"
 REMOTE_MODULE = "pinakes.embed.remote"
 
 
@@ -73,18 +74,18 @@ class RefusedEmbedder:
 
 
 class LocalEmbedder:
-    """Implements `Embedder` with the local model, loaded on first use."""
+    """Implements `Embedder` with a local model, loaded on first use."""
 
-    model = MODEL
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, local: LocalModel = MINILM) -> None:
+        self.model = local.id
         self._folder = folder
+        self._local = local
         self._guard = threading.Lock()
         self._loaded: Embedder | None = None
 
     def check(self) -> str | None:
         """Return why the model cannot be used, or None when it can."""
-        return "; ".join(check_model(self._folder)) or None
+        return "; ".join(check_model(self._folder, self._local)) or None
 
     def close(self) -> None:
         """Do nothing: there are no connections."""
@@ -101,5 +102,5 @@ class LocalEmbedder:
         with self._guard:
             if self._loaded is None:
                 module = importlib.import_module(LOCAL_MODULE)
-                self._loaded = cast(Embedder, module.MiniLM(self._folder))
+                self._loaded = cast(Embedder, module.Encoder(self._folder, self._local))
             return self._loaded

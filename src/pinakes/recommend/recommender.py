@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,12 @@ from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, ModelError
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import Scope
+from pinakes.model.scope import Condition, Scope
 from pinakes.model.vectors import Vector
 from pinakes.recommend.signals import Floats, Signals, score_signals
 from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.search.conditions import adult_conditions, asks_for_adult, is_adult
 from pinakes.search.series import Work, pick_diverse, work_of
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
@@ -90,7 +91,8 @@ class Recommender:
             raise InputError(_nothing_found(choices))
         tastes, notes = self._nudged(reader.vectors(list(liked)), preferences, reader)
         left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
-        near = _neighbours(reader, tastes, left_out, scope.narrowed(*preferences.conditions), spec.neighbours)
+        within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), preferences))
+        near = _neighbours(reader, tastes, left_out, within, spec.neighbours)
         keys = list(near)
         signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
         scores = signals.blend(spec)
@@ -107,6 +109,11 @@ class Recommender:
             preferences=preferences,
             notes=tuple(notes),
         )
+
+    def _without_adult(self, liked: Iterable[Record], preferences: Preferences) -> list[Condition]:
+        """Return the conditions that keep adult records out, unless a liked title is one or a preference asks."""
+        is_asked = asks_for_adult(preferences.conditions, self.spec) or any(is_adult(one, self.spec) for one in liked)
+        return [] if is_asked else adult_conditions(self.spec)
 
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> TitleChoice:
         return resolve_title(reader, self.spec, title, scope=scope)

@@ -16,7 +16,7 @@ from pinakes.model.hits import FacetCount
 from pinakes.model.scope import SEES_EVERYTHING, Scope, Visibility
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import term_of
-from pinakes.text.normalise import clean
+from pinakes.text.normalise import clean, like_words
 from pinakes.text.spellings import NEAR, Word, corrected, joined_key, likeness, spelling_key, words_of
 
 KEPT_FIELDS = 32
@@ -55,7 +55,17 @@ class FieldValues:
         """The values that records have, most frequent first, with the number of records."""
         for facet in facets:
             self.counts[facet.value] = self.counts.get(facet.value, 0) + facet.count
-        self._declared = (*declared, *self._synonyms)
+        self._choices = tuple(declared)
+
+    @property
+    def known(self) -> list[str]:
+        """The values, those of records first, then those that the spec declares for the field."""
+        return list(dict.fromkeys((*self.counts, *self._choices)))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of the field's values."""
+        return not self.counts and not self._choices
 
     def count_of(self, value: str) -> int:
         """Return how many records have a value."""
@@ -78,6 +88,12 @@ class FieldValues:
             if self.count_of(value) and (alike := likeness(asked, key)) >= NEAR:
                 best[value] = max(alike, best.get(value, 0.0))
         return sorted(best, key=lambda value: (-best[value], -self.counts[value], value))[:limit]
+
+    def matching(self, text: str) -> list[str]:
+        """Return the values to show to someone who looks for a text: those with its words, spelt like it, or meant."""
+        meant = self.find(text)
+        found = [meant.value] if meant and self.count_of(meant.value) else []
+        return list(dict.fromkeys([*found, *like_words(text, self.counts)]))
 
     def named_in(self, text: str) -> list[ValueMatch]:
         """Return the values that a sentence names and records have, in its order; of overlapping names the longest."""
@@ -129,7 +145,7 @@ class FieldValues:
             meant = table.get(group[0]) or self._most_frequent(table[one] for one in group if one in table) or value
             for spelling in group:
                 table.setdefault(spelling, meant)
-        for value in self._declared:
+        for value in self._choices:
             table.setdefault(form(value), value)
         return table
 

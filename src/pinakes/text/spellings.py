@@ -9,8 +9,10 @@ from rapidfuzz.distance import OSA
 
 from pinakes.text.normalise import clean, fold
 
-NEAR = 60.0
-"""The likeness of spelling (0–100) from which a name is worth suggesting."""
+NEAR = 65.0
+"""The likeness of spelling (0–100) from which a name is worth suggesting; a word in common is enough."""
+WORD_CHARS = 4
+"""A shorter word in common says little."""
 LONGEST_ASKED = 100
 """Characters of a misspelt name that are compared; a longer one is near nothing."""
 _WORD = re.compile(r"&|[^\s\-‐-―_/.,:;!?\"“”()\[\]{}&]+")
@@ -57,7 +59,9 @@ def likeness(key: str, other: str) -> float:
     here, there = set(key.split()), set(other.split())
     if here and there and (here <= there or there <= here):
         return 100.0
-    return fuzz.ratio(key[:LONGEST_ASKED], other[:LONGEST_ASKED])
+    by_letters = fuzz.ratio(key[:LONGEST_ASKED], other[:LONGEST_ASKED])
+    has_word = any(len(word) >= WORD_CHARS for word in here & there)
+    return max(by_letters, NEAR) if has_word else by_letters
 
 
 def _word_key(word: str) -> str:

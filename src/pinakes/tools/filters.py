@@ -1,10 +1,13 @@
 """Filters as clients write them, for every catalogue: `{"year": {"min": 2015}, "type": ["MOVIE"], "tags": ["space"]}`.
 
-A number or date is filtered by `min` and `max`, both inclusive; anything else by a list of values, of which a record
-must have any, or all where the spec says so.
+A number or date is filtered by `min` and `max`, both inclusive, or by one value; a date may be a year or a month.
+Anything else is filtered by a list of values, of which a record must have any, or all where the spec says so. Here
+filters are read for their form; `search.conditions` finds the values that are meant.
 """
 
+import calendar
 import math
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
@@ -14,8 +17,11 @@ from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 
 KIND = "kind"
+ADULT = "adult"
 BOUNDS = ("min", "max")
-GREATEST = 10**300
+GREATEST = 1e300
+DATES = "2015, 2015-04 and 2015-04-30"
+PARTIAL_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
 def filter_schema(specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -32,6 +38,8 @@ def filter_schema(specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[
     kinds = sorted({kind for spec in specs if len(spec.kinds) > 1 for kind in spec.kinds})
     if kinds:
         forms[KIND] = {"type": "array", "items": {"enum": kinds}}
+    if any(spec.adult for spec in specs):
+        forms.setdefault(ADULT, {"type": "boolean"})
     shared = [form for form in (_RANGE, _DATES, _VALUES) if list(forms.values()).count(form) > 1]
     names = {id(form): f"f{number}" for number, form in enumerate(shared)}
     properties = {
@@ -65,7 +73,19 @@ def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condi
     """Return the conditions that the filters state; raise InputError naming what would be right."""
     known = filters_of(spec)
     asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
+    if ADULT not in known:
+        asked.pop(ADULT, None)
     return with_usual_kinds([_condition(name, value, known, spec.name) for name, value in asked.items()], spec)
+
+
+def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
+    """Tell whether a search asks for adult records too, by `{"adult": true}`; a field of that name is a filter."""
+    asked = filters.get(ADULT)
+    if ADULT in filters_of(spec) or asked in (None, False):
+        return False
+    if asked is not True:
+        raise InputError("'filters.adult' must be true or false; true: adult records are found too")
+    return True
 
 
 def with_usual_kinds(conditions: list[Condition], spec: CatalogueSpec) -> list[Condition]:
@@ -75,15 +95,27 @@ def with_usual_kinds(conditions: list[Condition], spec: CatalogueSpec) -> list[C
     return [*conditions, NoneOf(KIND_FIELD, spec.kinds_hidden_from_search)]
 
 
-def values_condition(
-    field: FieldSpec, values: Sequence[str], *, label: str, is_negated: bool = False
-) -> AnyOf | AllOf | NoneOf:
-    """Return the condition that a record has any of the values, all or none; refuse one that the field cannot have."""
-    known = {one.casefold() for one in field.values}
-    for value in values if known else ():
-        if value.casefold() not in known:
-            hint = did_you_mean(value, list(field.values)) or did_you_mean(value.upper(), list(field.values))
-            raise InputError(f"'{label}': no value '{value[:60]}'{hint}; one of {', '.join(field.values)}")
+def parse_exclusions(excluded: Mapping[str, Any], spec: CatalogueSpec) -> list[Condition]:
+    """Return the conditions that a record has none of the excluded values; a field that is not there excludes none."""
+    fields = filters_of(spec)
+    return [
+        NoneOf(fields[name].name, _values(f"exclude.{name}", asked, fields[name]))
+        for name, asked in excluded.items()
+        if name in fields and asked not in (None, [])
+    ]
+
+
+def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpec]) -> None:
+    """Refuse exclusions by a field that no catalogue can be filtered by."""
+    known = list(dict.fromkeys(name for spec in specs for name in filters_of(spec)))
+    for name in excluded:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise InputError(f"'exclude.{name[:60]}': nothing can be excluded by it{hint}; known: {', '.join(known)}")
+
+
+def values_condition(field: FieldSpec, values: Sequence[str], *, is_negated: bool = False) -> AnyOf | AllOf | NoneOf:
+    """Return the condition that a record has any of the values, all or none."""
     if is_negated:
         return NoneOf(field.name, tuple(values))
     return (AllOf if field.filter is FilterKind.ALL_OF else AnyOf)(field.name, tuple(values))
@@ -126,31 +158,66 @@ def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], catalogue:
         )
     if field.filter is FilterKind.RANGE:
         return _range(name, asked, field)
+    return values_condition(field, _values(f"filters.{name}", asked, field))
+
+
+def _values(place: str, asked: Any, field: FieldSpec) -> tuple[str, ...]:
+    """Return a list of values, or a single one, as values; refuse anything else."""
+    if field.filter is FilterKind.RANGE:
+        raise InputError(f"'{place}': a range cannot be excluded; give the range that is wanted as a filter")
     values = [asked] if isinstance(asked, str) else asked
-    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise InputError(f'\'filters.{name}\' must be a list of strings, as in ["a", "b"]')
-    return values_condition(field, values, label=f"filters.{name}")
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) and value.strip() for value in values):
+        raise InputError(f'\'{place}\' must be a list of strings, as in ["a", "b"]')
+    return tuple(values)
 
 
 def _range(name: str, asked: Any, field: FieldSpec) -> Range:
+    if isinstance(asked, str | int | float) and not isinstance(asked, bool):
+        asked = dict.fromkeys(BOUNDS, asked)
     if not isinstance(asked, Mapping) or not asked or not set(asked) <= set(BOUNDS):
-        raise InputError(f'\'filters.{name}\' must be a range, as in {{"min": 1, "max": 9}}; either may be left out')
-    low, high = (_bound(name, asked.get(bound), field) for bound in BOUNDS)
+        raise InputError(
+            f'\'filters.{name}\' must be a range, as in {{"min": 1, "max": 9}}; either may be left out; or one value'
+        )
+    low, high = (_bound(name, asked.get(bound), field, is_upper=bound == "max") for bound in BOUNDS)
     if low is not None and high is not None and low > high:
         raise InputError(f"'filters.{name}': min is greater than max")
     return Range(name, low, high)
 
 
-def _bound(name: str, value: Any, field: FieldSpec) -> float | None:
+def _bound(name: str, value: Any, field: FieldSpec, *, is_upper: bool) -> float | None:
     if value is None:
         return None
-    if field.type is FieldType.DATE:
-        try:
-            return float(date.fromisoformat(str(value)).toordinal())
-        except ValueError as error:
-            raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not a date; 2015-04-30 is one") from error
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
-        raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not a number")
-    if abs(value) > GREATEST:
-        raise InputError(f"'filters.{name}': the number is too large")
-    return float(value)
+    try:
+        return parse_bound(value, field, is_upper=is_upper)
+    except OverflowError as error:
+        raise InputError(f"'filters.{name}': the number is too large") from error
+    except ValueError as error:
+        right = f"a date; right are {DATES}" if field.type is FieldType.DATE else "a number"
+        raise InputError(f"'filters.{name}': {str(value)[:40]!r} is not {right}") from error
+
+
+def parse_bound(value: Any, field: FieldSpec, *, is_upper: bool) -> float:
+    """Return a bound of a range by a field; raise ValueError where it is none, OverflowError where it is too large."""
+    return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value)
+
+
+def _day_number(text: str, *, is_upper: bool) -> float:
+    """Return the number of a day, or of the first or last day of a month or year; raise ValueError for another text."""
+    found = PARTIAL_DATE.fullmatch(text.strip())
+    if found is None:
+        return float(date.fromisoformat(text.strip()).toordinal())
+    year, month = int(found[1]), int(found[2] or (12 if is_upper else 1))
+    day = calendar.monthrange(year, month)[1] if is_upper else 1
+    return float(date(year, month, day).toordinal())
+
+
+def _number(value: Any) -> float:
+    """Return a number, or a text that states one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("not a number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not a number")
+    if abs(number) > GREATEST:
+        raise OverflowError("too large")
+    return number

@@ -20,13 +20,23 @@ from pinakes.model.hits import SearchMode
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Scope
+from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
-from pinakes.text.normalise import like_words
-from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue, ask_each
-from pinakes.tools.filters import filter_schema, parse_filters
+from pinakes.tools.catalogue import UNREADABLE, OpenCatalogue, ask_each
+from pinakes.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
 from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
-from pinakes.tools.spec import PartialResult, QueryText, SearchText, ToolParams, ToolResult, ToolSpec, catalogue_tool
+from pinakes.tools.scopes import Asked, scope_each
+from pinakes.tools.spec import (
+    NotedResult,
+    PartialResult,
+    QueryText,
+    SearchText,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+    catalogue_tool,
+)
 
 SNIPPET_CHARS = 240
 CURSOR = re.compile(r"[1-9]\d{0,3}")
@@ -59,6 +69,7 @@ class SearchParams(GenericParams):
     query: QueryText
     catalogue: str | None = None
     filters: dict[str, Any] | None = None
+    exclude: dict[str, Any] | None = Field(default=None, description='Values to leave out, {"field": ["value"]}')
     limit: int = Field(default=10, ge=1, le=50)
     cursor: str | None = None
 
@@ -150,7 +161,7 @@ class BrowsedCatalogue(GenericResult):
     """Why it could not be read."""
 
 
-class BrowseResult(PartialResult, GenericResult):
+class BrowseResult(NotedResult, GenericResult):
     """The answer of `browse`."""
 
     catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
@@ -167,14 +178,14 @@ class GenericTools:
         """Search one catalogue in its own order, or all of them merged by strength."""
         start = _offset(params.cursor)
         end = start + params.limit
-        filters = params.filters or {}
-        chosen, notes = self._chosen(params.catalogue, filters)
+        chosen, notes = self._chosen(params)
+        scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
         depth = max(min(end, FURTHEST) + 1, MERGED_HEAD)
         found = search_each(
-            ask_each(chosen, OpenCatalogue.view),
+            scoped.views,
             params.query,
             lambda view, vector: view.search(
-                params.query, scope=_scope(view, filters, principal), limit=depth, query_vector=vector
+                params.query, scope=scoped.scopes[view.name], limit=depth, query_vector=vector
             ),
             is_graded=True,
             pool=self._pool,
@@ -185,7 +196,7 @@ class GenericTools:
             total=found.total_matches,
             has_more=has_more,
             cursor=str(end) if has_more else None,
-            notes=[*notes, *_notes(found)],
+            notes=[*notes, *scoped.notes, *_notes(found)],
             unread=found.unread,
         )
 
@@ -233,7 +244,9 @@ class GenericTools:
         chosen = {params.catalogue: self._get(params.catalogue)} if params.catalogue else self._catalogues
         browsed = ask_each(chosen, lambda catalogue: _browsed(catalogue, principal, params))
         skipped = [_unread(self._catalogues[name]) for name in browsed.skipped]
-        return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped)
+        has_values = any(field.values for one in browsed.found.values() for field in one.fields)
+        notes = ["no value is like the one searched for"] if params.search and not has_values else []
+        return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped, notes=notes)
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
@@ -245,10 +258,13 @@ class GenericTools:
         other = params.catalogue if isinstance(params, SimilarParams) else None
         return [*([parsed[0]] if parsed else self._catalogues), *([other] if other else ())]
 
-    def _chosen(self, name: str | None, filters: dict[str, Any]) -> tuple[dict[str, OpenCatalogue], list[str]]:
+    def _chosen(self, params: SearchParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
+        name, filters = params.catalogue, params.filters or {}
+        chosen = self._catalogues if name is None else {name: self._get(name)}
+        require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if name is not None:
-            return {name: self._get(name)}, []
+            return chosen, []
         problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
@@ -335,8 +351,14 @@ def _offset(cursor: str | None) -> int:
     return int(cursor)
 
 
-def _scope(view: CatalogueView, filters: dict[str, Any], principal: Principal) -> Scope:
-    return Scope(conditions=tuple(parse_filters(filters, view.spec)), visibility=principal.visibility)
+def _asked(params: SearchParams, principal: Principal) -> Asked:
+    filters, excluded = params.filters or {}, params.exclude or {}
+    return Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec)],
+        with_adult=lambda spec: includes_adult(filters, spec),
+    )
 
 
 def _notes(found: MergedPage) -> list[str]:
@@ -403,7 +425,7 @@ def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParam
             BrowsedField(
                 field=field.name,
                 type=field.type,
-                values=_values(reader, field.name, scope, params.search)[:shown] if field.facet else [],
+                values=_values(catalogue, reader, field.name, scope, params.search)[:shown] if field.facet else [],
             )
             for field in fields
             if field.facet or field.filter is not None or params.field
@@ -415,10 +437,12 @@ def _unread(catalogue: OpenCatalogue) -> BrowsedCatalogue:
     return BrowsedCatalogue(name=catalogue.name, title=catalogue.spec.title, records=0, fields=[], skipped=UNREADABLE)
 
 
-def _values(reader: ShelfReader, field: str, scope: Scope, search: str | None) -> list[BrowsedValue]:
+def _values(
+    catalogue: OpenCatalogue, reader: ShelfReader, field: str, scope: Scope, search: str | None
+) -> list[BrowsedValue]:
     facets = reader.facets(field, scope=scope)
     if search:
-        wanted = set(like_words(search, {facet.value for facet in facets}))
+        wanted = set(field_values(reader, catalogue.spec, field, visibility=scope.visibility).matching(search))
         facets = [facet for facet in facets if facet.value in wanted]
     return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
 
@@ -440,4 +464,4 @@ def _browse_text(result: BrowseResult) -> str:
         for field in catalogue.fields:
             values = ", ".join(f"{one.value} ({one.count})" for one in field.values)
             lines.append(f"  {field.field} ({field.type}){': ' if values else ''}{values}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *result.notes])

@@ -17,6 +17,7 @@ from pydantic import (
     field_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from pinakes.errors import InputError
@@ -65,6 +66,12 @@ class PartialResult(ToolResult):
 
     unread: list[str] = Field(default_factory=list, exclude=True)
     """The catalogues that were skipped because their storage failed."""
+
+
+class NotedResult(PartialResult):
+    """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
+
+    notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
 
 from pinakes.api import (
     AllOf,
@@ -10,16 +10,25 @@ from pinakes.api import (
     Condition,
     FromCatalogue,
     InputError,
+    NoneOf,
+    NotedResult,
     PartialResult,
     Range,
     ToolParams,
     ToolResult,
 )
 
-AnimeType = Literal["TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN"]
-AnimeStatus = Literal["FINISHED", "ONGOING", "UPCOMING", "UNKNOWN"]
 Category = Literal["genre", "theme", "demographic", "setting"]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+def _some_of(*values: str) -> WithJsonSchema:
+    """Return the schema of a list of these values; other spellings of them are understood too."""
+    return WithJsonSchema({"items": {"enum": list(values), "type": "string"}, "type": "array"})
+
+
+AnimeTypes = Annotated[list[Title], _some_of("TV", "MOVIE", "OVA", "ONA", "SPECIAL", "UNKNOWN")]
+AnimeStatuses = Annotated[list[Title], _some_of("FINISHED", "ONGOING", "UPCOMING", "UNKNOWN")]
 
 
 def _require_year(value: int) -> int:
@@ -35,11 +44,13 @@ Year = Annotated[int, AfterValidator(_require_year)]
 class SearchFilters(ToolParams):
     """Conditions that every result meets."""
 
-    type: list[AnimeType] | None = None
-    status: list[AnimeStatus] | None = None
+    type: AnimeTypes | None = None
+    status: AnimeStatuses | None = None
     year_min: Year | None = None
     year_max: Year | None = None
     tags: list[Title] | None = Field(default=None, description="All of these")
+    exclude_tags: list[Title] | None = None
+    adult: bool | None = Field(default=None, description="Find adult titles too")
 
     def conditions(self) -> list[Condition]:
         """Return the filters as conditions."""
@@ -54,7 +65,14 @@ class SearchFilters(ToolParams):
             found.append(Range("year", self.year_min, self.year_max))
         if self.tags:
             found.append(AllOf("tags", tuple(self.tags)))
+        if self.exclude_tags:
+            found.append(NoneOf("tags", tuple(self.exclude_tags)))
         return found
+
+
+def argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
 
 
 class SearchParams(ToolParams):
@@ -93,7 +111,7 @@ class SearchHit(AnimeShape):
     match_type: Literal["fts", "vector", "hybrid"]
 
 
-class SearchResult(PartialResult):
+class SearchResult(NotedResult):
     """The answer of `search_anime`."""
 
     results: list[SearchHit]
@@ -209,7 +227,7 @@ class CategoryShape(ToolResult):
     tags: list[TagCount]
 
 
-class BrowseResult(ToolResult):
+class BrowseResult(NotedResult):
     """The answer of `browse_taxonomy`."""
 
     categories: list[CategoryShape]

@@ -5,7 +5,9 @@ from operator import attrgetter
 from typing import Any
 
 from pinakes.api import (
+    Asked,
     CatalogueView,
+    FacetCount,
     FoundRecord,
     Gathered,
     InputError,
@@ -23,9 +25,10 @@ from pinakes.api import (
     ToolSpec,
     ask_each,
     catalogue_tool,
-    like_words,
+    field_values,
     merge_facets,
     resolve_title,
+    scope_each,
     search_each,
     shown_id,
 )
@@ -40,6 +43,7 @@ from pinakes_catalogues.anime.shapes import (
     RecommendedAnime,
     RecommendParams,
     RecommendResult,
+    SearchFilters,
     SearchHit,
     SearchParams,
     SearchResult,
@@ -48,6 +52,7 @@ from pinakes_catalogues.anime.shapes import (
     TagCount,
     TagShape,
     TitlesShape,
+    argument_of,
 )
 
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
@@ -62,12 +67,21 @@ class AnimeTools:
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find anime by a description."""
-        conditions = params.filters.conditions() if params.filters else []
-        scope = Scope(conditions=tuple(conditions), visibility=principal.visibility)
+        filters = params.filters or SearchFilters()
+        asked = Asked(
+            query=params.query,
+            visibility=principal.visibility,
+            conditions=lambda _spec: filters.conditions(),
+            label=argument_of,
+            with_adult=lambda _spec: filters.adult is True,
+        )
+        scoped = scope_each(self._catalogues.views(catalogue), asked)
         found = search_each(
-            self._catalogues.views(catalogue),
+            scoped.views,
             params.query,
-            lambda view, vector: view.search(params.query, scope=scope, limit=params.limit, query_vector=vector),
+            lambda view, vector: view.search(
+                params.query, scope=scoped.scopes[view.name], limit=params.limit, query_vector=vector
+            ),
             is_graded=False,
         )
         return SearchResult(
@@ -76,6 +90,7 @@ class AnimeTools:
             search_mode=found.mode.value,
             degraded=found.degraded,
             unread=found.unread,
+            notes=scoped.notes,
         )
 
     def _hit(self, item: Merged) -> SearchHit:
@@ -146,18 +161,17 @@ class AnimeTools:
         scope = Scope(visibility=principal.visibility)
         views = self._catalogues.views(catalogue).found
         facets = merge_facets([view.reader.facets("tags", scope=scope) for view in views.values()])
+        known = [
+            field_values(view.reader, view.spec, "tags", visibility=principal.visibility) for view in views.values()
+        ]
         if params.search:
-            wanted = set(like_words(params.search, {facet.value for facet in facets}))
+            wanted = {value for values in known for value in values.matching(params.search)}
             facets = [facet for facet in facets if facet.value in wanted]
         categories = [params.category] if params.category else CATEGORY_ORDER
-        shapes = [
-            CategoryShape(
-                category=category,
-                tags=[TagCount(value=f.value, count=f.count) for f in facets if f.category == category],
-            )
-            for category in categories
-        ]
-        return BrowseResult(categories=[shape for shape in shapes if shape.tags])
+        shapes = [_category(category, facets) for category in categories]
+        shown = [shape for shape in shapes if shape.tags]
+        near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
+        return BrowseResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
@@ -204,6 +218,26 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
     ]
     return layout.declare(every)
+
+
+def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:
+    tags = [TagCount(value=one.value, count=one.count) for one in facets if one.category == category]
+    return CategoryShape(category=category, tags=tags)
+
+
+def _browse_notes(
+    params: BrowseParams, facets: Sequence[FacetCount], shown: Sequence[CategoryShape], near: Sequence[str]
+) -> list[str]:
+    """Return what an answer without tags leaves open, and where tags are that no category was asked for."""
+    elsewhere = sorted({one.category for one in facets} - {one.category for one in shown})
+    notes = []
+    if not shown:
+        like = f" like '{params.search}'" if params.search else ""
+        hint = f"; the nearest: {', '.join(near)}" if near and not facets else ""
+        notes.append(f"no tag{like}{f' in {params.category}' if params.category else ''}{hint}")
+    if elsewhere:
+        notes.append(f"there are more under {', '.join(elsewhere)}; leave out 'category' to see them")
+    return notes
 
 
 def _recommend_or_refuse(view: CatalogueView, request: Request, scope: Scope) -> Recommendations | InputError:
@@ -289,7 +323,8 @@ def _line(anime: AnimeShape) -> str:
 
 def _search_text(result: SearchResult) -> str:
     head = f"{result.total_matches} matches ({result.search_mode})"
-    return "\n".join([head, *(f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1))])
+    lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
+    return "\n".join([head, *result.notes, *lines])
 
 
 def _recommend_text(result: RecommendResult) -> str:
@@ -307,7 +342,10 @@ def _details_text(result: DetailsResult) -> str:
 
 
 def _browse_text(result: BrowseResult) -> str:
-    return "\n".join(
-        f"{one.category}: " + ", ".join(f"{tag.value} ({tag.count})" for tag in one.tags[:LISTED_IN_TEXT])
-        for one in result.categories
-    )
+    return "\n".join([*(_tags_line(one) for one in result.categories), *result.notes])
+
+
+def _tags_line(shape: CategoryShape) -> str:
+    shown = ", ".join(f"{tag.value} ({tag.count})" for tag in shape.tags[:LISTED_IN_TEXT])
+    more = len(shape.tags) - LISTED_IN_TEXT
+    return f"{shape.category}: {shown}{f' and {more} more' if more > 0 else ''}"

@@ -23,7 +23,15 @@ from pinakes.api import (
     Record,
     Scope,
 )
-from pinakes.api.commands import MODEL_NAME, OpenedLibrary, OpenLibrary, check_model, model_folder, pull_model
+from pinakes.api.commands import (
+    MODEL_NAME,
+    OpenedLibrary,
+    OpenLibrary,
+    check_model,
+    model_folder,
+    pull_model,
+    weight_sources,
+)
 
 SPEC_NAME = "judoka"
 TOOL = "query_rag"
@@ -135,7 +143,7 @@ def prepare_command(open_library: OpenLibrary, source: Path | None, force: bool,
     """Get the local model (80 MB, once); offline, from a folder only."""
     settings = open_library().settings
     folder = pull_model(
-        settings.models_folder, source=source, force=force, show_progress=not as_json, offline=settings.offline
+        settings.models_folder, source=source, force=force, sources=weight_sources(settings, show_progress=not as_json)
     )
     if as_json:
         print_json({"model": MODEL_NAME, "folder": str(folder), "ready": True})

@@ -197,7 +197,8 @@ def test_the_doctor_s_advice_about_a_damaged_pack_needs_no_source(at_nothing: Pa
 @pytest.mark.model
 def test_the_models_are_listed_and_checked(sample_home: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setenv("PINAKES_HOME", str(sample_home))
-    (local,) = run(["model", "list", "--json"]).json
+    local, other = run(["model", "list", "--json"]).json
+    assert other["model"] == "granite-embedding-30m-english"
     assert local == {"model": "all-MiniLM-L6-v2", "where": "local", "dimension": 384, "ready": True}
     assert "works" in run(["model", "check"]).out
 

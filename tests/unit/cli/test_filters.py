@@ -1,6 +1,7 @@
 """Filters typed as options."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -56,5 +57,22 @@ def test_an_option_that_does_not_fit_is_refused_with_what_would(
 def test_a_range_of_dates_that_does_not_fit_is_refused_with_dates(anime_spec: CatalogueSpec) -> None:
     fields = {"aired": FieldSpec(name="aired", type=FieldType.DATE, filter=FilterKind.RANGE)}
     for value in ("2015-12-31..2015-01-01", "2015-13-01"):
-        with pytest.raises(InputError, match=r"right are 2015-04-30, 2015-01-01\.\.2015-12-31"):
+        with pytest.raises(InputError, match=r"right are 2015, 2015-04, 2015-04-30, 2015\.\.2016-03"):
             list(parse_conditions(["--aired", value], replace(anime_spec, fields=fields)))
+
+
+@pytest.mark.parametrize(
+    ("value", "first", "last"),
+    [
+        ("2015", "2015-01-01", "2015-12-31"),
+        ("2015-02..2016", "2015-02-01", "2016-12-31"),
+        ("..1999-02", None, "1999-02-28"),
+    ],
+)
+def test_a_year_or_a_month_is_a_bound_of_dates(
+    anime_spec: CatalogueSpec, value: str, first: str | None, last: str
+) -> None:
+    fields = {"aired": FieldSpec(name="aired", type=FieldType.DATE, filter=FilterKind.RANGE)}
+    (found,) = parse_conditions(["--aired", value], replace(anime_spec, fields=fields))
+    days = [None if one is None else float(date.fromisoformat(one).toordinal()) for one in (first, last)]
+    assert found == Range("aired", *days)

@@ -9,14 +9,16 @@ import numpy as np
 from pinakes.catalogue.spec import texts_of
 from pinakes.model.hits import Ranking
 from pinakes.model.record import Key, Record
-from pinakes.model.scope import PUBLIC, Scope, Visibility
+from pinakes.model.scope import KIND_FIELD, PUBLIC, Scope, Visibility
+from pinakes.search.conditions import adult_conditions
 from pinakes.search.searcher import QueryVector
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import meets, text_tokens
 from pinakes.text.normalise import clean
 from pinakes.text.query import MAX_CHARS, analyse_query
-from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.filters import KIND, parse_filters
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
+from pinakes.tools.filters import KIND, includes_adult, parse_filters
+from pinakes.tools.scopes import Asked, scope_of
 
 LOOKED_AT = 100
 """How many results are searched for the record: as many as can be paged to."""
@@ -46,7 +48,7 @@ def explain(
     """Return whether a search with this visibility finds a record, at which rank, and why."""
     view, spec = catalogue.view(), catalogue.spec
     reader = view.reader
-    searched = Scope(conditions=tuple(parse_filters(filters, spec)), visibility=visibility)
+    searched, notes = scope_of(view, _asked(query, filters, visibility))
     asked = analyse_query(clean(query[:MAX_CHARS]), synonyms=spec.synonyms)
     query_vector = view.embed(query)
     page = view.search(query, scope=searched, limit=LOOKED_AT, query_vector=query_vector)
@@ -58,7 +60,8 @@ def explain(
     nearest = _nearest(reader, key, query_vector, searched)
     reasons = [
         *_list_audiences(record),
-        *_list_exclusions(catalogue, record, filters),
+        *notes,
+        *_list_exclusions(view, record, filters, searched),
         *_about_words(terms, here, words),
         *_about_meaning(reader, key, query_vector, nearest, catalogue),
         *([f"the index is older than the records: {reader.stale}"] if reader.stale else []),
@@ -106,17 +109,28 @@ def _list_audiences(record: Record) -> list[str]:
     return [f"only these see it, and ServerAdmin: {', '.join(record.audiences)}"]
 
 
-def _list_exclusions(catalogue: OpenCatalogue, record: Record, filters: Mapping[str, Any]) -> list[str]:
-    """Return the filters that exclude a record, and whether its kind is only found by a filter."""
-    spec = catalogue.spec
+def _asked(query: str, filters: Mapping[str, Any], visibility: Visibility) -> Asked:
+    return Asked(
+        query=query,
+        visibility=visibility,
+        conditions=lambda spec: parse_filters(filters, spec),
+        with_adult=lambda spec: includes_adult(filters, spec),
+    )
+
+
+def _list_exclusions(view: CatalogueView, record: Record, filters: Mapping[str, Any], searched: Scope) -> list[str]:
+    """Return the filters that exclude a record, and whether its kind or its mark is only found by a filter."""
+    spec = view.spec
     found = []
-    for name, asked in filters.items():
-        conditions = parse_filters({name: asked}, spec)
-        if conditions and not meets(record, conditions[0], spec):
+    for name in filters:
+        field = KIND_FIELD if name == KIND else name
+        if any(one.field == field and not meets(record, one, spec) for one in searched.conditions):
             value = record.kind if name == KIND else ", ".join(texts_of(record.get(name))[:SHOWN_VALUES])
             found.append(f"the filter '{name}' leaves it out: it has {value or 'no value'}")
     if record.kind in spec.kinds_hidden_from_search and not filters.get(KIND):
         found.append(f"records of the kind '{record.kind}' are found only when 'filters.kind' asks for them")
+    if any(one in searched.conditions and not meets(record, one, spec) for one in adult_conditions(spec)):
+        found.append("adult records are found only when a search asks for them, as with the filter 'adult'")
     return found
 
 

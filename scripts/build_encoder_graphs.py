@@ -1,8 +1,8 @@
-"""Writes `src/pinakes/embed/minilm.onnx`: the encoder's graph without weights, which it takes from `weights.bin`.
+"""Writes `src/pinakes/embed/encoder-*.onnx`: the encoder's graph for each pooling, with weights from `weights.bin`.
 
-Run after changing `pinakes.embed.minilm_layout` (needs the `onnx` package, which Pinakes itself does not):
+Run after changing `pinakes.embed.encoder_layout` (needs the `onnx` package, which Pinakes itself does not):
 
-    .venv/bin/python scripts/build_minilm_graph.py
+    .venv/bin/python scripts/build_encoder_graphs.py
 """
 
 from pathlib import Path
@@ -10,21 +10,24 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from pinakes.embed.minilm_layout import DIMENSION, HEADS, LAYERS, offsets, tensors
+from pinakes.embed.encoder_layout import BLOCK, FEED_FORWARD, HEADS, LAYERS, offsets, tensors
+from pinakes.embed.models import DIMENSION, Pooling
 
-TARGET = Path(__file__).parent.parent / "src" / "pinakes" / "embed" / "minilm.onnx"
+FOLDER = Path(__file__).parent.parent / "src" / "pinakes" / "embed"
 WEIGHTS_FILE = "weights.bin"
 FUSED = "com.microsoft"
 EPSILON = 1e-12
 
 
 def main() -> None:
-    """Build, check and write the graph."""
-    TARGET.write_bytes(build_graph().SerializeToString(deterministic=True))
-    print(f"{TARGET}: {TARGET.stat().st_size} bytes")
+    """Build and write the graphs."""
+    for pooling in Pooling:
+        target = FOLDER / f"encoder-{pooling}.onnx"
+        target.write_bytes(build_graph(pooling).SerializeToString(deterministic=True))
+        print(f"{target}: {target.stat().st_size} bytes")
 
 
-def build_graph() -> onnx.ModelProto:
+def build_graph(pooling: Pooling) -> onnx.ModelProto:
     """Return the encoder: summed word and position rows in, one unit vector a text out."""
     nodes = [
         helper.make_node(
@@ -34,16 +37,17 @@ def build_graph() -> onnx.ModelProto:
     ]
     for layer in range(LAYERS):
         nodes += layer_nodes(layer)
-    nodes += pooling_nodes(f"state{LAYERS}")
+    nodes += (mean_nodes if pooling is Pooling.MEAN else first_nodes)(f"state{LAYERS}")
+    nodes.append(helper.make_node("LpNormalization", ["pooled"], ["embedding"], axis=-1, p=2))
     graph = helper.make_graph(
         nodes,
-        "minilm",
+        "encoder",
         [
             helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["batch", "length", DIMENSION]),
             helper.make_tensor_value_info("mask", TensorProto.INT64, ["batch", "length"]),
         ],
         [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", DIMENSION])],
-        [helper.make_tensor("axis1", TensorProto.INT64, [1], [1]), *external_tensors()],
+        [*constants(), *external_tensors()],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(FUSED, 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="pinakes")
@@ -53,15 +57,18 @@ def layer_nodes(layer: int) -> list[onnx.NodeProto]:
     """Return one transformer layer: attention, then a feed-forward, each added to its input and normalised."""
     name = f"layer{layer}_"
     before, after = f"state{layer}", f"state{layer + 1}"
+    parts = [f"{name}{part}" for part in ("query", "key", "value")]
     return [
+        product(before, f"{name}attention", f"{name}projected", DIMENSION, 3 * DIMENSION),
+        helper.make_node("Split", [f"{name}projected", "three_parts"], parts, axis=-1),
         helper.make_node(
-            "Attention",
-            [before, f"{name}attention_weight", f"{name}attention_bias", "mask_int"],
+            "MultiHeadAttention",
+            [*parts, f"{name}attention_bias", "mask_int"],
             [f"{name}attended"],
             domain=FUSED,
             num_heads=HEADS,
         ),
-        helper.make_node("MatMul", [f"{name}attended", f"{name}attention_out_weight"], [f"{name}mixed"]),
+        product(f"{name}attended", f"{name}attention_out", f"{name}mixed", DIMENSION, DIMENSION),
         helper.make_node(
             "SkipLayerNormalization",
             [
@@ -75,9 +82,9 @@ def layer_nodes(layer: int) -> list[onnx.NodeProto]:
             domain=FUSED,
             epsilon=EPSILON,
         ),
-        helper.make_node("MatMul", [f"{name}middle", f"{name}widen_weight"], [f"{name}wide"]),
+        product(f"{name}middle", f"{name}widen", f"{name}wide", DIMENSION, FEED_FORWARD),
         helper.make_node("BiasGelu", [f"{name}wide", f"{name}widen_bias"], [f"{name}bent"], domain=FUSED),
-        helper.make_node("MatMul", [f"{name}bent", f"{name}narrow_weight"], [f"{name}narrow"]),
+        product(f"{name}bent", f"{name}narrow", f"{name}narrow", FEED_FORWARD, DIMENSION),
         helper.make_node(
             "SkipLayerNormalization",
             [
@@ -94,14 +101,42 @@ def layer_nodes(layer: int) -> list[onnx.NodeProto]:
     ]
 
 
-def pooling_nodes(state: str) -> list[onnx.NodeProto]:
-    """Return the sum over real tokens, scaled to unit length (which makes dividing by their number needless)."""
+def product(state: str, name: str, target: str, width_in: int, width_out: int) -> onnx.NodeProto:
+    """Return the product with a matrix of bytes; the input is quantised by block, too (accuracy level 4)."""
+    return helper.make_node(
+        "MatMulNBits",
+        [state, f"{name}_weight", f"{name}_scale"],
+        [target],
+        domain=FUSED,
+        K=width_in,
+        N=width_out,
+        bits=8,
+        block_size=BLOCK,
+        accuracy_level=4,
+    )
+
+
+def mean_nodes(state: str) -> list[onnx.NodeProto]:
+    """Return the sum over real tokens; the unit length makes dividing by their number needless."""
     return [
         helper.make_node("Cast", ["mask"], ["mask_float"], to=TensorProto.FLOAT),
         helper.make_node("Unsqueeze", ["mask_float", "axis1"], ["mask_row"]),
         helper.make_node("MatMul", ["mask_row", state], ["pooled_row"]),
         helper.make_node("Squeeze", ["pooled_row", "axis1"], ["pooled"]),
-        helper.make_node("LpNormalization", ["pooled"], ["embedding"], axis=-1, p=2),
+    ]
+
+
+def first_nodes(state: str) -> list[onnx.NodeProto]:
+    """Return the vector of the first token."""
+    return [helper.make_node("Gather", [state, "first"], ["pooled"], axis=1)]
+
+
+def constants() -> list[onnx.TensorProto]:
+    """Return the constants of the graph."""
+    return [
+        helper.make_tensor("axis1", TensorProto.INT64, [1], [1]),
+        helper.make_tensor("first", TensorProto.INT64, [], [0]),
+        helper.make_tensor("three_parts", TensorProto.INT64, [3], [DIMENSION] * 3),
     ]
 
 
@@ -110,7 +145,8 @@ def external_tensors() -> list[onnx.TensorProto]:
     places = offsets()
     references = []
     for tensor in tensors():
-        proto = TensorProto(name=tensor.name, dims=tensor.shape, data_type=TensorProto.FLOAT)
+        kind = TensorProto.UINT8 if tensor.is_quantised else TensorProto.FLOAT
+        proto = TensorProto(name=tensor.name, dims=tensor.shape, data_type=kind)
         proto.data_location = TensorProto.EXTERNAL
         entries = {"location": WEIGHTS_FILE, "offset": str(places[tensor.name]), "length": str(tensor.size_bytes)}
         for key, value in entries.items():

@@ -1,4 +1,4 @@
-"""The local model: all-MiniLM-L6-v2 through onnxruntime, without torch.
+"""The local models of `models` through onnxruntime, without torch.
 
 A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin` and `graph.onnx`; `weights` writes it.
 Loading takes a few dozen milliseconds.
@@ -12,7 +12,8 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from pinakes.embed.weights import MODEL, check_model
+from pinakes.embed.models import LocalModel
+from pinakes.embed.weights import check_model
 from pinakes.errors import ModelError
 from pinakes.model.vectors import Vector
 
@@ -25,15 +26,14 @@ BATCH_TEXTS = 32
 THREADS = 2
 
 
-class MiniLM:
+class Encoder:
     """Implements `Embedder` in this process. Construction loads the model."""
 
-    model = MODEL
-
-    def __init__(self, folder: Path) -> None:
-        if problems := check_model(folder):
+    def __init__(self, folder: Path, model: LocalModel) -> None:
+        if problems := check_model(folder, model):
             raise ModelError(f"the embedding model is not ready: {'; '.join(problems)}")
-        self._session = _Session(folder)
+        self.model = model.id
+        self._session = _Session(folder, pad_id=model.pad_id)
 
     def check(self) -> str | None:
         """Return None: a loaded model can be used."""
@@ -43,7 +43,7 @@ class MiniLM:
         """Do nothing: there are no connections."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query; this model needs no prefix."""
+        """Return the vector of a query; these models need no prefix."""
         row: Vector = self._session.run([text], max_tokens=MAX_QUERY_TOKENS)[0]
         return row
 
@@ -60,11 +60,11 @@ class MiniLM:
 class _Session:
     """The loaded tokenizer, word embeddings and encoder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, pad_id: int) -> None:
         self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # The published tokenizer file pads and truncates every text to 128 tokens.
+        # A published tokenizer file may pad and truncate every text to 128 tokens.
         self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.enable_padding()
+        self._tokenizer.enable_padding(pad_id=pad_id)
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
         options = onnxruntime.SessionOptions()
@@ -79,6 +79,6 @@ class _Session:
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = np.array([one.ids for one in encoded])[:, :max_tokens]
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)[:, :max_tokens]
-        rows = self._words[tokens] + self._positions[: tokens.shape[1]]
+        rows = self._words[tokens].astype(np.float32) + self._positions[: tokens.shape[1]]
         embedded: Vector = self._encoder.run(None, {"rows": rows, "mask": mask})[0]
         return embedded

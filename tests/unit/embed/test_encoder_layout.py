@@ -1,0 +1,104 @@
+"""Where the weights are in their file, and the graph that points there."""
+
+import importlib.util
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from pinakes.embed.encoder_layout import (
+    ALIGNMENT,
+    BLOCK,
+    LAYERS,
+    MIDDLE,
+    WEIGHTS_SIZE,
+    offsets,
+    position_table,
+    quantise_blocks,
+    tensors,
+    write_weights,
+)
+from pinakes.embed.models import Pooling
+from pinakes.embed.published import load_safetensors
+from pinakes.errors import ModelError
+from support.weights import published_weights, write_safetensors
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "build_encoder_graphs.py"
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_encoder_graphs", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tensors_are_aligned_and_do_not_overlap() -> None:
+    places = offsets()
+    end = 0
+    for tensor in tensors():
+        assert places[tensor.name] % ALIGNMENT == 0
+        assert places[tensor.name] >= end
+        end = places[tensor.name] + tensor.size_bytes
+    assert len(places) == 2 + 16 * LAYERS
+
+
+def test_every_tensor_is_made_in_the_shape_it_declares() -> None:
+    weights = published_weights()
+    for tensor in tensors():
+        assert tensor.make(weights).shape == tensor.shape, tensor.name
+
+
+def test_the_weights_file_has_each_tensor_at_its_offset_and_the_size_that_is_checked_for(tmp_path: Path) -> None:
+    weights = published_weights()
+    path = tmp_path / "weights.bin"
+    write_weights(weights, path)
+    assert path.stat().st_size == WEIGHTS_SIZE
+    written = path.read_bytes()
+    for tensor in tensors():
+        start = offsets()[tensor.name]
+        values = np.frombuffer(written[start : start + tensor.size_bytes], tensor.dtype)
+        assert np.array_equal(values, tensor.make(weights).ravel()), tensor.name
+
+
+def test_a_quantised_matrix_is_near_the_original_and_a_block_of_zeros_stays_zero() -> None:
+    weight = np.random.default_rng(1).normal(size=(3, 2 * BLOCK)).astype(np.float32)
+    weight[1, :BLOCK] = 0
+    values, scales = quantise_blocks(weight)
+    again = ((values.astype(np.float32) - MIDDLE) * scales[:, :, None]).reshape(weight.shape)
+    assert np.abs(again - weight).max() <= scales.max() / 2 + 1e-6
+    assert not again[1, :BLOCK].any()
+
+
+@pytest.mark.parametrize("pooling", Pooling)
+def test_the_committed_graph_is_what_the_script_makes(pooling: Pooling) -> None:
+    committed = resources.files("pinakes.embed").joinpath(f"encoder-{pooling}.onnx").read_bytes()
+    assert load_script().build_graph(pooling).SerializeToString(deterministic=True) == committed
+
+
+def test_safetensors_are_read_and_what_is_not_floats_is_left_out(tmp_path: Path) -> None:
+    last = np.arange(6, dtype=np.float32).reshape(2, 3)
+    write_safetensors(
+        tmp_path / "m", {"ids": np.arange(3), "a": np.float32([9]), "encoder.layer.5.output.dense.weight": last}
+    )
+    weights = load_safetensors(tmp_path / "m")
+    assert set(weights) == {"a", "encoder.layer.5.output.dense.weight"}
+    assert np.array_equal(weights["encoder.layer.5.output.dense.weight"], last)
+
+
+def test_the_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    write_safetensors(tmp_path / "m", {"a": np.float32([9])})
+    with pytest.raises(ModelError, match="not the weights of a six-layer encoder"):
+        load_safetensors(tmp_path / "m")
+
+
+def test_positions_have_the_one_token_type_added_in() -> None:
+    weights = {
+        "embeddings.position_embeddings.weight": np.float32([[1, 2], [3, 4]]),
+        "embeddings.token_type_embeddings.weight": np.float32([[10, 20], [0, 0]]),
+    }
+    assert position_table(weights).tolist() == [[11, 22], [13, 24]]

