@@ -47,7 +47,7 @@ bench-catalogues: $(STAMP)  ## measure papers and documents on the real data, an
 bench-server: $(STAMP)  ## measure the server under load, compared with a bare one
 	$(BIN)/python benchmarks/server.py
 
-eval: $(STAMP)  ## measure retrieval and recommendation quality on the real data
+eval: $(STAMP)  ## measure quality on every open set of questions, and fail when a figure falls beyond noise
 	$(BIN)/python benchmarks/quality.py
 
 LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-url --no-emit-find-links \

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import abstention
+import answers
 import recommendation
 import retrieval
 from libraries import DATA, DEFAULT_HOME
@@ -24,6 +25,7 @@ RECORDED = Path(__file__).parent / "recorded.json"
 MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     "retrieval": retrieval.measure,
     "recommendation": recommendation.measure,
+    "anime": answers.measure,
     "abstention": abstention.measure,
 }
 """Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
