@@ -15,6 +15,7 @@ from typing import Any
 
 import abstention
 import answers
+import passages
 import recommendation
 import retrieval
 from libraries import DATA, DEFAULT_HOME
@@ -27,6 +28,7 @@ MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     "recommendation": recommendation.measure,
     "anime": answers.measure,
     "abstention": abstention.measure,
+    "passages": passages.measure,
 }
 """Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
 

@@ -218,7 +218,8 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
     for note in report.notes:
         click.echo(f"note: {note}")
     if report.rejects:
-        click.echo(f"rejected rows: pinakes rejects {name}")
+        has_rejected = report.rejected or report.duplicates
+        click.echo(f"{'rejected rows' if has_rejected else 'left out'}: pinakes rejects {name}")
     elif report.dangling:
         click.echo(f"rows with such ids: pinakes rejects {name}")
     click.echo(f'search it: pinakes search {name} "..."')

@@ -21,11 +21,13 @@ from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
-from pinakes.sources.port import Reading, RecallingSource, RowSource, SourceRow, SourceVector
+from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector
 
 BATCH_RECORDS = 256
 WHOLE_SOURCE = ""
 """The place under which the ledger keeps the stamp of a source that was read whole."""
+KINDS_SHOWN = 12
+KIND_NOT_READ = "files of this kind are not read"
 PROGRESS_ROWS = 100
 """Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
 
@@ -162,6 +164,7 @@ class _Run:
                 if not self._source.is_whole:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
+            self._note_unread()
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)
@@ -176,6 +179,14 @@ class _Run:
             self._report.notes.append(note)
         self._progress(self._report)
         return self._report
+
+    def _note_unread(self) -> None:
+        """Report the files of kinds that the source does not read."""
+        unread = self._source.count_unread() if isinstance(self._source, SelectiveSource) else {}
+        for kind, count in unread.items():
+            self._report.reject(f"{kind} ({count} files)" if count > 1 else f"{kind} (1 file)", KIND_NOT_READ)
+        if unread:
+            self._report.notes.append(describe_unread(unread))
 
     def _find_stamp(self) -> Reading | None:
         """Return the stamp of the source as it would be read now; None where only its rows tell."""
@@ -342,6 +353,14 @@ class _Run:
             self._batches.keep_vector(record, vector.values)
         elif embedder is not None:
             self._other_model = vector.model
+
+
+def describe_unread(unread: Mapping[str, int]) -> str:
+    """Return a sentence about the files of kinds that are not read."""
+    files, shown = sum(unread.values()), list(unread.items())[:KINDS_SHOWN]
+    kinds = ", ".join(f"{kind} {count}" for kind, count in shown)
+    more = ", …" if len(unread) > KINDS_SHOWN else ""
+    return f"{files} {'file' if files == 1 else 'files'} of kinds that are not read: {kinds}{more}"
 
 
 def _digest_of_reading(target: Target) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +18,7 @@ MOST_BYTES = 50_000_000
 JUNK_FOLDERS = frozenset({"node_modules", "__pycache__", "__MACOSX", "site-packages", "venv"})
 JUNK_PREFIXES = (".", "~$")
 """Prefixes of hidden files, and of the lock files that office programs leave beside open documents."""
+NO_SUFFIX = "without a suffix"
 LEADS_OUT = "a symbolic link that leads out of the folder"
 """Why a link is refused: only files inside the folder are read."""
 
@@ -62,6 +64,12 @@ class FolderRows:
                 yield SourceRow(place=place, values={}, problem=LEADS_OUT)
             else:
                 yield _row(path, place)
+
+    def count_unread(self) -> Mapping[str, int]:
+        """Return the number of files of each kind that is not read, by suffix, most frequent first."""
+        files = iter_files(self._path) if self._path.is_dir() else ()
+        kinds = Counter(path.suffix.lower() or NO_SUFFIX for path in files if find_format(path) is None)
+        return dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0])))
 
     def _files(self) -> Iterator[tuple[Path, str]]:
         """Yield the supported files, each with its path relative to the folder."""

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from pinakes.sources.extract import Extracted, decode
+from pinakes.sources.extract import Extracted
+from pinakes.sources.text_encoding import decode
 
 SKIPPED = frozenset({"script", "style", "nav", "noscript", "template", "svg", "select", "button", "iframe"})
 BLOCKS = frozenset(

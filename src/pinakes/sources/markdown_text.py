@@ -2,7 +2,8 @@
 
 import re
 
-from pinakes.sources.extract import Extracted, decode
+from pinakes.sources.extract import Extracted
+from pinakes.sources.text_encoding import decode
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _ENTRY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)")

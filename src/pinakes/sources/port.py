@@ -62,6 +62,14 @@ class RowSource(Protocol):
         """Yield the rows after the first `start`, in order; an unreadable row has its problem."""
 
 
+@runtime_checkable
+class SelectiveSource(RowSource, Protocol):
+    """A source that leaves out files of kinds that it does not read."""
+
+    def count_unread(self) -> Mapping[str, int]:
+        """Return the number of files left out of each kind, most frequent first."""
+
+
 Provider = Callable[[str, Settings], RowSource]
 """Opens the rows that answer a query to a server on the network."""
 

@@ -272,7 +272,7 @@ def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
 
 def _mime_type(path: str) -> str:
     """Return the media type of a document's stored text, which may differ from that of its file."""
-    return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf")) else "text/markdown"
+    return "text/plain" if path.lower().endswith((".txt", ".text", ".pdf", ".rtf")) else "text/markdown"
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:

@@ -228,3 +228,19 @@ def test_a_file_without_a_title_is_called_by_the_words_of_its_name(path: str, ti
     document, *passages = records_of({"path": path, "text": "## Rules\n\nAsk two weeks ahead."})
     assert document.get("title") == title
     assert [one.get("headings") for one in passages] == [(title, "Rules")]
+
+
+def test_files_of_kinds_that_are_not_read_are_counted(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.md", "README", "b.mdx", "1.png", "2.PNG", "c.zip", "Makefile", ".hidden.png"):
+        (folder / name).write_text(f"# {name}\n\nSomething.")
+    report = add(app, folder)
+    assert report.rows == 3
+    assert report.rejected == 0
+    assert report.notes == ["4 files of kinds that are not read: .png 2, .zip 1, without a suffix 1"]
+    assert report.rejects == [
+        (".png (2 files)", "files of this kind are not read"),
+        (".zip (1 file)", "files of this kind are not read"),
+        ("without a suffix (1 file)", "files of this kind are not read"),
+    ]
