@@ -21,6 +21,7 @@ from pinakes.catalogue.spec import (
     Role,
 )
 from pinakes.errors import SpecError, did_you_mean
+from pinakes.text.validation_words import plain_words, shown_value
 
 UNION_ARMS = frozenset({"bool", "DeclaredSearch", "str-enum[FilterKind]"})
 """Steps that pydantic adds to the location of an error in a union (`search` and `filter`)."""
@@ -177,7 +178,7 @@ def _problem(details: Any) -> str:
     path = [str(step) for depth, step in enumerate(details["loc"]) if depth < 3 or step not in UNION_ARMS]
     place = ".".join(path)
     if details["type"] != "extra_forbidden":
-        return f"'{place}': {details['msg']}"
+        return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"
     known = sorted(_known_keys(path[:-1]))
     return f"unknown key '{place}'{did_you_mean(path[-1], known)}; known here: {', '.join(known)}"
 

@@ -1,11 +1,12 @@
 """Validation errors as one message, short however much is wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from pinakes.errors import InputError, did_you_mean
+from pinakes.text.validation_words import plain_words, shown_value
 from pinakes.tools.spec import ToolSpec
 
 MOST_FIELDS = 200
@@ -45,11 +46,6 @@ def place_of(details: Any) -> str:
     return ".".join(str(step) for step in details["loc"])[:LONGEST_PLACE]
 
 
-def message_of(details: Any) -> str:
-    """Return the description of a problem."""
-    return str(details["msg"]).removeprefix("Value error, ")
-
-
 def _has_more_values(given: Mapping[str, Any], most: int) -> bool:
     """Tell whether there are more values than `most`, in nested lists and objects too; stops counting there."""
     count = 0
@@ -69,17 +65,26 @@ def _problem(tool: ToolSpec, details: Any) -> str:
     path = [str(step) for step in details["loc"]]
     place = place_of(details) or "arguments"
     if details["type"] == "extra_forbidden":
-        known = list(_properties_at(tool.input_schema, path[:-1]))
-        return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; known: {', '.join(known)}"
+        known = _arguments_at(tool.params, path[:-1])
+        right = f"known: {', '.join(known)}" if known else "there are none"
+        return f"unknown argument '{place}'{did_you_mean(path[-1], known)}; {right}"
     if details["type"] == "missing":
         return f"'{place}' is missing"
-    value = details["input"]
-    given = "" if isinstance(value, dict | list | bool) else f" (given: {str(value)[:60]!r})"
-    return f"'{place}': {message_of(details)}{given}"
+    return f"'{place}': {plain_words(details)}{shown_value(details['input'])}"
 
 
-def _properties_at(schema: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+def _arguments_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
+    """Return the names of the arguments in the object at this path; none where anything may be in it."""
     for step in path:
-        schema = schema.get("properties", {}).get(step, {})
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    return properties
+        fields = {one.alias or name: one for name, one in model.model_fields.items()}
+        inner = _model_in(fields[step].annotation) if step in fields else None
+        if inner is not None:
+            model = inner
+    return [one.alias or name for name, one in model.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as `list[Filters] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)

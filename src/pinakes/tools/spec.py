@@ -1,10 +1,11 @@
 """A tool's declaration: name, shapes, the action it needs, and the function that runs it."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +16,7 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
     field_validator,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
@@ -42,6 +44,24 @@ class ToolParams(BaseModel):
     """A tool's arguments; undeclared ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """Take null for an argument that may be left out as leaving it out, as clients that send every argument do."""
+        if not isinstance(given, Mapping):
+            return given
+        optional = {field.alias or name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: value for name, value in given.items() if value is not None or name not in optional}
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _forgive_case(cls, value: Any, info: ValidationInfo) -> Any:
+        """Take a choice in another case, or with other separators, for the choice that is meant."""
+        choices = _choices_in(cls.model_fields[info.field_name or ""].annotation)
+        if not choices:
+            return value
+        return [_chosen(one, choices) for one in value] if isinstance(value, list) else _chosen(value, choices)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -141,6 +161,26 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
     if value is None:
         raise InputError(f"'{name}' is missing; '{purpose}' requires it")
     return value
+
+
+def _choices_in(annotation: Any) -> dict[str, str]:
+    """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in lower case."""
+    if get_origin(annotation) is Literal:
+        return {_letters(one): one for one in get_args(annotation) if isinstance(one, str)}
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return {_letters(one): str(one) for one in annotation}
+    found: dict[str, str] = {}
+    for inner in get_args(annotation):
+        found |= _choices_in(inner)
+    return found
+
+
+def _chosen(value: Any, choices: Mapping[str, str]) -> Any:
+    return choices.get(_letters(value), value) if isinstance(value, str) else value
+
+
+def _letters(choice: str) -> str:
+    return re.sub(r"[\s_-]+", "", choice).casefold()
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:

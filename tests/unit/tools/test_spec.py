@@ -1,10 +1,11 @@
 """Arguments as tools take them."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import ValidationError
 
+from pinakes.model.principal import Cost
 from pinakes.text.query import MAX_CHARS
 from pinakes.tools import generic
 from pinakes.tools.spec import ToolParams
@@ -21,6 +22,8 @@ class Params(ToolParams):
     is_new: bool = False
     either: int | bool = 0
     fields: dict[str, Any] | None = None
+    kind: Literal["TV", "Short film"] | None = None
+    costs: list[Cost] | None = None
 
 
 def taken(**arguments: Any) -> dict[str, Any]:
@@ -43,6 +46,21 @@ def test_true_and_false_are_taken_where_they_are_wanted_and_numbers_as_before() 
         "fields": {"seen": True},
     }
     assert taken(limit="5", weight=1, years=[2015]) == {"limit": 5, "weight": 1.0, "years": [2015]}
+
+
+@pytest.mark.parametrize("kind", ["tv", " TV ", "short_film", "SHORT-FILM", "shortfilm"])
+def test_a_choice_is_taken_in_any_case_and_with_any_separator(kind: str) -> None:
+    assert taken(kind=kind)["kind"] in ("TV", "Short film")
+    assert taken(costs=[Cost.READ.upper(), Cost.READ]) == {"costs": [Cost.READ, Cost.READ]}
+
+
+def test_another_value_than_the_choices_is_refused_as_it_is_written() -> None:
+    with pytest.raises(ValidationError, match="input_value='Film'"):
+        taken(kind="Film")
+
+
+def test_null_for_an_argument_that_may_be_left_out_means_that_it_is_left_out() -> None:
+    assert taken(limit=None, isNew=None, kind=None) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from pinakes.errors import InputError, TooLargeError, did_you_mean
-from pinakes.gate.problems import message_of, place_of, refusal_of, require_few
+from pinakes.gate.problems import place_of, refusal_of, require_few
 from pinakes.model.principal import Identity
 from pinakes.serve.caller import CALLER, Caller
 from pinakes.serve.frames import MAX_FRAME_BYTES
@@ -20,6 +20,7 @@ from pinakes.serve.http.authenticate import IDENTITY
 from pinakes.serve.http.replies import UnsupportedMediaTypeError
 from pinakes.serve.strict_json import StrictJSONError, decode_json, has_half_pair
 from pinakes.settings import Settings
+from pinakes.text.validation_words import plain_words
 from pinakes.tools.endpoint import EndpointSpec
 
 TOOL_PATH = "/v1/tools/{name}"
@@ -130,7 +131,7 @@ def _body_problem(model: type[BaseModel], details: Any) -> str:
     if details["type"] == "missing":
         description = model.model_fields[place].description if place in known else None
         return f"'{place}' is missing{f': {description}' if description else ''}"
-    return f"'{place}': {message_of(details)}"
+    return f"'{place}': {plain_words(details)}"
 
 
 def _query_problem(model: type[BaseModel], details: Any) -> str:
