@@ -29,7 +29,7 @@ from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
 from pinakes.recommend.recommender import Recommender, Request
-from pinakes.recommend.titles import TitleChoice
+from pinakes.search.names import NameChoice
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.sources.json_rows import JsonRows
 from pinakes_catalogues.anime import rows as anime_rows
@@ -138,8 +138,7 @@ def score(shelf: EmbeddedShelf, cases: list) -> dict:
         keys = reader.find(given, scope=WHOLE)
         records = reader.fetch(list(keys.values()), scope=WHOLE)
         choices = [
-            TitleChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0)
-            for name, key in keys.items()
+            NameChoice(asked=name, key=key, record=records[key], title=name, likeness=1.0) for name, key in keys.items()
         ]
         answer = recommender.recommend_for(reader, choices, Request(titles=tuple(given), limit=DEPTH), scope=WHOLE)
         rankings.append([item.record.id for item in answer.items])

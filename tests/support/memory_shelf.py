@@ -35,7 +35,7 @@ from pinakes.shelf.port import (
     never_stop,
 )
 from pinakes.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
-from pinakes.text.normalise import fold_name
+from pinakes.text.names import name_spellings
 from pinakes.text.query import TextQuery
 
 K1 = 1.2
@@ -120,13 +120,12 @@ class MemoryView:
 
     def titles_like(self, text: str, *, scope: Scope, limit: int) -> list[TitleMatch]:
         """Return the records in scope with the names most like the text."""
-        wanted = fold_name(text)
+        spellings = name_spellings(text)
         matches = []
-        for key in self._in_scope(scope) if wanted else ():
-            record = self._records[key]
-            alike = [fuzz.ratio(wanted, fold_name(name)) / 100 for name in self.spec.names_of(record)]
-            likeness = max(alike, default=0.0)
-            matches.append(TitleMatch(key, likeness))
+        for key in self._in_scope(scope) if spellings else ():
+            names = [spelling for name in self.spec.names_of(self._records[key]) for spelling in name_spellings(name)]
+            alike = [fuzz.ratio(wanted, name) / 100 for wanted in spellings for name in names]
+            matches.append(TitleMatch(key, max(alike, default=0.0)))
         return sorted(matches, key=lambda match: (-match.likeness, match.key))[:limit]
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:

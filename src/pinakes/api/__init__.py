@@ -27,8 +27,8 @@ from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
 from pinakes.model.vectors import Vector
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
-from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.search.values import FieldValues, field_values
@@ -100,6 +100,7 @@ __all__ = [
     "Merged",
     "MergedPage",
     "ModelError",
+    "NameChoice",
     "NoneOf",
     "NotFoundError",
     "NotedResult",
@@ -143,7 +144,6 @@ __all__ = [
     "Tag",
     "TextQuery",
     "Texts",
-    "TitleChoice",
     "TooLargeError",
     "ToolParams",
     "ToolResult",
@@ -167,7 +167,7 @@ __all__ = [
     "preference_vocabulary",
     "query_tokens",
     "read_section",
-    "resolve_title",
+    "resolve_name",
     "scope_each",
     "scope_of",
     "search_each",

@@ -18,7 +18,7 @@ from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
-from pinakes.recommend.titles import resolve_title
+from pinakes.search.names import resolve_name
 from pinakes.search.values import field_values
 from pinakes.settings import load_settings
 from pinakes.tools.scopes import Asked, scope_of
@@ -128,7 +128,7 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     view = App(load_settings()).open_catalogue(catalogue).view()
     record = view.find_record(RecordId(id_or_title), scope=WHOLE)
     if record is None:
-        choice = resolve_title(view.reader, view.spec, id_or_title, scope=WHOLE)
+        choice = resolve_name(view.reader, view.spec, id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
             hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""

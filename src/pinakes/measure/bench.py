@@ -20,7 +20,7 @@ from pinakes.errors import InputError, UnavailableError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE
 from pinakes.recommend.recommender import Request
-from pinakes.recommend.titles import resolve_title
+from pinakes.search.names import resolve_name
 from pinakes.search.searcher import QueryVector, embed_query
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import OpenCatalogue
@@ -72,7 +72,7 @@ def bench(catalogue: OpenCatalogue, *, queries: int, seed: int = 0) -> dict[str,
         "vector": vector,
         "hybrid": lambda query: search(query, query.query_vector),
         "hybrid with embedding": lambda query: catalogue.view().search(query.text, scope=WHOLE, limit=10),
-        "fuzzy title": lambda query: resolve_title(catalogue.shelf.reader(), spec, query.title, scope=WHOLE),
+        "fuzzy title": lambda query: resolve_name(catalogue.shelf.reader(), spec, query.title, scope=WHOLE),
     }
     if spec.recommend:
         kinds["recommendation"] = _recommendations(catalogue, asked)

@@ -14,9 +14,9 @@ from pinakes.model.record import Key, Record
 from pinakes.model.scope import Condition, Scope
 from pinakes.model.vectors import Vector
 from pinakes.recommend.signals import Floats, Signals, score_signals
-from pinakes.recommend.titles import TitleChoice, resolve_title
 from pinakes.recommend.vocabulary import preference_vocabulary
 from pinakes.search.conditions import adult_conditions, asks_for_adult, is_adult
+from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.series import Work, pick_diverse, work_of
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
@@ -45,7 +45,7 @@ class Recommendations:
 
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
-    titles: tuple[TitleChoice, ...]
+    titles: tuple[NameChoice, ...]
     preferences: Preferences
     notes: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ class Recommender:
         return self.recommend_for(reader, choices, request, scope=scope)
 
     def recommend_for(
-        self, reader: ShelfReader, choices: Sequence[TitleChoice], request: Request, *, scope: Scope
+        self, reader: ShelfReader, choices: Sequence[NameChoice], request: Request, *, scope: Scope
     ) -> Recommendations:
         """Recommend for titles that are resolved already, with the rest of the request."""
         spec = require_recommend(self.spec)
@@ -115,8 +115,8 @@ class Recommender:
         is_asked = asks_for_adult(preferences.conditions, self.spec) or any(is_adult(one, self.spec) for one in liked)
         return [] if is_asked else adult_conditions(self.spec)
 
-    def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> TitleChoice:
-        return resolve_title(reader, self.spec, title, scope=scope)
+    def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> NameChoice:
+        return resolve_name(reader, self.spec, title, scope=scope)
 
     def _understand(self, reader: ShelfReader, preferences: str, scope: Scope) -> Preferences:
         if not preferences.strip():
@@ -204,7 +204,7 @@ def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpe
     return tuple(sorted(weights, key=lambda tag: (-weights[tag], tag))[:TASTE_TAGS])
 
 
-def _nothing_found(choices: Sequence[TitleChoice]) -> str:
+def _nothing_found(choices: Sequence[NameChoice]) -> str:
     parts = []
     for choice in choices:
         hint = f"; did you mean {', '.join(repr(name) for name in choice.suggestions)}?" if choice.suggestions else ""

@@ -13,6 +13,7 @@ import Stemmer
 from pinakes.text.normalise import fold
 
 MAX_TOKEN_CHARS = 60
+DOTLESS_I = "ı"
 
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -49,6 +50,8 @@ def _indexed(match: re.Match[str]) -> Iterator[str]:
     run = match["unspaced"]
     if run is None:
         yield from _word_tokens(match)
+        if DOTLESS_I in match["word"]:  # what is typed on a keyboard without it
+            yield stem(match["word"].replace(DOTLESS_I, "i")[:MAX_TOKEN_CHARS])
         return
     yield from run
     yield from _pairs(run)

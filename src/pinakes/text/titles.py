@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from pinakes.text.normalise import fold_name
+from pinakes.text.names import name_spellings
 
 CANDIDATES = 50
 """The number of names that are compared by edit distance."""
@@ -61,13 +61,12 @@ class TitleIndex:
 
     def find_like(self, text: str, *, limit: int, allowed: NDArray[np.bool_] | None = None) -> list[tuple[int, float]]:
         """Return up to `limit` rows with the likeness (0–1) of their best name, best first, ties by row."""
-        wanted = fold_name(text)[:MAX_NAME_CHARS]
-        if not wanted or not len(self.arrays.grams):
-            return []
-        names = self._candidates(wanted, allowed)
         best: dict[int, float] = {}
-        for row, name in zip(self.arrays.rows[names].tolist(), self._names(names), strict=True):
-            best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
+        for spelling in name_spellings(text) if len(self.arrays.grams) else ():
+            wanted = spelling[:MAX_NAME_CHARS]
+            names = self._candidates(wanted, allowed)
+            for row, name in zip(self.arrays.rows[names].tolist(), self._names(names), strict=True):
+                best[row] = max(fuzz.ratio(wanted, name) / 100, best.get(row, 0.0))
         return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
 
     def _candidates(self, wanted: str, allowed: NDArray[np.bool_] | None) -> Ints:
@@ -138,13 +137,12 @@ class TitleArraysBuilder:
         self._grams: list[tuple[Grams, NDArray[np.int32]]] = []
 
     def add(self, names: Iterable[str]) -> None:
-        """Add the next row's names."""
-        for name in dict.fromkeys(fold_name(name)[:MAX_NAME_CHARS] for name in names):
-            if name:
-                self._rows.append(self._row)
-                self._letters += name.encode()
-                self._ends.append(len(self._letters))
-                self._waiting.append(name)
+        """Add the next row's names, each in all its spellings."""
+        for name in dict.fromkeys(one[:MAX_NAME_CHARS] for each in names for one in name_spellings(each)):
+            self._rows.append(self._row)
+            self._letters += name.encode()
+            self._ends.append(len(self._letters))
+            self._waiting.append(name)
         self._row += 1
         if len(self._waiting) >= CHUNK_NAMES:
             self._cut()

@@ -14,12 +14,12 @@ from pinakes.model.principal import Action, Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import AnyOf, Scope
 from pinakes.search.candidates import TITLE_FLOOR
+from pinakes.search.ids import SCHEME
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.resource import ResourceContent, ResourceSpec
 
-SCHEME = "pinakes://"
 VALUES_SCHEME = "pinakes-values://"
 COMPLETED = 50
 TITLES_TRIED = 10

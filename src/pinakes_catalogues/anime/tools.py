@@ -13,6 +13,7 @@ from pinakes.api import (
     InputError,
     LayoutCatalogues,
     Merged,
+    NameChoice,
     OpenCatalogue,
     Principal,
     Recommendation,
@@ -21,13 +22,12 @@ from pinakes.api import (
     RecordId,
     Request,
     Scope,
-    TitleChoice,
     ToolSpec,
     ask_each,
     catalogue_tool,
     field_values,
     merge_facets,
-    resolve_title,
+    resolve_name,
     scope_each,
     search_each,
     shown_id,
@@ -139,7 +139,7 @@ class AnimeTools:
             )
             return DetailsResult(anime=self._details(found) if found else None, suggestions=[])
         title = params.title or ""
-        asked = ask_each(views.found, lambda view: resolve_title(view.reader, view.spec, title, scope=scope))
+        asked = ask_each(views.found, lambda view: resolve_name(view.reader, view.spec, title, scope=scope))
         choices = asked.found
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
@@ -294,7 +294,7 @@ def _not_understood(answers: Collection[Recommendations]) -> list[str]:
     return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
 
 
-def _unknown(choice: TitleChoice) -> str:
+def _unknown(choice: NameChoice) -> str:
     hint = f"; did you mean {' or '.join(choice.suggestions)}?" if choice.suggestions else ""
     return f"no title like '{choice.asked}'{hint}"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pinakes.api import InputError, Record, Request, Tag, TitleChoice
+from pinakes.api import InputError, NameChoice, Record, Request, Tag
 from pinakes_catalogues.music.grouping import TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.names import work_key
@@ -28,7 +28,7 @@ def find_similar(library: MusicLibrary, record: Record, *, limit: int) -> list[t
 
 def _by_meaning(library: MusicLibrary, record: Record, limit: int) -> list[tuple[Record, float]]:
     key = library.reader.find([record.id], scope=library.scope())[record.id]
-    chosen = TitleChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
+    chosen = NameChoice(asked=record.id, key=key, record=record, title=str(record.get("name")), likeness=1.0)
     request = Request(titles=(record.id,), limit=SPARE * limit)
     recommender, scope = library.catalogue.recommender, library.scope(record.kind)
     answer = recommender.recommend_for(library.reader, [chosen], request, scope=scope)

@@ -55,3 +55,9 @@ def test_half_width_kana_are_found_by_full_width_ones() -> None:
 
 def test_an_endless_word_is_cut() -> None:
     assert [len(token) for token in index_tokens("é" * 500)] == [MAX_TOKEN_CHARS]
+
+
+def test_a_turkish_word_is_also_indexed_without_its_dotless_letter() -> None:
+    assert index_tokens("Kırmızı") == ["kırmızı", "kirmizi"]
+    assert query_tokens("Kırmızı") == ["kırmızı"]
+    assert query_tokens("KIRMIZI") == ["kirmizi"]
