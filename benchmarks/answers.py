@@ -8,7 +8,6 @@ measured by `abstention.py`, for every catalogue.
 
 import argparse
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from libraries import DEFAULT_HOME, open_library
 
 from pinakes.gate.gate import Gate
 from pinakes.measure.figures import as_json, build_figure, flatten
+from pinakes.measure.metrics import ndcg
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.search.series import Work, same_franchise, work_of
@@ -93,7 +93,7 @@ def ask_plot(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
 def ask_list(tools: AnimeTools, row: Mapping[str, Any]) -> Outcome:
     """Search for a list, a mood or a comparison."""
     found = tools.search(row["query"])
-    gain = graded_ndcg(found, row["answers"])
+    gain = ndcg(found, row["answers"], depth=DEPTH)
     grades = "".join(str(row["answers"].get(one, 0)) for one in found)
     values = {"ndcg@10": gain, "share of one series": tools.largest_series(found) / max(len(found), 1)}
     return Outcome(
@@ -153,16 +153,6 @@ def shares(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         group: {name: build_figure(some, lower_is_better=name in LOWER_IS_BETTER) for name, some in by_name.items()}
         for group, by_name in sorted(values.items())
     }
-
-
-def graded_ndcg(ranked: Sequence[str], grades: Mapping[str, int], *, depth: int = DEPTH) -> float:
-    """Return nDCG with the grades as gains; what has no grade gains nothing."""
-    ideal = _discounted(sorted(grades.values(), reverse=True)[:depth])
-    return _discounted([grades.get(one, 0) for one in ranked[:depth]]) / ideal
-
-
-def _discounted(gains: Sequence[int]) -> float:
-    return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains))
 
 
 def bare_id(shown: str) -> str:
