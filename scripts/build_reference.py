@@ -218,7 +218,9 @@ def iter_catalogue_tools() -> Iterator[tuple[str, list[ToolSpec]]]:
 def list_edit_tools() -> list[ToolSpec]:
     """Return the tools that change records, as they are where several catalogues can be edited."""
     spec = get_package("music").spec
-    return edit_tools([cast(OpenCatalogue, SimpleNamespace(name=name, spec=spec, shelf=None)) for name in "ab"], None)
+    wordless = SimpleNamespace(embedder=None)
+    catalogues = [SimpleNamespace(name=name, spec=spec, shelf=None, searcher=wordless) for name in "ab"]
+    return edit_tools([cast(OpenCatalogue, one) for one in catalogues])
 
 
 def list_house_tools() -> list[ToolSpec]:

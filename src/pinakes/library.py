@@ -39,6 +39,8 @@ class Installed:
     folder: Path
     shelf: str = EMBEDDED
     sources: tuple[str, ...] = ()
+    model: str = ""
+    """The name of the embedding model that was chosen for it; empty where none was."""
 
     @property
     def is_complete(self) -> bool:
@@ -145,7 +147,7 @@ class Library:
     def complete(self, catalogue: Installed, *, source: str) -> None:
         """Make a built catalogue visible, and note its source."""
         known = replace(catalogue, sources=tuple(dict.fromkeys((*catalogue.sources, source))))
-        if catalogue.is_complete and known == catalogue:
+        if catalogue.is_complete and known == _read(catalogue.folder / INSTALLED_FILE):
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
@@ -217,6 +219,7 @@ def _read(marker: Path) -> Installed:
             folder=marker.parent,
             shelf=str(known.get("shelf", EMBEDDED)),
             sources=tuple(str(source) for source in known.get("sources", ())),
+            model=str(known.get("model", "")),
         )
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(
@@ -226,6 +229,7 @@ def _read(marker: Path) -> Installed:
 
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
+    known |= {"model": catalogue.model} if catalogue.model else {}
     _replace(marker, orjson.dumps(known))
 
 

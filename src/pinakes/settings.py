@@ -106,7 +106,7 @@ class EmbeddingSettings(SettingsSection):
     path: str = setting("", "PINAKES_EMBED_PATH")
     """The path of its embeddings call; empty: the usual one of its kind. Not used by `local`."""
     model: str = setting("all-MiniLM-L6-v2", "PINAKES_EMBED_MODEL")
-    """The server's name of the model. Not used by `local`, which has one model."""
+    """The server's name of the model; with `local`, the name of the local model, unless a catalogue has another."""
     dimension: Whole = setting(384, "PINAKES_EMBED_DIMENSION", ge=1)
     """The dimension of the model's vectors. Not used by `local`."""
     api_key: str = setting("", "PINAKES_EMBED_API_KEY")

@@ -46,6 +46,7 @@ class MemoryView:
     """Implements `ShelfReader` over a copy of the records."""
 
     stale: str | None = None
+    mean: Vector | None = None
 
     def __init__(
         self,

@@ -14,10 +14,10 @@ from pinakes.api.registry import PACKAGES, PackageRegistry
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.embed.adapters import build_embedder, is_on_this_machine
+from pinakes.embed.adapters import MissingEmbedder, build_embedder, find_local, is_on_this_machine
 from pinakes.embed.breaker import WatchedEmbedder
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, NotFoundError, StorageError
+from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Installed, Library
@@ -25,6 +25,7 @@ from pinakes.model.scope import SEES_EVERYTHING
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import Calibration, find_calibration
+from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
@@ -78,6 +79,8 @@ class App:
     def __init__(self, settings: Settings, *, packages: PackageRegistry = PACKAGES) -> None:
         self.settings = settings
         self.packages = packages
+        self._local: dict[str, Embedder] = {}
+        self._watching: dict[str, WatchedEmbedder] = {}
         self._open: dict[str, OpenCatalogue] = {}
         self._unserved: dict[str, str] = {}
         self._faulty: dict[str, Sequence[Problem]] = {}
@@ -90,8 +93,43 @@ class App:
 
     @cached_property
     def query_embedder(self) -> WatchedEmbedder:
-        """The embedder of queries; counts its failures."""
+        """The embedder of queries that the settings name; counts its failures."""
         return WatchedEmbedder(self.embedder)
+
+    def embedder_of(self, model: ModelId | None) -> WatchedEmbedder:
+        """Return the embedder of a model, shared by all catalogues; the one that the settings name where none is."""
+        default = self.query_embedder
+        if model is None or model == default.model or not self._find_local(model.name):
+            return default
+        return self._watched(model.name)
+
+    def embedder_named(self, name: str) -> Embedder:
+        """Return the embedder of this name; one that fails with the reason where it is not installed."""
+        if name == self.embedder.model.name:
+            return self.embedder
+        return self._find_local(name) or MissingEmbedder(name)
+
+    def _find_local(self, name: str) -> Embedder | None:
+        """Return a local model by its name, made once; None for one that is not known, or damaged."""
+        if name not in self._local:
+            try:
+                found = find_local(self.settings.models_folder, name)
+            except ModelError as error:
+                logger.warning("%s", error.message)
+                return None
+            if found is None:
+                return None
+            self._local[name] = found
+        return self._local[name]
+
+    def _watched(self, name: str) -> WatchedEmbedder:
+        return self._watching.setdefault(name, WatchedEmbedder(self._local[name]))
+
+    def list_query_embedders(self) -> list[WatchedEmbedder]:
+        """Return the embedders that the open catalogues use, or else the one that the settings name."""
+        used = dict.fromkeys(map(_find_model, self.list_open()))
+        embedders = {self.embedder_of(model).model: self.embedder_of(model) for model in used if model is not None}
+        return list(embedders.values()) or [self.query_embedder]
 
     @cached_property
     def reranker(self) -> Reranker | None:
@@ -185,7 +223,7 @@ class App:
         is_covered = len(opened) == 1 and any(part.replaces_generic_tools for part in parts)
         with_generic = choice in (ToolChoice.GENERIC, ToolChoice.ALL) or (choice is ToolChoice.AUTO and not is_covered)
         shown = [] if choice is ToolChoice.GENERIC else own
-        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened, self.query_embedder)]
+        tools = [*shown, *(generic_tools(opened) if with_generic else ()), *edit_tools(opened)]
         if len(opened) > 1:
             tools = [replace(tool, is_brief=True) for tool in tools]
         return Toolbox(
@@ -217,7 +255,8 @@ class App:
         Catalogues are not checked here, which can take long: those are named that cannot be opened or read now, and
         those in which the last check found something.
         """
-        found = {} if self.query_embedder.problem is None else {"embedding": self.query_embedder.problem}
+        failing = [one.problem for one in (self.query_embedder, *self._watching.values()) if one.problem is not None]
+        found = {"embedding": "; ".join(failing)} if failing else {}
         problems = {name: "; ".join(map(str, some)) for name, some in self._faulty.items() if some}
         problems |= self._unserved
         for catalogue in self.list_open():
@@ -231,7 +270,8 @@ class App:
 
     def _count_failures(self) -> int:
         """Count how often the embedder or the reranker failed during a call."""
-        return self.query_embedder.failures + (self.reranker.failures if self.reranker else 0)
+        embedders = (self.query_embedder, *self._watching.values())
+        return sum(one.failures for one in embedders) + (self.reranker.failures if self.reranker else 0)
 
     def _openable(self, names: Sequence[str]) -> list[Installed]:
         """Return the named catalogues, or all, that can be opened; log the others and go on."""
@@ -265,12 +305,13 @@ class App:
         return [(self.packages.get(name), some) for name, some in by_name.items()]
 
     def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
+        embedder = CatalogueEmbedder(shelf, self.embedder_of)
         return OpenCatalogue(
             name=installed.name,
             spec=shelf.spec,
             shelf=shelf,
-            searcher=Searcher(spec=shelf.spec, embedder=self.query_embedder, reranker=self.reranker),
-            recommender=Recommender(spec=shelf.spec, embedder=self.query_embedder, this_year=_this_year),
+            searcher=Searcher(spec=shelf.spec, embedder=embedder, reranker=self.reranker),
+            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year),
             calibration=self._calibration(installed, shelf),
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
@@ -288,3 +329,11 @@ class App:
 
 def _this_year() -> int:
     return datetime.now(UTC).year
+
+
+def _find_model(catalogue: OpenCatalogue) -> ModelId | None:
+    """Return the model of a catalogue's vectors; None where it has none, or cannot be read."""
+    try:
+        return catalogue.shelf.reader().model
+    except StorageError:
+        return None

@@ -11,6 +11,7 @@ from typing import Any
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
 from pinakes.assembly.lance_conversion import on_embedded_shelf
+from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, open_table
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
@@ -28,6 +29,7 @@ from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
+from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import no_provider, open_source
 from pinakes.sources.port import RowSource
@@ -88,17 +90,22 @@ def add_catalogue(
     embed: bool = True,
     request: IngestRequest = UNREQUESTED,
     replaces_samples: bool = False,
+    model: str | None = None,
 ) -> IngestReport:
     """Build a catalogue from a source, or update an installed one from it, and write its pack.
 
-    With `replaces_samples`, a source that is new to a catalogue takes the place of the sample data in it.
+    With `replaces_samples`, a source that is new to a catalogue takes the place of the sample data in it. With another
+    `model` than that of its vectors, all texts are embedded anew first, while readers go on with the former vectors.
     """
     loaded = recipe.loaded
     mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
-    embedder = app.embedder if embed and loaded.spec.embed else None
-    model = embedder.model if embedder else None  # before anything is made: it may be missing
+    embedder = _choose_embedder(app, recipe, name, model) if embed and loaded.spec.embed else None
     place = _reserve(app, recipe, name)
-    shelf = app.create_shelf(place, loaded.spec, model=model)
+    place = replace(place, model=model or place.model)
+    before = 0
+    if embedder is not None:
+        before = embed_beside(place, loaded.spec, embedder, progress)
+    shelf = app.create_shelf(place, loaded.spec, model=embedder.model if embedder else None)
     try:
         with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
             target = Target(
@@ -113,10 +120,12 @@ def add_catalogue(
             if replaces_samples and (samples := _other_samples(source, place, recipe)):
                 report = _replace_samples(samples, source, target, shelf, report=report)
                 place = _forget_sources(place, ledger, samples)
+            report.embedded += before
             reader = shelf.reader()
             _note_dangling(report, reader, loaded.spec)
-            if report.written or report.removed or not _is_derived(reader, place, embedder):
-                _derive(reader, loaded, place, embedder)
+            measured_by = CatalogueEmbedder(shelf, lambda _model: embedder) if embedder else None
+            if report.written or report.removed or not _is_derived(reader, place, measured_by):
+                _derive(reader, loaded, place, measured_by)
             recipe.keep_files(source.name, place.folder)
             app.library.complete(place, source=source.name)
     except ExpectedError:
@@ -126,6 +135,12 @@ def add_catalogue(
     finally:
         shelf.close()
     return report
+
+
+def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:
+    """Return the embedder of a catalogue, before anything is made: it may be missing."""
+    installed = app.library.find_installed(name)
+    return get_embedder(app, want_model(app, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own))
 
 
 def _reserve(app: App, recipe: Recipe, name: str) -> Installed:

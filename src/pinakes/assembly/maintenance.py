@@ -78,7 +78,7 @@ def refresh_from_source(
     """Bring a catalogue up to one of its sources, as a request of the ingest asks."""
     installed = app.library.get_installed(source.catalogue)
     model = app.open_catalogue(installed.name).shelf.reader().model
-    if model is not None and model != app.embedder.model:
+    if model is not None and model != app.embedder_of(model).model:
         raise ModelError(
             f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
         )
@@ -111,9 +111,10 @@ def recalibrate(app: App, name: str) -> str:
     reader = catalogue.shelf.reader()
     if reader.model is None:
         return "it has no vectors"
-    if reader.model != app.embedder.model:
+    embedder = catalogue.searcher.embedder
+    if embedder is None or reader.model != embedder.model:
         raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}")
-    calibration = calibrate(reader, catalogue.spec, app.embedder)
+    calibration = calibrate(reader, catalogue.spec, embedder)
     if calibration is None:
         return "there is nothing to measure"
     path = app.library.get_installed(name).folder / CALIBRATION_FILE

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from pinakes.catalogue.declaration import (
     Declaration,
+    DeclaredEmbed,
     DeclaredField,
     DeclaredSearch,
 )
@@ -79,7 +80,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         relations=tuple(declaration.relations.values()),
         id_path=declaration.id,
         editable=declaration.editable,
-        embed=EmbedSpec(parts=parse_template(declaration.embed.template)) if declaration.embed else None,
+        embed=_embed_spec(declaration.embed) if declaration.embed else None,
         search=SearchSpec(**declaration.search.model_dump()),
         recommend=declaration.recommend,
         synonyms=_symmetric(declaration.synonyms),
@@ -89,6 +90,10 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         other_words=_other_words(declaration, fields),
         digest=_digest(declaration),
     )
+
+
+def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
+    return EmbedSpec(parts=parse_template(declared.template), model=declared.model)
 
 
 def _digest(declaration: Declaration) -> str:

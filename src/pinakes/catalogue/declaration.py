@@ -87,6 +87,8 @@ class DeclaredEmbed(Declared):
 
     template: str
     """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
+    model: str = ""
+    """The local model to embed it with, as `pinakes model list` names it; empty: the one that the settings name."""
 
 
 class DeclaredFusion(Declared):

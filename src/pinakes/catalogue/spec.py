@@ -119,9 +119,10 @@ class TemplatePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedSpec:
-    """The template of the text that is embedded."""
+    """The template of the text that is embedded, and the name of the model where one is declared."""
 
     parts: tuple[TemplatePart, ...]
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

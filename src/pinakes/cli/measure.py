@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 
 from pinakes.assembly.app import App
+from pinakes.assembly.model_choice import get_embedder, want_model
+from pinakes.catalogue.loader import compile_text
 from pinakes.cli.build import progress_bar, require_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
-from pinakes.measure.beir import choose_grades, load_collection
+from pinakes.measure.beir import DECLARATION, choose_grades, load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
 from pinakes.measure.evaluate import Quality, evaluate
 from pinakes.measure.metrics import Estimate
@@ -26,8 +28,9 @@ from pinakes.settings import load_settings
     default=None,
     help="Count every grade above 0 as 1, or use the grades; by default they are used, except for Cranfield's.",
 )
+@click.option("--model", help="The embedding model; by default granite, which is best for prose, or an endpoint.")
 @json_option
-def eval_command(folder: Path, split: str, binary: bool | None, as_json: bool) -> None:
+def eval_command(folder: Path, split: str, binary: bool | None, model: str | None, as_json: bool) -> None:
     """Measure retrieval quality on a judged collection in the BEIR layout (plain, .zst or .gz).
 
     nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone, reciprocal rank fusion, and the default hybrid,
@@ -37,16 +40,19 @@ def eval_command(folder: Path, split: str, binary: bool | None, as_json: bool) -
     every document with a grade above 0.
     """
     app = App(load_settings())
-    require_model(app, quiet=as_json)
+    choice = want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=model)
+    require_model(app, choice, quiet=as_json)
+    embedder = get_embedder(app, choice)
     collection, grades = choose_grades(load_collection(folder, split=split), binary=binary)
     work = app.settings.home / "evaluations" / folder.resolve().name
     with progress_bar(folder.name, hidden=as_json) as progress:
-        found = evaluate(collection, embedder=app.embedder, work=work, progress=progress)
+        found = evaluate(collection, embedder=embedder, work=work, progress=progress)
     if as_json:
         print_json(
             {
                 "folder": str(folder),
                 "split": split,
+                "model": embedder.model.name,
                 "queries": len(collection.queries),
                 "grades": grades,
                 "results": {name: _as_json(quality) for name, quality in found.items()},
@@ -55,7 +61,9 @@ def eval_command(folder: Path, split: str, binary: bool | None, as_json: bool) -
         return
     rows = [(name, _cell(q.ndcg_10), _cell(q.recall_100), _cell(q.mrr_10)) for name, q in found.items()]
     print_table(
-        ("", "nDCG@10", "Recall@100", "MRR@10"), rows, title=f"{folder.name}, {len(collection.queries)} queries"
+        ("", "nDCG@10", "Recall@100", "MRR@10"),
+        rows,
+        title=f"{folder.name}, {len(collection.queries)} queries, {embedder.model.name}",
     )
     click.echo(f"grades {grades}")
 

@@ -4,7 +4,7 @@ A model folder has `tokenizer.json`, `words.npy`, `positions.npy`, `weights.bin`
 Loading takes a few dozen milliseconds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,27 @@ class Encoder:
         return row
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
-        """Return one row per text. Texts of similar length are batched, since a batch is padded to its longest text."""
-        rows = np.zeros((len(texts), self.model.dimension), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        for start in range(0, len(order), BATCH_TEXTS):
-            places = order[start : start + BATCH_TEXTS]
-            rows[places] = self._session.run([texts[place] for place in places])
-        return rows
+        """Return one row per text."""
+        return embed_by_length(texts, self._session.run, self.model.dimension)
+
+
+def embed_by_length(texts: Sequence[str], run: Callable[[Sequence[str]], Vector], dimension: int) -> Vector:
+    """Return one row per text. Texts of similar length are batched, since a batch is padded to its longest text."""
+    rows = np.zeros((len(texts), dimension), dtype=np.float32)
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    for start in range(0, len(order), BATCH_TEXTS):
+        places = order[start : start + BATCH_TEXTS]
+        rows[places] = run([texts[place] for place in places])
+    return rows
+
+
+def open_session(graph: Path) -> Any:
+    """Open a graph on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not spin
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
 
 class _Session:
@@ -67,13 +81,7 @@ class _Session:
         self._tokenizer.enable_padding(pad_id=pad_id)
         self._words = np.load(folder / "words.npy", mmap_mode="r")
         self._positions = np.load(folder / "positions.npy")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = THREADS
-        options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not spin
-        self._encoder: Any = onnxruntime.InferenceSession(
-            str(folder / "graph.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        self._encoder = open_session(folder / "graph.onnx")
 
     def run(self, texts: Sequence[str], *, max_tokens: int = MAX_TOKENS) -> Vector:
         encoded = self._tokenizer.encode_batch(list(texts))

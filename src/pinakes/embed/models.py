@@ -52,7 +52,7 @@ class LocalModel:
     @property
     def id(self) -> ModelId:
         """The identity of the model."""
-        return ModelId(name=self.name, dimension=DIMENSION)
+        return ModelId(name=self.name, dimension=DIMENSION, is_centred=self.is_centred)
 
 
 MINILM = LocalModel(

@@ -3,6 +3,8 @@
 A model folder is complete or absent: it is written under another name and moved into place at the end.
 """
 
+import dataclasses
+import importlib
 import logging
 import os
 import shutil
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from pinakes.embed.encoder_layout import POSITIONS, WEIGHTS_SIZE, Weights, position_table, word_table, write_weights
+from pinakes.embed.exported_folder import copy_export, read_export, write_notes
 from pinakes.embed.hub import fetch_from_hub
 from pinakes.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from pinakes.embed.published import FLOATS_SIZE, has_floats, load_floats, load_pack, load_safetensors
@@ -27,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 MODEL_NAME = MINILM.name
 ARRAY_HEADER_BYTES = 128
+EXPORTED_MODULE = "pinakes.embed.exported"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,22 @@ def pull_model(
     return target
 
 
+def install_export(models: Path, name: str, source: Path) -> Path:
+    """Install the ONNX export in a folder as a local model of this name, once it has embedded a word."""
+    if not source.is_dir():
+        raise NotFoundError(f"{source}: no such folder")
+    model = read_export(source, name)
+    target = models / name
+
+    def write(fresh: Path) -> None:
+        copy_export(source, fresh)
+        loaded = importlib.import_module(EXPORTED_MODULE).ExportedEncoder(fresh, model)
+        write_notes(dataclasses.replace(model, dimension=loaded.measure_dimension()), fresh)
+
+    _install(write, target)
+    return target
+
+
 def convert_floats(folder: Path, model: LocalModel = MINILM) -> None:
     """Convert a folder that an earlier version wrote with 32-bit floats; one that cannot be written works as it is."""
     if not has_floats(folder):
@@ -114,7 +134,11 @@ def _install(write: Callable[[Path], None], target: Path) -> None:
     fresh = target.with_name(f"{target.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     _make_folder(fresh)
-    write(fresh)
+    try:
+        write(fresh)
+    except ExpectedError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
     shutil.rmtree(target, ignore_errors=True)
     os.replace(fresh, target)  # commit point: the model is installed
 

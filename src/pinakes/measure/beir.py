@@ -35,6 +35,7 @@ search = true
 
 [embed]
 template = "{title}. {text}"
+model = "granite-embedding-30m-english"
 """
 
 

@@ -13,6 +13,7 @@ from pinakes.ingest.pipeline import Progress, Target, ingest
 from pinakes.measure.beir import DECLARATION, Collection, document_of
 from pinakes.measure.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
 from pinakes.model.scope import WHOLE
+from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import QueryVector, Searcher, embed_query
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import ShelfReader
@@ -44,7 +45,8 @@ def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress
         )
         ingest(collection.corpus(), target, progress=progress)
         reader = shelf.reader()
-        vectors = {query: embed_query(embedder, reader, text) for query, text in collection.queries.items()}
+        asked = CatalogueEmbedder(shelf, lambda _model: embedder)
+        vectors = {query: embed_query(asked, reader, text) for query, text in collection.queries.items()}
         return {name: _quality(collection, rank) for name, rank in _ways(reader, spec, collection, vectors).items()}
     finally:
         shelf.close()

@@ -160,7 +160,10 @@ def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> Qu
     if embedder is None:
         return QueryVector(vector=None, problem="no embedder is configured")
     if embedder.model != reader.model:
-        problem = f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}"
+        problem = (
+            f"the catalogue's vectors are by {reader.model}, the embedder is {embedder.model}; install that model: "
+            f"pinakes model pull {reader.model.name} --from FOLDER, or set its embedder"
+        )
         return QueryVector(vector=None, problem=problem)
     try:
         return QueryVector(vector=embedder.embed_query(text))

@@ -156,6 +156,10 @@ class ShelfReader(Protocol):
         """The embedding model of the vectors, or None without vectors."""
 
     @property
+    def mean(self) -> Vector | None:
+        """The mean that was subtracted from the vectors and has to be from queries; None where none was."""
+
+    @property
     def stale(self) -> str | None:
         """Why this snapshot lags behind the store, or None where it is current."""
 

@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 from pydantic import Field
 
-from pinakes.embed.port import Embedder
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.ingest.edits.apply import Edits
 from pinakes.ingest.edits.draft import (
@@ -92,8 +91,8 @@ class MutateResult(GenericResult):
 class EditTools:
     """The edit tool over editable catalogues."""
 
-    def __init__(self, catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> None:
-        self._edits = {one.name: Edits(shelf=one.shelf, embedder=embedder) for one in catalogues}
+    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
+        self._edits = {one.name: Edits(shelf=one.shelf, embedder=one.searcher.embedder) for one in catalogues}
 
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
@@ -157,7 +156,7 @@ class ChangelogResource:
         return ResourceContent(mime_type="application/json", text=text)
 
 
-def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -> list[ToolSpec]:
+def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
     if not editable:
@@ -177,7 +176,7 @@ def edit_tools(catalogues: Sequence[OpenCatalogue], embedder: Embedder | None) -
             cost=Cost.WRITE,
             read_only=False,
             wants_call_id=True,
-            run=EditTools(editable, embedder).mutate,
+            run=EditTools(editable).mutate,
             text=_text,
             properties=properties,
             count_of=attrgetter("total"),

@@ -103,12 +103,16 @@ def _graded(view: CatalogueView, page: SearchPage, query: str, *, has_grades: bo
 
 
 def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:
-    """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model."""
-    by_model: dict[ModelId | None, QueryVector] = {}
-    for view in views.values():
-        if view.reader.model not in by_model:
-            by_model[view.reader.model] = view.embed(query)
-    return {name: by_model[view.reader.model] for name, view in views.items()}
+    """Return the query's vector for each catalogue, embedded once for all whose vectors are by the same model.
+
+    Vectors that are centred differ by catalogue; their model embeds the query once all the same.
+    """
+    known: dict[tuple[ModelId | None, str], QueryVector] = {}
+    keys = {name: (view.reader.model, name if view.reader.mean is not None else "") for name, view in views.items()}
+    for name, view in views.items():
+        if keys[name] not in known:
+            known[keys[name]] = view.embed(query)
+    return {name: known[key] for name, key in keys.items()}
 
 
 def merge_facets(lists: Iterable[Sequence[FacetCount]]) -> list[FacetCount]:

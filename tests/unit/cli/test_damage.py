@@ -18,6 +18,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
 from pinakes.shelf.port import never_stop
 from pinakes.tools.health import examine
+from support.tiny_model import write_export
 
 Run = Callable[..., Any]
 
@@ -209,11 +210,9 @@ def test_a_home_that_cannot_be_written_is_said_to_be(
 
 
 def test_a_model_that_cannot_be_kept_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    monkeypatch.setattr("pinakes.embed.weights._require_published", lambda _folder: None)
     monkeypatch.setenv("PINAKES_HOME", "/proc/nope")
-    for name in ("model.safetensors", "tokenizer.json"):
-        (tmp_path / name).touch()
-    ran = run(["model", "pull", "--from", str(tmp_path)])
+    export = write_export(tmp_path / "export", [["word"]])
+    ran = run(["model", "pull", "tiny", "--from", str(export)])
     assert ran.code == StorageError.exit_code
     assert "cannot be written" in ran.err
 

@@ -121,7 +121,7 @@ def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
     ]
     notes = Notes()
     toolbox = Toolbox(
-        [*generic_tools(catalogues), *edit_tools(catalogues, embedder)],
+        [*generic_tools(catalogues), *edit_tools(catalogues)],
         edit_resources(catalogues),
         catalogues=catalogues,
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.vectors import Vector
+from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
 from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
@@ -53,6 +53,8 @@ class Segment:
     columns: Columns
     titles: TitleIndex
     vectors: VectorTable | None
+    mean: Vector | None = None
+    """The mean that was subtracted from the vectors, before they were scaled to unit length again."""
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the row of each key, −1 for a key that is not in this segment."""
@@ -70,9 +72,19 @@ class Segment:
         return [RecordId(str(letters[start:end], "utf-8")) for start, end in zip(starts, ends, strict=True)]
 
 
-def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no: int, dimension: int | None) -> Segment:
-    """Build a segment in memory; rows come in key order."""
-    builder = _SegmentBuilder(spec, dimension or 0)
+def build_segment(
+    rows: Iterable[SegmentRow],
+    spec: CatalogueSpec,
+    *,
+    change_no: int,
+    model: ModelId | None,
+    mean: Vector | None = None,
+) -> Segment:
+    """Build a segment in memory; rows come in key order.
+
+    Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
+    """
+    builder = _SegmentBuilder(spec, model, mean)
     for row in rows:
         builder.add(row)
     return builder.build(change_no)
@@ -81,9 +93,11 @@ def build_segment(rows: Iterable[SegmentRow], spec: CatalogueSpec, *, change_no:
 class _SegmentBuilder:
     """Collects rows in flat buffers: a million records as objects would fill the memory."""
 
-    def __init__(self, spec: CatalogueSpec, dimension: int) -> None:
+    def __init__(self, spec: CatalogueSpec, model: ModelId | None, mean: Vector | None) -> None:
         self._spec = spec
-        self._dimension = dimension
+        self._dimension = model.dimension if model else 0
+        self._is_centred = model is not None and model.is_centred
+        self._mean = mean
         self._keys = array("q")
         self._id_letters = bytearray()
         self._id_ends = array("q")
@@ -106,6 +120,7 @@ class _SegmentBuilder:
 
     def build(self, change_no: int) -> Segment:
         """Return the segment of the rows added so far."""
+        vectors, mean = self._vector_table()
         return Segment(
             change_no=change_no,
             keys=np.frombuffer(self._keys, dtype=np.int64),
@@ -117,13 +132,19 @@ class _SegmentBuilder:
                 numbers={name: NumberColumn(values=np.frombuffer(one)) for name, one in self._numbers.items()},
             ),
             titles=TitleIndex(self._titles.build()),
-            vectors=self._vector_table(),
+            vectors=vectors,
+            mean=mean,
         )
 
-    def _vector_table(self) -> VectorTable | None:
+    def _vector_table(self) -> tuple[VectorTable | None, Vector | None]:
+        """Return the vectors, and the mean that was subtracted from them."""
         if not self._vectors:
-            return None
-        return build_vector_table(np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension))
+            return None, self._mean
+        rows = np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension)
+        if not self._is_centred:
+            return build_vector_table(rows), None
+        mean = measure_mean(rows) if self._mean is None else self._mean
+        return build_vector_table(centre(rows, mean)), mean
 
 
 def save_segment(segment: Segment, folder: Path) -> None:
@@ -141,6 +162,7 @@ def save_segment(segment: Segment, folder: Path) -> None:
         "numbers": list(segment.columns.numbers),
         "has_vectors": segment.vectors is not None,
         "has_sketches": segment.vectors is not None and segment.vectors.sketches is not None,
+        "has_mean": segment.mean is not None,
     }
     with (folder / META_FILE).open("wb") as file:
         file.write(orjson.dumps(meta))
@@ -180,6 +202,7 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         columns=Columns(size=meta["rows"], terms=terms, numbers=numbers),
         titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
         vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
+        mean=load("mean") if meta.get("has_mean") else None,
     )
 
 
@@ -201,6 +224,8 @@ def _arrays(segment: Segment) -> dict[str, Array]:
     for name, column in segment.columns.terms.items():
         arrays |= {f"term_{name}_ends": column.ends, f"term_{name}_rows": column.rows}
     arrays |= {f"number_{name}": column.values for name, column in segment.columns.numbers.items()}
+    if segment.mean is not None:
+        arrays["mean"] = segment.mean
     if segment.vectors is not None:
         table = segment.vectors
         arrays |= {"vectors": table.exact, "codes": table.codes, "scales": table.scales}

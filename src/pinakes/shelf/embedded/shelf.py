@@ -25,7 +25,7 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE
-from pinakes.model.vectors import ModelId
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.index_check import check_index
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
@@ -158,6 +158,15 @@ class EmbeddedShelf:
         """Return the digests without a stored vector."""
         return {digest for digest in digests if not self.store.has_embedding(digest)}
 
+    def missing_vectors(self, digests: Iterable[bytes], model: ModelId) -> set[bytes]:
+        """Return the digests without a stored vector of a model, which need not be the present one."""
+        return {digest for digest in digests if not self.store.has_embedding(digest, model)}
+
+    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
+        """Store vectors of another model than the present one; readers see none of it until `create` switches."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self.store.keep_vectors(model, vectors)
+
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
         """Return the ids of the puts that would change nothing."""
         return {put.record.id for put in puts if self.store.is_unchanged(put)}
@@ -237,7 +246,8 @@ class EmbeddedShelf:
                 self.store.iter_rows_as_of(changed, change_no),
                 self.spec,
                 change_no=change_no,
-                dimension=model.dimension if model else None,
+                model=model,
+                mean=base.mean,
             )
         return EmbeddedView(
             spec=self.spec,
@@ -273,10 +283,8 @@ class EmbeddedShelf:
             waiting = len(self.store.changed_since(base.change_no))
             if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
                 return
-        model = self.store.model()
-        dimension = model.dimension if model else None
-        change_no = self.store.change_no()
-        self._swap_base(build_segment(self.store.iter_rows(), self.spec, change_no=change_no, dimension=dimension))
+        model, change_no = self.store.model(), self.store.change_no()
+        self._swap_base(build_segment(self.store.iter_rows(), self.spec, change_no=change_no, model=model))
 
     def _swap_base(self, segment: Segment) -> None:
         name = f"base-{segment.change_no}"

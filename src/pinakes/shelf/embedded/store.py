@@ -21,10 +21,10 @@ from pinakes.catalogue.codec import decode_record, encode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.vectors import ModelId
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
-from pinakes.shelf.port import RECORDS_PART, Author, Change, Checkpoint, Delete, Op, PastChange, Problem, Put
+from pinakes.shelf.port import LOCAL, RECORDS_PART, Author, Change, Checkpoint, Delete, Op, PastChange, Problem, Put
 from pinakes.shelf.sqlite_check import check_sqlite_file
 
 SCHEMA = """
@@ -38,6 +38,11 @@ CREATE TABLE changes (
     before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL, at TEXT NOT NULL DEFAULT (datetime('now')));
 CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
 """
+_TOUCH_EMBEDDED = """
+INSERT INTO changes (key, id, op, before, principal, call_id)
+SELECT key, id, 'update', body, ?, ? FROM records WHERE digest IN (SELECT digest FROM embeddings WHERE model = ?)
+"""
+"""Logs a change of each record that has a vector of the model switched to, so that readers notice the switch."""
 CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
 """Created on first use, by an edit or a build of an editable catalogue."""
 SCHEMA_VERSION = 1
@@ -72,12 +77,24 @@ class Store:
             before = self.model()
             if model is None or model == before:
                 return False
-            pairs = [("model", model.name), ("dimension", str(model.dimension))]
+            pairs = [
+                ("model", model.name),
+                ("dimension", str(model.dimension)),
+                ("centred", str(int(model.is_centred))),
+            ]
             db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
             # Vectors are keyed by the model's name alone; older ones may have another length.
             size_bytes = model.dimension * np.dtype(np.float32).itemsize
             db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
+            if before is not None:
+                db.execute(_TOUCH_EMBEDDED, (LOCAL.principal, LOCAL.call_id, model.name))
         return before is not None
+
+    def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
+        """Store vectors of another model than the present one, which `create` switches to."""
+        with self._transaction() as db:
+            rows = [(model.name, digest, vector.tobytes()) for digest, vector in vectors.items()]
+            db.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?, ?)", rows)
 
     def require_tables(self) -> None:
         """Refuse a file without the tables of a store."""
@@ -113,9 +130,12 @@ class Store:
 
     def model(self) -> ModelId | None:
         """Return the embedding model of the vectors, or None."""
-        rows = self._rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension')")
+        rows = self._rows("SELECT name, value FROM meta WHERE name IN ('model', 'dimension', 'centred')")
         meta = {str(name): str(value) for name, value in rows}
-        return ModelId(name=meta["model"], dimension=int(meta["dimension"])) if "model" in meta else None
+        if "model" not in meta:
+            return None
+        is_centred = meta.get("centred") == "1"
+        return ModelId(name=meta["model"], dimension=int(meta["dimension"]), is_centred=is_centred)
 
     def count(self) -> int:
         """Return the number of records."""
@@ -174,9 +194,9 @@ class Store:
             return False
         return put.embedding is None or self.has_embedding(put.embedding.digest)
 
-    def has_embedding(self, digest: bytes) -> bool:
-        """Tell whether the vector of this text, by this store's model, is stored."""
-        model = self.model()
+    def has_embedding(self, digest: bytes, model: ModelId | None = None) -> bool:
+        """Tell whether the vector of this text is stored, by this store's model where none is given."""
+        model = model or self.model()
         if model is None:
             return False
         query = "SELECT 1 FROM embeddings WHERE model = ? AND digest = ?"

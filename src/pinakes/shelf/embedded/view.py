@@ -44,6 +44,11 @@ class EmbeddedView:
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
+    @property
+    def mean(self) -> Vector | None:
+        """The mean that was subtracted from the vectors, where their model asks for it."""
+        return self.base.mean
+
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible."""
         found = self.store.fetch(keys, as_of=self.change_no)

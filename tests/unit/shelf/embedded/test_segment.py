@@ -8,6 +8,7 @@ import pytest
 
 from pinakes.api.registry import get_package
 from pinakes.model.record import Key, Record, RecordId, Tag
+from pinakes.model.vectors import ModelId, centre
 from pinakes.shelf.embedded.segment import (
     DamagedIndexError,
     Segment,
@@ -18,6 +19,8 @@ from pinakes.shelf.embedded.segment import (
 )
 
 SPEC = get_package("anime").spec
+MODEL = ModelId(name="m", dimension=4)
+CENTRED = ModelId(name="m", dimension=4, is_centred=True)
 
 
 def row(key: int, name: str, **fields: Any) -> SegmentRow:
@@ -28,7 +31,7 @@ def row(key: int, name: str, **fields: Any) -> SegmentRow:
 @pytest.fixture
 def segment() -> Segment:
     rows = [row(2, "äpfel", tags=(Tag("genre", "Drama"),), year=1999), row(3, "β"), row(8, "third", year=2001)]
-    return build_segment(rows, SPEC, change_no=7, dimension=4)
+    return build_segment(rows, SPEC, change_no=7, model=MODEL)
 
 
 def test_rows_are_found_by_key_and_named_by_id(segment: Segment) -> None:
@@ -51,7 +54,7 @@ def test_a_saved_segment_opens_as_it_was(segment: Segment, tmp_path: Path) -> No
 
 
 def test_an_empty_segment_is_saved_and_opened_too(tmp_path: Path) -> None:
-    save_segment(build_segment([], SPEC, change_no=0, dimension=4), tmp_path / "saved")
+    save_segment(build_segment([], SPEC, change_no=0, model=MODEL), tmp_path / "saved")
     opened = open_segment(tmp_path / "saved")
     assert opened.rows_of([Key(1)]).tolist() == [-1]
     assert opened.vectors is None
@@ -59,9 +62,34 @@ def test_an_empty_segment_is_saved_and_opened_too(tmp_path: Path) -> None:
 
 
 def test_a_segment_of_a_catalogue_without_a_model_has_no_vectors() -> None:
-    assert build_segment([row(1, "one")], SPEC, change_no=1, dimension=None).vectors is None
+    assert build_segment([row(1, "one")], SPEC, change_no=1, model=None).vectors is None
 
 
 def test_a_folder_that_is_no_segment_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(DamagedIndexError, match="not a readable segment"):
         open_segment(tmp_path)
+
+
+def test_a_centred_segment_keeps_its_mean_and_vectors_that_are_missing_stay_missing(tmp_path: Path) -> None:
+    rows = [row(key, f"record {key}") for key in range(200)]
+    save_segment(build_segment(rows, SPEC, change_no=1, model=CENTRED), tmp_path / "saved")
+    again = open_segment(tmp_path / "saved")
+    assert again.mean is not None
+    assert again.vectors is not None
+    assert again.mean.tolist() == pytest.approx([50 / 130, 0, 50 / 130, 0])
+    assert not again.vectors.exact[1].any()
+    assert np.allclose(np.linalg.norm(again.vectors.exact[::2], axis=1), 1)
+
+
+def test_the_tail_is_centred_by_the_mean_of_the_base() -> None:
+    mean = np.float32([0.5, 0, 0, 0])
+    tail = build_segment([row(2, "new")], SPEC, change_no=2, model=CENTRED, mean=mean)
+    assert tail.mean is mean
+    assert tail.vectors is not None
+    assert np.allclose(tail.vectors.exact[0], centre(np.float32([0, 0, 1, 0]), mean))
+
+
+def test_the_vector_of_an_only_record_keeps_its_direction() -> None:
+    only = build_segment([row(2, "only")], SPEC, change_no=1, model=CENTRED)
+    assert only.vectors is not None
+    assert np.allclose(only.vectors.exact[0], [0, 0, 1, 0])
