@@ -14,11 +14,11 @@ from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.library import UNFINISHED
 from pinakes.model.hits import Hit
-from pinakes.model.record import Record, RecordId
+from pinakes.model.record import Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
-from pinakes.search.names import resolve_name
+from pinakes.search.names import NameChoice
 from pinakes.search.values import field_values
 from pinakes.settings import load_settings
 from pinakes.tools.scopes import Asked, scope_of
@@ -126,13 +126,15 @@ def recommend_command(
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
     view = App(load_settings()).open_catalogue(catalogue).view()
-    record = view.find_record(RecordId(id_or_title), scope=WHOLE)
+    record = view.find_stated(id_or_title, scope=WHOLE)
     if record is None:
-        choice = resolve_name(view.reader, view.spec, id_or_title, scope=WHOLE)
+        choice = view.resolve(id_or_title, scope=WHOLE)
         record = choice.record
         if record is None:
             hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
             raise NotFoundError(f"nothing in '{catalogue}' has the id or title '{id_or_title}'{hint}")
+        if choice.doubt:
+            click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)
     if as_json:
         print_json(plain_record(record))
     else:
@@ -190,13 +192,21 @@ def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
     ]
     print_table(("", "title", "", "score", "meaning tags time form"), rows)
     for choice in answer.titles:
-        taken = f"taken as '{choice.title}'" if choice.title else "not in the catalogue"
-        hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
-        click.echo(f"'{choice.asked}': {taken}{hint}")
+        click.echo(f"'{choice.asked}': {_taken(choice)}")
+    for choice in answer.excluded:
+        click.echo(f"'{choice.asked}': left out, {_taken(choice)}")
     for understood in answer.preferences.understood:
         click.echo(f"'{understood.text}': {understood.meaning}")
     for text in (*answer.preferences.not_understood, *answer.notes):
         click.echo(f"not understood: {text}")
+
+
+def _taken(choice: NameChoice) -> str:
+    """Return what a title was taken as, with what is not certain about it."""
+    if choice.record is not None:
+        return f"taken as '{choice.title}'{f' ({choice.doubt})' if choice.doubt else ''}"
+    hint = f"; did you mean {', '.join(choice.suggestions)}?" if choice.suggestions else ""
+    return f"not in the catalogue{hint}"
 
 
 def _content_signals(parts: Signals) -> tuple[float, float, float, float]:
@@ -242,9 +252,17 @@ def _recommendations_json(answer: Recommendations) -> dict[str, Any]:
             for item in answer.items
         ],
         "tasteCentroid": answer.taste_tags,
-        "titles": [
-            {"asked": one.asked, "title": one.title or None, "suggestions": one.suggestions} for one in answer.titles
-        ],
+        "titles": [_choice_json(one) for one in answer.titles],
+        "excluded": [_choice_json(one) for one in answer.excluded],
         "understood": [{"text": one.text, "meaning": one.meaning} for one in answer.preferences.understood],
         "notUnderstood": [*answer.preferences.not_understood, *answer.notes],
+    }
+
+
+def _choice_json(choice: NameChoice) -> dict[str, Any]:
+    return {
+        "asked": choice.asked,
+        "title": choice.title or None,
+        "confidence": choice.sureness,
+        "suggestions": choice.suggestions,
     }

@@ -8,7 +8,7 @@ between the two only means that a row is processed again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,6 +66,25 @@ def _read(db: apsw.Connection, query: str, values: tuple[str, ...] = ()) -> list
         return list(db.execute(query, values))
     except apsw.Error as error:
         raise StorageError(f"{db.filename}: cannot be read: {error}; if it is damaged: {ADVICE}") from error
+
+
+def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
+    """Return the record that has one of these identities in a ledger file; None where the file cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            return _holder_of(db, identities)
+    except (apsw.Error, StorageError):
+        return None
+
+
+def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
+    for identity in identities:
+        for (holder,) in _read(db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
+            return RecordId(str(holder))
+    return None
 
 
 class Origin(NamedTuple):
@@ -131,10 +150,7 @@ class Ledger:
 
     def find_holder(self, identities: Iterable[str]) -> RecordId | None:
         """Return the record that has one of these identities (unique keys), or None."""
-        for identity in identities:
-            for (holder,) in _read(self._db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
-                return RecordId(str(holder))
-        return None
+        return _holder_of(self._db, identities)
 
     def note_identities(self, identities: Mapping[RecordId, Iterable[str]]) -> None:
         """Replace the identities of these records."""

@@ -46,7 +46,10 @@ class Recommendations:
     items: tuple[Recommendation, ...]
     taste_tags: tuple[str, ...]
     titles: tuple[NameChoice, ...]
+    """The liked titles, and those that preferences name."""
     preferences: Preferences
+    excluded: tuple[NameChoice, ...] = ()
+    """The titles that were left out."""
     notes: tuple[str, ...] = ()
 
 
@@ -105,7 +108,8 @@ class Recommender:
                 for key, record in chosen.items()
             ),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
-            titles=(*choices, *references, *excluded),
+            titles=(*choices, *references),
+            excluded=tuple(excluded),
             preferences=preferences,
             notes=tuple(notes),
         )

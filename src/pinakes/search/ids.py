@@ -15,6 +15,7 @@ SAMPLED = 500
 """The number of records whose ids show what numbers are preceded by."""
 
 _IN_LABEL = re.compile(r"\((?:[^()]*, )?([^\s(),]+)\)(?:, also called .*)?$")
+_PAGE = re.compile(r"https?://([^/?#\s]+)(/[^?#\s]*)(?:[?#]\S*)?", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*[^\d])\d+")
 
 
@@ -40,12 +41,26 @@ def find_by_number(reader: ShelfReader, stated: str, *, scope: Scope) -> Key | N
 
 
 def id_forms(stated: str, *, catalogue: str = "") -> list[RecordId]:
-    """Return the ids that a text may mean, the likeliest first."""
+    """Return the ids that a text may mean, the likeliest first; without a catalogue, any may precede the id."""
     text = stated.strip()[:LONGEST]
     address = unquote(text.removeprefix(SCHEME)) if text.startswith(SCHEME) else text
     label = _IN_LABEL.search(text)
-    forms = [stated[:LONGEST], text, address, address.removeprefix(f"{catalogue}/"), label[1] if label else ""]
+    bare = address.removeprefix(f"{catalogue}/") if catalogue else address.partition("/")[2]
+    forms = [stated[:LONGEST], text, address, bare, label[1] if label else ""]
     return [RecordId(one) for one in dict.fromkeys(forms) if one]
+
+
+def page_forms(stated: str) -> list[str]:
+    """Return the spellings of a page's address, as given first; of a longer address, also its beginnings."""
+    match = _PAGE.fullmatch(stated.strip()[:LONGEST])
+    if match is None:
+        return []
+    host, path = match[1], match[2].rstrip("/")
+    pieces = path.split("/")
+    paths = ["/".join(pieces[:count]) for count in range(len(pieces), max(1, len(pieces) - 2), -1)]
+    hosts = dict.fromkeys([host, host.removeprefix("www."), f"www.{host.removeprefix('www.')}"])
+    addresses = [f"{scheme}://{one}{way}" for way in paths for one in hosts for scheme in ("https", "http")]
+    return [stated.strip(), *addresses]
 
 
 def example_id(reader: ShelfReader, *, scope: Scope) -> str:

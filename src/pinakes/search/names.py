@@ -32,6 +32,15 @@ SPELT_TRIED = 8
 WORDS_TRIED = 40
 """The number of records with the typed words that are compared."""
 
+EXACT = (MatchedBy.ID, MatchedBy.TITLE, MatchedBy.ALTERNATIVE)
+HOW_MATCHED = {
+    MatchedBy.ID: "its id",
+    MatchedBy.TITLE: "its title, which others may mean too",
+    MatchedBy.ALTERNATIVE: "an alternative title, which others may mean too",
+    MatchedBy.SPELLING: "another spelling",
+    MatchedBy.PART: "a part of its name",
+    MatchedBy.HINT: "a part of its name",
+}
 PARTS = (MatchedBy.PART, MatchedBy.HINT)
 SAME = 0.999
 OTHERS = 5
@@ -83,11 +92,26 @@ class NameChoice:
     key: Key | None = None
     record: Record | None = None
     title: str = ""
+    label: str = ""
+    """The title, and what tells the record apart: form, time, id."""
     by: MatchedBy | None = None
     likeness: float = 0.0
     sureness: float = 0.0
     """How sure it is that this record is meant, 0–1; 1 for an id or the only record with exactly this title."""
     others: tuple[NameCandidate, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is an id, or the only record with exactly this name."""
+        return self.by in EXACT and not self.others
+
+    @property
+    def doubt(self) -> str:
+        """How the name was matched, how sure that is, and what else it could be; empty where it is certain."""
+        if self.is_certain or self.by is None:
+            return ""
+        other = f"; it could also be {' or '.join(self.suggestions)}" if self.others else ""
+        return f"by {HOW_MATCHED[self.by]}, confidence {self.sureness:.2f}{other}"
 
     @property
     def suggestions(self) -> tuple[str, ...]:
@@ -281,6 +305,7 @@ def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidat
         key=best.key,
         record=best.record,
         title=best.title,
+        label=best.label,
         by=best.by,
         likeness=best.likeness,
         sureness=round(sureness, 2),

@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
+from pinakes.ingest.ledger import find_identified
+from pinakes.library import LEDGER_FILE
 from pinakes.model.hits import Hit, SearchPage
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
@@ -16,6 +18,8 @@ from pinakes.model.scope import WHOLE, Scope
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
 from pinakes.search.calibrate import Calibration
 from pinakes.search.grade import Grade, grade
+from pinakes.search.ids import example_id, find_by_id, find_by_number, page_forms
+from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.shelf.port import Shelf, ShelfReader
 
@@ -83,6 +87,26 @@ class CatalogueView:
         """Return the record of this id, where it exists and may be seen."""
         key = self.reader.find([record_id], scope=scope).get(record_id)
         return self.reader.fetch([key], scope=scope).get(key) if key is not None else None
+
+    def find_stated(self, stated: str, *, scope: Scope) -> Record | None:
+        """Return the record that an id means in any form that was ever shown: an id, an address, a page, a number."""
+        key = find_by_id(self.reader, stated, scope=scope, catalogue=self.name)
+        if key is None and self.catalogue.folder and (pages := page_forms(stated)):
+            holder = find_identified(self.catalogue.folder / LEDGER_FILE, pages)
+            return self.find_record(holder, scope=scope) if holder else None
+        if key is None:
+            key = find_by_number(self.reader, stated, scope=scope)
+        return None if key is None else self.reader.fetch([key], scope=scope).get(key)
+
+    def resolve(self, text: str, *, scope: Scope) -> NameChoice:
+        """Return the record that a name or an id most likely means, with the others that it could mean."""
+        return resolve_name(self.reader, self.spec, text, scope=scope, catalogue=self.name)
+
+    def describe_id(self, stated: str, *, scope: Scope) -> str:
+        """Return a sentence that says that there is no such id, and what an id looks like."""
+        example = example_id(self.reader, scope=scope)
+        looks = f"; an id looks like '{example}'" if example else ""
+        return f"'{self.name}' has no record with the id '{stated[:80]}'{looks}"
 
     def embed(self, query: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""

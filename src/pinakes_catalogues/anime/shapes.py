@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api import (
     AllOf,
@@ -13,6 +14,7 @@ from pinakes.api import (
     NoneOf,
     NotedResult,
     PartialResult,
+    QueryText,
     Range,
     ToolParams,
     ToolResult,
@@ -78,7 +80,7 @@ def argument_of(condition: Condition) -> str:
 class SearchParams(ToolParams):
     """Arguments of `search_anime`."""
 
-    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
+    query: QueryText = Field(description="Natural language")
     limit: int = Field(default=10, ge=1, le=50)
     filters: SearchFilters | None = None
 
@@ -160,7 +162,7 @@ class DetailsParams(ToolParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
     title: Title | None = Field(default=None, description="Spelling may be off")
-    id: Title | None = None
+    id: Title | None = Field(default=None, description="As in results: mal-1")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "DetailsParams":
@@ -199,11 +201,13 @@ class AnimeDetails(FromCatalogue):
     synopsis: str | None
 
 
-class DetailsResult(ToolResult):
+class DetailsResult(NotedResult):
     """The answer of `get_anime_details`."""
 
     anime: AnimeDetails | None
     suggestions: list[str]
+    confidence: Annotated[float | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda value: value is None)
+    """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
 
 
 class BrowseParams(ToolParams):

@@ -19,7 +19,6 @@ from pinakes.api import (
     Recommendation,
     Recommendations,
     Record,
-    RecordId,
     Request,
     Scope,
     ToolSpec,
@@ -27,14 +26,11 @@ from pinakes.api import (
     catalogue_tool,
     field_values,
     merge_facets,
-    resolve_name,
     scope_each,
     search_each,
-    shown_id,
 )
 from pinakes_catalogues.anime.shapes import (
     AnimeDetails,
-    AnimeShape,
     BrowseParams,
     BrowseResult,
     CategoryShape,
@@ -54,9 +50,9 @@ from pinakes_catalogues.anime.shapes import (
     TitlesShape,
     argument_of,
 )
+from pinakes_catalogues.anime.texts import browse_text, details_text, recommend_text, search_text
 
 CATEGORY_ORDER = ("genre", "theme", "demographic", "setting", "other")
-LISTED_IN_TEXT = 10
 
 
 class AnimeTools:
@@ -134,12 +130,9 @@ class AnimeTools:
         """Return one anime."""
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if params.id is not None:
-            found = self._catalogues.find_one(
-                views, params.id, lambda view, stated: view.find_record(RecordId(stated), scope=scope)
-            )
-            return DetailsResult(anime=self._details(found) if found else None, suggestions=[])
+            return self._by_id(views, params.id, scope)
         title = params.title or ""
-        asked = ask_each(views.found, lambda view: resolve_name(view.reader, view.spec, title, scope=scope))
+        asked = ask_each(views.found, lambda view: view.resolve(title, scope=scope))
         choices = asked.found
         likeness = max(choice.likeness for choice in choices.values())
         found = self._catalogues.find_one(
@@ -150,8 +143,26 @@ class AnimeTools:
             title,
             lambda view, _title: choices[view.name].record,
         )
-        suggestions = dict.fromkeys(one for choice in choices.values() for one in choice.suggestions)
-        return DetailsResult(anime=self._details(found) if found else None, suggestions=list(suggestions))
+        if found is None:
+            suggestions = dict.fromkeys(one for choice in choices.values() for one in choice.suggestions)
+            return DetailsResult(anime=None, suggestions=list(suggestions), notes=[f"no anime is called '{title}'"])
+        choice = choices[found.view.name]
+        return DetailsResult(
+            anime=self._details(found),
+            suggestions=list(choice.suggestions),
+            confidence=None if choice.is_certain else choice.sureness,
+            notes=[f"'{title}' was taken for '{choice.title}' {choice.doubt}"] if choice.doubt else [],
+        )
+
+    def _by_id(self, views: Gathered[CatalogueView], stated: str, scope: Scope) -> DetailsResult:
+        """Return the anime of an id; for a wrong one, what an id looks like, and what it means as a title."""
+        found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
+        if found is not None:
+            return DetailsResult(anime=self._details(found), suggestions=[])
+        choices = [view.resolve(stated, scope=scope) for view in views.found.values()]
+        named = [label for one in choices for label in ([one.label] if one.label else one.suggestions)]
+        notes = [view.describe_id(stated, scope=scope) for view in views.found.values()]
+        return DetailsResult(anime=None, suggestions=list(dict.fromkeys(named)), notes=notes)
 
     def _details(self, found: FoundRecord) -> AnimeDetails:
         return _details(found.record, self._catalogues.label(found.view.name))
@@ -186,7 +197,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=anime.search,
-            text=_search_text,
+            text=search_text,
             count_of=attrgetter("total_matches"),
         ),
         catalogue_tool(
@@ -196,7 +207,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RecommendParams,
             result=RecommendResult,
             run=anime.recommend,
-            text=_recommend_text,
+            text=recommend_text,
         ),
         catalogue_tool(
             name="get_anime_details",
@@ -205,7 +216,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=DetailsParams,
             result=DetailsResult,
             run=anime.details,
-            text=_details_text,
+            text=details_text,
         ),
         catalogue_tool(
             name="browse_taxonomy",
@@ -214,7 +225,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=BrowseParams,
             result=BrowseResult,
             run=anime.browse,
-            text=_browse_text,
+            text=browse_text,
         ),
     ]
     return layout.declare(every)
@@ -280,16 +291,22 @@ def _recommended(item: Recommendation, catalogue: str | None) -> RecommendedAnim
 
 
 def _understood(answers: Collection[Recommendations]) -> list[str]:
-    choices = [choice for answer in answers for choice in answer.titles if choice.title]
-    wishes = [one for answer in answers for one in answer.preferences.understood]
-    titles = [f"{choice.asked}: the title '{choice.title}'" for choice in choices]
-    return list(dict.fromkeys([*titles, *(f"{one.text}: {one.meaning}" for one in wishes)]))
+    """Return how titles and preferences were taken, with what is in doubt about a title."""
+    liked = [f"{one.asked}: {_taken(one)}" for answer in answers for one in answer.titles if one.title]
+    left_out = [f"{one.asked}: left out, {_taken(one)}" for answer in answers for one in answer.excluded if one.title]
+    wishes = [f"{one.text}: {one.meaning}" for answer in answers for one in answer.preferences.understood]
+    return list(dict.fromkeys([*liked, *left_out, *wishes]))
+
+
+def _taken(choice: NameChoice) -> str:
+    return f"the title '{choice.title}'{f', {choice.doubt}' if choice.doubt else ''}"
 
 
 def _not_understood(answers: Collection[Recommendations]) -> list[str]:
     """Return the unknown titles and preferences of all catalogues, and their notes."""
-    known = {choice.asked for answer in answers for choice in answer.titles if choice.title}
-    choices = [choice for answer in answers for choice in answer.titles if choice.asked not in known]
+    every = [choice for answer in answers for choice in (*answer.titles, *answer.excluded)]
+    known = {choice.asked for choice in every if choice.title}
+    choices = [choice for choice in every if choice.asked not in known]
     said = [one for answer in answers for one in (*answer.preferences.not_understood, *answer.notes)]
     return list(dict.fromkeys([*(_unknown(choice) for choice in choices), *said]))
 
@@ -314,38 +331,3 @@ def _details(record: Record, catalogue: str | None) -> AnimeDetails:
         tags=_tags(record),
         synopsis=record.get("synopsis"),
     )
-
-
-def _line(anime: AnimeShape) -> str:
-    shown = shown_id(anime.id, anime.catalogue)
-    return f"{anime.title} ({anime.type}, {anime.year or 'year unknown'}, {anime.episodes or '?'} ep) [{shown}]"
-
-
-def _search_text(result: SearchResult) -> str:
-    head = f"{result.total_matches} matches ({result.search_mode})"
-    lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
-    return "\n".join([head, *result.notes, *lines])
-
-
-def _recommend_text(result: RecommendResult) -> str:
-    lines = [f"{n}. {_line(item)} {item.similarity_score}" for n, item in enumerate(result.recommendations, start=1)]
-    notes = [*result.understood, *(f"not understood: {one}" for one in result.not_understood)]
-    return "\n".join([*(lines or ["nothing fits these preferences"]), *notes])
-
-
-def _details_text(result: DetailsResult) -> str:
-    if result.anime is None:
-        hint = f"; did you mean {', '.join(result.suggestions)}?" if result.suggestions else ""
-        return f"no such anime{hint}"
-    anime = result.anime
-    return f"{anime.titles.canonical} ({anime.type}, {anime.season.year or 'year unknown'}): {anime.synopsis or ''}"
-
-
-def _browse_text(result: BrowseResult) -> str:
-    return "\n".join([*(_tags_line(one) for one in result.categories), *result.notes])
-
-
-def _tags_line(shape: CategoryShape) -> str:
-    shown = ", ".join(f"{tag.value} ({tag.count})" for tag in shape.tags[:LISTED_IN_TEXT])
-    more = len(shape.tags) - LISTED_IN_TEXT
-    return f"{shape.category}: {shown}{f' and {more} more' if more > 0 else ''}"
