@@ -126,16 +126,28 @@ class CataloguePackage:
         return LoadedSpec(spec=compile_text(text, origin=str(self.declaration)), declaration=text)
 
     def is_sample(self, location: str) -> bool:
-        """Tell whether a location is sample data of the package, now or where it was installed before."""
-        return self.is_former_sample(location) or any(location == str(sample.files) for sample in self.samples)
+        """Tell whether a location is sample data of the package, of this installation, another one or a former one."""
+        is_own = any(location == str(sample.files) for sample in self.samples)
+        return is_own or self.is_former_sample(location) or self._is_sample_elsewhere(location)
 
     def is_former_sample(self, location: str) -> bool:
         """Tell whether a location was sample data of the package where it was installed before."""
-        folder = Path(str(self.declaration)).parent
+        return bool(self._folders_around(location)) and not Path(location).exists()
+
+    def _is_sample_elsewhere(self, location: str) -> bool:
+        """Tell whether a location is sample data of another installation: it is beside the same declaration."""
+        name = Path(str(self.declaration)).name
+        return any((folder / name).is_file() for folder in self._folders_around(location))
+
+    def _folders_around(self, location: str) -> list[Path]:
+        """Return the folders around a location that are named like the package's, and have its sample data in it."""
+        own = Path(str(self.declaration)).parent
         paths = [Path(str(sample.files)) for sample in self.samples]
-        tops = {path.relative_to(folder).parts[0] for path in paths if folder in path.parents}
-        steps = list(pairwise(Path(location).parts))
-        return any((folder.name, top) in steps for top in tops) and not Path(location).exists()
+        tops = {path.relative_to(own).parts[0] for path in paths if own in path.parents}
+        around = (Path(location), *Path(location).parents)
+        return [
+            folder for inside, folder in pairwise(around) if folder.name == own.name and inside.name in tops
+        ]  # fmt: skip
 
     @property
     def spec(self) -> CatalogueSpec:

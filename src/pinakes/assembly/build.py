@@ -94,8 +94,9 @@ def add_catalogue(
 ) -> IngestReport:
     """Build a catalogue from a source, or update an installed one from it, and write its pack.
 
-    With `replaces_samples`, a source that is new to a catalogue takes the place of the sample data in it. With another
-    `model` than that of its vectors, all texts are embedded anew first, while readers go on with the former vectors.
+    With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
+    With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
+    former vectors.
     """
     loaded = recipe.loaded
     mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
@@ -155,8 +156,8 @@ def _reserve(app: App, recipe: Recipe, name: str) -> Installed:
 
 
 def _other_samples(source: RowSource, place: Installed, recipe: Recipe) -> list[str]:
-    """Return the sample data of a catalogue that a source replaces: all, if the source is new and no sample itself."""
-    if source.name in place.sources or recipe.is_sample(source.name):
+    """Return the sample data of a catalogue that a source replaces: all, if it is no sample itself."""
+    if recipe.is_sample(source.name):
         return []
     return [one for one in place.sources if recipe.is_sample(one)]
 

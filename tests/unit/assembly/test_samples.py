@@ -10,7 +10,7 @@ import pytest
 from pinakes.api.package import CataloguePackage, Sample
 from pinakes.api.registry import get_package
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_sample
+from pinakes.assembly.build import add_catalogue, add_sample, open_rows, package_recipe
 from pinakes.model.scope import WHOLE
 from pinakes.settings import Settings
 
@@ -91,3 +91,53 @@ def test_a_declaration_in_a_folder_of_its_own_does_not_stop_a_source_from_being_
     package = CataloguePackage(declaration=tmp_path / "games" / "declared" / "catalogue.toml", samples=(files,))
     assert package.is_sample(str(files.files))
     assert not package.is_sample(str(tmp_path / "mine.jsonl"))
+
+
+@pytest.mark.row("T3")
+def test_a_handbook_of_ones_own_is_without_the_sample_of_that_name(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = App(Settings(home=tmp_path / "home"))
+    add_sample(app, "handbook", progress=lambda _report: None, embed=False)
+    app.close()
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+    own = tmp_path / "own" / "people" / "time-off.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("# Time off\n\nTwenty days a year.")
+    told = run(["add", str(tmp_path / "own"), "--name", "handbook", "--no-embed"])
+    assert "note: the sample data was replaced" in told.out
+    app = App(Settings(home=tmp_path / "home"))
+    reader = app.open_catalogue("handbook").shelf.reader()
+    assert set(reader.ids(reader.scan(scope=WHOLE, limit=500))) == {"people/time-off.md", "people/time-off.md#1"}
+    app.close()
+
+
+def test_a_library_in_which_sample_and_own_rows_were_mixed_loses_the_sample_at_the_next_reading(
+    home: Path, tmp_path: Path, run: Run
+) -> None:
+    app = App(Settings(home=home))
+    location = write(tmp_path, MINE)
+    package = get_package("papers")
+    recipe = package_recipe(package)
+    add_catalogue(
+        app,
+        open_rows(package, location),
+        recipe=recipe,
+        name="papers",
+        progress=lambda _report: None,
+        embed=False,
+    )
+    app.close()
+    assert len(titles(home)) == 162
+    told = run(["add", location, "--as", "papers", "--no-embed"])
+    assert "note: the sample data was replaced: 161 sample records were removed" in told.out
+    assert titles(home) == {"On Bread"}
+
+
+def test_the_sample_of_another_installation_is_recognised_and_a_folder_of_the_same_name_is_not(tmp_path: Path) -> None:
+    package = get_package("documents")
+    elsewhere = tmp_path / "site-packages" / "documents" / "sample" / "handbook"
+    elsewhere.mkdir(parents=True)
+    assert not package.is_sample(str(elsewhere))
+    (tmp_path / "site-packages" / "documents" / "catalogue.toml").write_text('name = "documents"')
+    assert package.is_sample(str(elsewhere))
