@@ -2,7 +2,8 @@
 
 The questions are in `sets/passages-*.jsonl`, over folders of the two archives in ../shared/data/documents. Recall@k is
 the share of the answer's characters (without white space) that the first k passages of `search_documents` have; where a
-question has several answers, the best of them counts. Each collection is asked alone, and both at once.
+question has several answers, the best of them counts. Each collection is asked alone, and both at once. Questions are
+short, as people type them, or full, as assistants ask them.
 """
 
 import argparse
@@ -29,6 +30,9 @@ from pinakes.settings import Settings
 
 DEPTHS = (5, 10)
 LIBRARY = "documents"
+STYLES = ("short", "full")
+Recalls = dict[int, float]
+"""Recall by depth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,7 @@ class Question:
     """A question, and the places that answer it, each as `FILE:FIRST-LAST`."""
 
     text: str
+    style: str
     answers: tuple[str, ...]
 
 
@@ -72,10 +77,12 @@ def measure(home: Path) -> dict[str, Any]:
     """Ask every question of every collection; return recall by collection, over all, and of both asked at once."""
     app = open_library(home)
     gate = app.build_gate()
-    values = {name: _recalls(gate, home, name, [name]) for name in CORPORA}
-    merged = {name: _recalls(gate, home, name, list(CORPORA)) for name in CORPORA}
+    alone = {name: _recalls(gate, home, name, [name]) for name in CORPORA}
+    at_once = {name: _recalls(gate, home, name, list(CORPORA)) for name in CORPORA}
     app.close()
-    groups = {**values, "all": _together(values), "both at once": _together(merged)}
+    groups = {**{name: _values(found) for name, found in alone.items()}, "all": _values(_together(alone))}
+    groups |= {f"{style} questions": _values(_together(alone), style=style) for style in STYLES}
+    groups["both at once"] = _values(_together(at_once))
     return {
         group: {f"recall@{depth}": build_figure([one[depth] for one in found]) for depth in DEPTHS}
         for group, found in groups.items()
@@ -103,10 +110,10 @@ def load_questions(name: str) -> list[Question]:
     """Read the questions about a collection."""
     lines = (SETS / f"passages-{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    return [Question(text=row["question"], answers=tuple(row["answers"])) for row in rows]
+    return [Question(text=row["question"], style=row["style"], answers=tuple(row["answers"])) for row in rows]
 
 
-def recalls_of(question: Question, found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> dict[int, float]:
+def recalls_of(question: Question, found: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) -> Recalls:
     """Return recall at each depth of the passages that were found; texts are those of the files, by path."""
     return {
         depth: max(_share(answer, found[:depth], texts) for answer in question.answers) for depth in DEPTHS
@@ -133,11 +140,11 @@ def _line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
 
-def _recalls(gate: Gate, home: Path, name: str, sources: Sequence[str]) -> list[dict[int, float]]:
+def _recalls(gate: Gate, home: Path, name: str, sources: Sequence[str]) -> list[tuple[Question, Recalls]]:
     folder = _files_of(home, name)
     files = {answer.rpartition(":")[0] for one in load_questions(name) for answer in one.answers}
     texts = {file: (folder / file).read_text(encoding="utf-8").replace("\r\n", "\n") for file in files}
-    return [recalls_of(one, _ask(gate, one.text, sources, name), texts) for one in load_questions(name)]
+    return [(one, recalls_of(one, _ask(gate, one.text, sources, name), texts)) for one in load_questions(name)]
 
 
 def _ask(gate: Gate, text: str, sources: Sequence[str], own: str) -> list[Mapping[str, Any]]:
@@ -150,8 +157,12 @@ def _ask(gate: Gate, text: str, sources: Sequence[str], own: str) -> list[Mappin
     return [one if one["source"] == own else elsewhere for one in answer.structured["results"]]
 
 
-def _together(values: Mapping[str, Sequence[dict[int, float]]]) -> list[dict[int, float]]:
-    return [one for found in values.values() for one in found]
+def _together(found: Mapping[str, Sequence[tuple[Question, Recalls]]]) -> list[tuple[Question, Recalls]]:
+    return [one for of_collection in found.values() for one in of_collection]
+
+
+def _values(found: Iterable[tuple[Question, Recalls]], *, style: str = "") -> list[Recalls]:
+    return [recalls for question, recalls in found if style in ("", question.style)]
 
 
 def _files_of(home: Path, name: str) -> Path:
@@ -189,7 +200,7 @@ def _print_missed(home: Path) -> None:
     app = open_library(home)
     gate = app.build_gate()
     for name in CORPORA:
-        for question, recalls in zip(load_questions(name), _recalls(gate, home, name, [name]), strict=True):
+        for question, recalls in _recalls(gate, home, name, [name]):
             if recalls[max(DEPTHS)] < 1:
                 found = _ask(gate, question.text, [name], name)[:3]
                 best = ", ".join(f"{one['metadata']['id']}" for one in found)

@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pinakes.text.chunks import FULL_TOKENS, MOST_CHARS, split_passages
-from pinakes.text.tokens import estimate_tokens
+from pinakes.text.chunks import MOST_CHARS, READ_TOKENS, split_passages
+from pinakes.text.tokens import MeasuredText
 
 pytestmark = pytest.mark.row("T10")
+
+
+def measured(text: str) -> int:
+    return MeasuredText(text).tokens(0, len(text))
+
 
 LINES = st.one_of(
     st.sampled_from(
@@ -61,4 +66,4 @@ def test_passages_are_parts_of_the_text_and_of_a_size(text: str) -> None:
     for passage in split_passages(text):
         assert passage.text in text
         assert len(passage.text) <= MOST_CHARS
-        assert estimate_tokens(passage.text) <= FULL_TOKENS
+        assert measured(passage.text) <= READ_TOKENS

@@ -93,7 +93,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 
 def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
-    return EmbedSpec(parts=parse_template(declared.template), model=declared.model)
+    return EmbedSpec(parts=parse_template(declared.template), model=declared.model, is_markdown=declared.markdown)
 
 
 def _digest(declaration: Declaration) -> str:

@@ -89,6 +89,8 @@ class DeclaredEmbed(Declared):
     """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
     model: str = ""
     """The local model to embed it with, as `pinakes model list` names it; empty: the one that the settings name."""
+    markdown: bool = False
+    """Whether the fields are Markdown, of which the words are embedded: no addresses, HTML tags and signs of markup."""
 
 
 class DeclaredFusion(Declared):
@@ -102,6 +104,10 @@ class DeclaredFusion(Declared):
     """The number of records that each ranking contributes."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
     """The weight of the vector score in a blend; the text score has the rest."""
+    feedback_weight: float = Field(default=0.5, ge=0, le=1)
+    """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
+    smoothing_weight: float = Field(default=0.2, ge=0, le=1)
+    """The share of a hit's score in a blend that comes from the hits most like it."""
 
 
 class Declaration(Declared):

@@ -12,6 +12,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from pinakes.model.record import DEFAULT_KIND, Record, Tag, Value
+from pinakes.text.plain import plain_text
 
 
 class FieldType(StrEnum):
@@ -123,6 +124,8 @@ class EmbedSpec:
 
     parts: tuple[TemplatePart, ...]
     model: str = ""
+    is_markdown: bool = False
+    """Whether the values are Markdown, of which the words alone are embedded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,6 +360,7 @@ def embedding_text(spec: EmbedSpec, record: Record) -> str:
     text = ""
     for part in spec.parts:
         words = " ".join(", ".join(texts_of(record.get(part.field))).split())
+        words = plain_text(words) if spec.is_markdown else words
         if words:
             text += (part.joint if text else "") + words
     return text

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from pinakes.text.tokens import MeasuredText
+from pinakes.text.plain import plain_text
+from pinakes.text.tokens import MeasuredText, estimate_tokens
 
-MOST_TOKENS = 200
-"""The limit beyond which a passage with enough tokens takes no further piece."""
+READ_TOKENS = 256
+"""The limit on the length of a passage with its headings: what common embedding models read of a text."""
 
-FULL_TOKENS = 230
-"""The limit on the length of a passage: with its headings, an embedding model that reads 256 tokens reads all of it."""
+LEAST_LIMIT = 120
+"""The limit on the length of a passage with very long headings, without them."""
 
 ENOUGH_TOKENS = 100
 """The minimum length of a passage that a heading of level 3 or deeper, or a piece beyond the limit, may end."""
@@ -30,6 +31,9 @@ MOST_CHARS = 2_400
 
 TINY_TOKENS = 30
 """A shorter part before a deeper heading joins what follows; a shorter rest of a section joins what precedes."""
+
+REST_TOKENS = 20
+"""The room that is left in a passage for a short rest of its section."""
 
 LONGEST_OVERLAP_TOKENS = 60
 SHORT_SENTENCE_TOKENS = 15
@@ -100,6 +104,8 @@ class _Piece:
     start: int
     end: int
     headings: tuple[str, ...]
+    limit: int
+    """The limit on the length of a passage with these headings."""
     is_prose: bool
     block_end: int
     """The end of the block that it is a part of."""
@@ -117,6 +123,10 @@ class _Group:
     @property
     def end(self) -> int:
         return self.pieces[-1].end
+
+    @property
+    def limit(self) -> int:
+        return min(piece.limit for piece in self.pieces)
 
 
 def split_passages(text: str) -> list[Passage]:
@@ -270,14 +280,16 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
     pieces: list[_Piece] = []
     pending: _Piece | None = None
     for section in stretch:
+        limit = _limit(section.headings)
         if section.heading is not None:
             pending = _with_heading(text, pieces, pending, section)
         for block in section.body:
-            for start, end in _parts(text, block):
+            for start, end in _parts(text, block, limit=limit):
                 piece = _Piece(
                     start=start,
                     end=end,
                     headings=section.headings,
+                    limit=limit,
                     is_prose=block.kind is _Kind.PROSE,
                     block_end=block.end,
                 )
@@ -285,7 +297,7 @@ def _pieces(text: MeasuredText, stretch: Iterable[_Section]) -> list[_Piece]:
                 pending = None
     if pending is None:
         return pieces
-    if pieces and _fits(text, pieces[-1].start, pending.end, most=FULL_TOKENS):
+    if pieces and _fits(text, pieces[-1].start, pending.end, most=pending.limit):
         return [*pieces[:-1], replace(pieces[-1], end=pending.end)]
     return [*pieces, pending]
 
@@ -301,25 +313,36 @@ def _with_heading(text: MeasuredText, pieces: list[_Piece], pending: _Piece | No
     elif pending is not None:
         pieces.append(pending)
     return _Piece(
-        start=start, end=heading.end, headings=section.headings, is_prose=False, block_end=heading.end, opens=True
+        start=start,
+        end=heading.end,
+        headings=section.headings,
+        limit=_limit(section.headings),
+        is_prose=False,
+        block_end=heading.end,
+        opens=True,
     )
+
+
+def _limit(headings: Sequence[str]) -> int:
+    """Return the limit on the length of a passage: its headings are embedded with it, the nearest one twice."""
+    return max(READ_TOKENS - estimate_tokens(plain_text(" ".join((*headings, *headings[-1:])))), LEAST_LIMIT)
 
 
 def _joined(text: MeasuredText, heading: _Piece, piece: _Piece) -> list[_Piece]:
     """Return a piece with the headings before it, or both where they are too long for one passage."""
-    if _fits(text, heading.start, piece.end, most=FULL_TOKENS):
+    if _fits(text, heading.start, piece.end, most=piece.limit):
         return [replace(piece, start=heading.start, opens=True)]
     return [heading, piece]
 
 
-def _parts(text: MeasuredText, block: _Block) -> Iterator[tuple[int, int]]:
+def _parts(text: MeasuredText, block: _Block, *, limit: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a block that are kept whole: the block, its sentences or lines, or runs of characters."""
     is_prose = block.kind is _Kind.PROSE
-    if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else MOST_TOKENS):
-        yield from _hard_cut(text, block.start, block.end)
+    if text.tokens(block.start, block.end) <= (ENOUGH_TOKENS if is_prose else limit):
+        yield from _hard_cut(text, block.start, block.end, limit=limit)
         return
     for start, end in (_sentences if is_prose else _lines)(text.text, block.start, block.end):
-        yield from _hard_cut(text, start, end)
+        yield from _hard_cut(text, start, end, limit=limit)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -345,10 +368,10 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, start + len(written)
 
 
-def _hard_cut(text: MeasuredText, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _hard_cut(text: MeasuredText, start: int, end: int, *, limit: int) -> Iterator[tuple[int, int]]:
     """Yield a part, cut at spaces, or anywhere, where it is longer than a passage."""
-    while end - start > MOST_CHARS or text.tokens(start, end) > MOST_TOKENS:
-        furthest = min(text.reach(start, MOST_TOKENS), start + MOST_CHARS)
+    while end - start > MOST_CHARS or text.tokens(start, end) > limit:
+        furthest = min(text.reach(start, limit), start + MOST_CHARS)
         space = max(text.text.rfind(mark, start + 1, furthest) for mark in " \n\t")
         cut = space if space > start else furthest
         yield from _trimmed(text.text, start, cut)
@@ -377,8 +400,9 @@ def _ends(text: MeasuredText, group: _Group, piece: _Piece) -> bool:
     if piece.opens and has_enough:
         return True
     begins_block = group.pieces[-1].block_end != piece.block_end
-    fits = _fits(text, group.start, piece.block_end if begins_block else piece.end, most=MOST_TOKENS)
-    return not fits and (has_enough or not _fits(text, group.start, piece.end, most=FULL_TOKENS))
+    limit = min(group.limit, piece.limit)
+    fits = _fits(text, group.start, piece.block_end if begins_block else piece.end, most=limit - REST_TOKENS)
+    return not fits and (has_enough or not _fits(text, group.start, piece.end, most=limit))
 
 
 def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
@@ -388,7 +412,7 @@ def _fits(text: MeasuredText, start: int, end: int, *, most: int) -> bool:
 def _is_rest(text: MeasuredText, group: _Group, last: _Group) -> bool:
     own = last.pieces[0]
     is_small = text.tokens(own.start, last.end) < TINY_TOKENS
-    return is_small and not own.opens and _fits(text, group.start, last.end, most=FULL_TOKENS)
+    return is_small and not own.opens and _fits(text, group.start, last.end, most=min(group.limit, last.limit))
 
 
 def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) -> int:
@@ -402,4 +426,4 @@ def _overlap_start(text: MeasuredText, before: Sequence[_Piece], piece: _Piece) 
         last = last[1:]
     start = last[0][0]
     is_part = start > before[0].start and text.tokens(start, piece.start) <= LONGEST_OVERLAP_TOKENS
-    return start if is_part and _fits(text, start, piece.end, most=FULL_TOKENS) else piece.start
+    return start if is_part and _fits(text, start, piece.end, most=piece.limit) else piece.start

@@ -12,7 +12,7 @@ SILENT = re.compile(
     rf"{_TARGET}"
     r"|<https?://[^>\s]+>|https?://[^\s()<>\]\"']+"
     rf"|</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<!--.*?-->"
-    r"|[-=~#`]{2,}|[*|]+|_{2,}",
+    r"|(?<!\S)#{1,6}(?=\s)|[-=~#`]{2,}|[*|]+|_{2,}",
     re.DOTALL,
 )
 """Parts of a Markdown text that are not words of it."""

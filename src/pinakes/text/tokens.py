@@ -6,7 +6,10 @@ scripts into pieces. Fitted on two handbooks: the median estimate is 1.01 of the
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import accumulate
+
+from pinakes.text.plain import SILENT
 
 WHOLE_WORD_CHARS = 8
 
@@ -27,15 +30,16 @@ def _tokens_of(run: str) -> int:
 
 
 class MeasuredText:
-    """A text whose parts can be measured quickly: the tokens of any range of it."""
+    """A Markdown text whose parts can be measured quickly: the tokens of the words in any range of it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._ends: list[int] = []
         costs = []
-        for match in _TOKEN.finditer(text):
-            self._ends.append(match.end())
-            costs.append(_tokens_of(match[0]))
+        for start, end in _spoken(text):
+            for match in _TOKEN.finditer(text, start, end):
+                self._ends.append(match.end())
+                costs.append(_tokens_of(match[0]))
         self._before = [0, *accumulate(costs)]
 
     def tokens(self, start: int, end: int) -> int:
@@ -47,3 +51,12 @@ class MeasuredText:
         first = bisect_left(self._ends, start + 1)
         last = bisect_left(self._before, self._before[first] + tokens + 1) - 1
         return self._ends[last - 1] if last > first else start
+
+
+def _spoken(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a Markdown text that have words of it."""
+    at = 0
+    for silent in SILENT.finditer(text):
+        yield at, silent.start()
+        at = silent.end()
+    yield at, len(text)

@@ -125,7 +125,7 @@ def test_a_passage_is_embedded_with_its_title_headings_and_text() -> None:
     embed = get_package("documents").spec.embed
     assert embed is not None
     *_, passage = records(path="a.md", text="# One\n\n## Two\n\nWhat it says.")
-    assert embedding_text(embed, passage) == "Two. One, Two. # One ## Two What it says."
+    assert embedding_text(embed, passage) == "Two. One, Two. One Two What it says."
 
 
 @pytest.mark.parametrize("row", [{}, {"path": "a.md"}, {"path": "a.md", "text": " \n"}, {"text": "x", "path": 3}])
