@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from pinakes.assembly.app import App
+from pinakes.embed.models import LOCAL_MODELS
 from pinakes.embed.weights import pull_model
 from pinakes.settings import Settings
 from pinakes.sources.compressed import open_decompressed
@@ -96,7 +97,8 @@ def link_models(folder: Path) -> None:
     if (folder / "models").exists():
         return
     shared = folder.parent / "models"
-    pull_model(shared)
+    for model in LOCAL_MODELS.values():
+        pull_model(shared, model)
     (folder / "models").symlink_to(shared.resolve(), target_is_directory=True)
 
 
