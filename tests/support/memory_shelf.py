@@ -92,6 +92,15 @@ class MemoryView:
         matching = {key: score for key, score in totals.items() if key in in_scope}
         return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
 
+    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank by BM25 over the fields that are searched as names."""
+        totals: Counter[Key] = Counter()
+        for field in self.spec.fields_searched_as_names:
+            totals.update(self._bm25(query, (field,)))
+        in_scope = set(self._in_scope(scope))
+        matching = {key: score for key, score in totals.items() if key in in_scope}
+        return build_ranking(list(matching), list(matching.values()), limit=limit, total=len(matching))
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each token."""
         texts = [set(text_tokens(record, self.spec.searched_fields)) for record in self._records.values()]

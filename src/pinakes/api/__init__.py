@@ -21,7 +21,7 @@ from pinakes.errors import (
 )
 from pinakes.gate.gate import Gate
 from pinakes.ingest.mapping import RowMapping
-from pinakes.model.hits import FacetCount, Hit, SearchPage
+from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, SearchPage
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -51,14 +51,29 @@ from pinakes.tools.endpoint import (
 )
 from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
-from pinakes.tools.merge import Merged, MergedPage, merge, merge_facets, search_each
+from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
-from pinakes.tools.spec import NotedResult, PartialResult, QueryText, ToolParams, ToolResult, ToolSpec, catalogue_tool
+from pinakes.tools.spec import (
+    NOTHING_ANSWERS,
+    EvidenceName,
+    FoundResult,
+    NotedResult,
+    PartialResult,
+    QueryText,
+    Relevance,
+    ToolParams,
+    ToolResult,
+    ToolSpec,
+    catalogue_tool,
+)
 
 __all__ = [
+    "EVIDENCE_AT",
     "KIND_FIELD",
     "LOCAL_USER",
+    "NEAREST_SHOWN",
+    "NOTHING_ANSWERS",
     "UNREADABLE",
     "WHOLE",
     "WORDS_FIELD",
@@ -80,12 +95,15 @@ __all__ = [
     "Endpoint",
     "EndpointRequest",
     "EndpointResult",
+    "Evidence",
+    "EvidenceName",
     "Example",
     "ExpectedError",
     "FacetCount",
     "FieldValues",
     "ForbiddenError",
     "FoundRecord",
+    "FoundResult",
     "FromCatalogue",
     "Gate",
     "Gathered",
@@ -125,6 +143,7 @@ __all__ = [
     "Record",
     "RecordId",
     "RecordLocation",
+    "Relevance",
     "Request",
     "ResourceContent",
     "ResourceEntry",

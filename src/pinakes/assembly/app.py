@@ -310,9 +310,13 @@ class App:
             name=installed.name,
             spec=shelf.spec,
             shelf=shelf,
-            searcher=Searcher(spec=shelf.spec, embedder=embedder, reranker=self.reranker),
+            searcher=Searcher(
+                spec=shelf.spec,
+                embedder=embedder,
+                reranker=self.reranker,
+                calibration=self._calibration(installed, shelf),
+            ),
             recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year),
-            calibration=self._calibration(installed, shelf),
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
         )

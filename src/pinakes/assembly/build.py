@@ -216,7 +216,7 @@ def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None
 def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:
     """Build what is derived from the records: the pack and the calibration."""
     build_pack(reader, loaded.declaration, place.folder / PACK_FOLDER, name=place.name)
-    calibration = calibrate(reader, loaded.spec, embedder) if embedder else None
+    calibration = calibrate(reader, embedder) if embedder else None
     if calibration is not None:
         save_calibration(calibration, place.folder / CALIBRATION_FILE)
 

@@ -114,14 +114,14 @@ def recalibrate(app: App, name: str) -> str:
     embedder = catalogue.searcher.embedder
     if embedder is None or reader.model != embedder.model:
         raise ModelError(f"its vectors are by {reader.model}, but the embedder is {app.embedder.model}")
-    calibration = calibrate(reader, catalogue.spec, embedder)
+    calibration = calibrate(reader, embedder)
     if calibration is None:
         return "there is nothing to measure"
     path = app.library.get_installed(name).folder / CALIBRATION_FILE
     fresh = path.with_name(f"{path.name}.new")
     save_calibration(calibration, fresh)
     os.replace(fresh, path)
-    return f"relevant from a cosine of {calibration.relevant:.3f}, similar from {calibration.similar:.3f}"
+    return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
 
 
 def _open(app: App, installed: Installed, name: str) -> RowSource:

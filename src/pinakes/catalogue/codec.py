@@ -54,7 +54,9 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a record cannot hold a {type(value).__name__}")
 
 
-def plain_record(record: Record) -> dict[str, Any]:
-    """Return a record as plain values: its id, its kind and its fields."""
+def plain_record(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
+    """Return a record as plain values: its id, its kind, and the fields that answers show."""
     document: dict[str, Any] = orjson.loads(encode_record(record))
-    return {"id": record.id, "kind": record.kind, **document["fields"]}
+    hidden = {field.name for field in spec.fields.values() if not field.shown}
+    shown = {name: value for name, value in document["fields"].items() if name not in hidden}
+    return {"id": record.id, "kind": record.kind, **shown}

@@ -4,6 +4,7 @@ import hashlib
 import re
 import string
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pinakes.catalogue.declaration import (
     Declaration,
@@ -40,7 +41,7 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-NOT_INDEXED = {"path", "split", "description", "at_least", "at_most", "names_file"}
+NOT_INDEXED = {"path", "split", "description", "shown", "at_least", "at_most", "names_file"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
@@ -93,15 +94,26 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
 
 
 def _embed_spec(declared: DeclaredEmbed) -> EmbedSpec:
-    return EmbedSpec(parts=parse_template(declared.template), model=declared.model, is_markdown=declared.markdown)
+    parts, otherwise = parse_template(declared.template), parse_template(declared.otherwise)
+    return EmbedSpec(parts=parts, otherwise=otherwise, model=declared.model, is_markdown=declared.markdown)
 
 
 def _digest(declaration: Declaration) -> str:
     """Return a digest of the keys that affect the index; how rows are read into fields does not."""
-    not_indexed = {"fields": {"__all__": NOT_INDEXED}, "kinds": {"__all__": {"found", "sources"}}}
+    not_indexed: dict[str, Any] = {
+        "fields": {name: _not_indexed(declared) for name, declared in declaration.fields.items()},
+        "kinds": {"__all__": {"found", "sources"}},
+    }
     included = {"fields", "kinds", *({"known"} if declaration.known else ())}
     indexed = declaration.model_dump_json(include=included, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
+
+
+def _not_indexed(declared: DeclaredField) -> dict[str, Any]:
+    """Return what is left out of the digest: keys that came later are, unless set, so that old indexes stay valid."""
+    left_out = dict.fromkeys(NOT_INDEXED, True)
+    is_name = isinstance(declared.search, DeclaredSearch) and declared.search.as_name
+    return left_out if is_name or isinstance(declared.search, bool) else {**left_out, "search": {"as_name"}}
 
 
 def parse_template(template: str) -> tuple[TemplatePart, ...]:
@@ -117,9 +129,10 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
     search = declared.search if isinstance(declared.search, DeclaredSearch) else DeclaredSearch()
     spec = FieldSpec(
         name=name,
-        searched=declared.search is not False,
+        searched=declared.search is not False and not search.as_name,
         boost=search.boost,
         fuzzy=search.fuzzy,
+        as_name=search.as_name,
         filter=_filter_kind(declared),
         source_path=declared.path or name,
         **declared.model_dump(exclude={"search", "filter", "path"}),
@@ -138,7 +151,7 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
     place = f"'fields.{field.name}'"
     if not FIELD_NAME.fullmatch(field.name):
         yield f"{place}: a field name starts with a lower-case letter and has letters, digits and '_' only"
-    if field.searched and field.type not in TERM_TYPES:
+    if (field.searched or field.as_name) and field.type not in TERM_TYPES:
         yield f"{place}: a field of type {field.type} cannot be searched as text"
     if field.filter is FilterKind.RANGE and field.type in TERM_TYPES:
         yield f"{place}: only int, float and date fields can be filtered by range"
@@ -203,8 +216,16 @@ def _relation_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -
 
 
 def _template_problems(declaration: Declaration) -> Iterable[str]:
-    if declaration.embed and not parse_template(declaration.embed.template):
-        yield "'embed.template': it names no field, as in \"{title}. {tags}\", or has an unmatched brace"
+    for key, template in _templates(declaration):
+        if not parse_template(template):
+            yield f"'{key}': it names no field, as in \"{{title}}. {{tags}}\", or has an unmatched brace"
+
+
+def _templates(declaration: Declaration) -> Iterable[tuple[str, str]]:
+    if declaration.embed:
+        yield "embed.template", declaration.embed.template
+    if declaration.embed and declaration.embed.otherwise:
+        yield "embed.otherwise", declaration.embed.otherwise
 
 
 def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> Iterable[str]:
@@ -258,13 +279,14 @@ def _column_problems(declaration: Declaration, fields: dict[str, FieldSpec]) -> 
 
 def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     """Yield every key that names a field, with the name."""
-    if declaration.embed:
-        yield from (("embed.template", part.field) for part in parse_template(declaration.embed.template))
+    for key, template in _templates(declaration):
+        yield from ((key, part.field) for part in parse_template(template))
     for name, relation in declaration.relations.items():
         yield f"relations.{name}.field", relation.field
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
     yield from ((f"known.{name}", name) for name in declaration.known)
+    yield from (("search.named", name) for name in declaration.search.named)
     yield from (("values", name) for name in declaration.values)
     yield from (("adult", name) for name in declaration.adult)
     yield from (("preferences.units", name) for name in declaration.preferences.units)

@@ -35,6 +35,8 @@ class DeclaredSearch(Declared):
     """The weight of a match in this field, added to that of a match anywhere."""
     fuzzy: bool = False
     """Whether similar spellings match."""
+    as_name: bool = False
+    """Whether it is matched as a name only: its words are no part of the text that descriptions are searched in."""
 
 
 class DeclaredField(Declared):
@@ -69,6 +71,8 @@ class DeclaredField(Declared):
     """The kinds of record that have the field; empty: all."""
     description: str = ""
     """A sentence for people."""
+    shown: bool = True
+    """Whether answers show it; false for text that is only searched."""
 
 
 class DeclaredKind(Declared):
@@ -87,6 +91,8 @@ class DeclaredEmbed(Declared):
 
     template: str
     """The text to embed, as in `{title}. {tags}`; a field without a value is omitted with the text before it."""
+    otherwise: str = ""
+    """The text to embed for a record that has none of these fields."""
     model: str = ""
     """The local model to embed it with, as `pinakes model list` names it; empty: the one that the settings name."""
     markdown: bool = False
@@ -108,6 +114,12 @@ class DeclaredFusion(Declared):
     """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
     smoothing_weight: float = Field(default=0.2, ge=0, le=1)
     """The share of a hit's score in a blend that comes from the hits most like it."""
+    known_weight: float = Field(default=0.4, ge=0, le=2)
+    """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
+    named_weight: float = Field(default=0.3, ge=0, le=2)
+    """The weight of having the values that the query names, compared with a score of 1."""
+    named: tuple[str, ...] = ()
+    """The fields whose values count as evidence when the query names them, as genres do."""
 
 
 class Declaration(Declared):

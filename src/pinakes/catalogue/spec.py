@@ -4,7 +4,7 @@
 work from a `CatalogueSpec` alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -69,6 +69,7 @@ class FieldSpec:
     searched: bool = False
     boost: float = 0.0
     fuzzy: bool = False
+    as_name: bool = False
     filter: FilterKind | None = None
     facet: bool = False
     required: bool = False
@@ -80,6 +81,7 @@ class FieldSpec:
     names_file: bool = False
     kinds: tuple[str, ...] = ()
     description: str = ""
+    shown: bool = True
 
     @property
     def is_numeric(self) -> bool:
@@ -120,9 +122,10 @@ class TemplatePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedSpec:
-    """The template of the text that is embedded, and the name of the model where one is declared."""
+    """The template of the text that is embedded, that of records with none of its fields, and the model if declared."""
 
     parts: tuple[TemplatePart, ...]
+    otherwise: tuple[TemplatePart, ...] = ()
     model: str = ""
     is_markdown: bool = False
     """Whether the values are Markdown, of which the words alone are embedded."""
@@ -141,6 +144,9 @@ class SearchSpec:
     smoothing_weight: float = 0.2
     smoothing_neighbours: int = 5
     smoothing_depth: int = 100
+    known_weight: float = 0.4
+    named_weight: float = 0.3
+    named: tuple[str, ...] = ()
 
 
 class Declared(BaseModel):
@@ -324,10 +330,15 @@ class CatalogueSpec:
         return tuple(field for field in self.searched_fields if field.boost > 0)
 
     @cached_property
+    def fields_searched_as_names(self) -> tuple[FieldSpec, ...]:
+        """The fields whose words are searched apart from all other text."""
+        return tuple(field for field in self.fields.values() if field.as_name)
+
+    @cached_property
     def name_fields(self) -> tuple[FieldSpec, ...]:
         """The fields matched by similar spelling: the title, the alternatives, and those declared fuzzy."""
         by_role = [self.title_field, self.field_with_role(Role.ALTERNATIVES)]
-        fuzzy = [field for field in self.searched_fields if field.fuzzy]
+        fuzzy = [field for field in self.fields.values() if field.fuzzy]
         return tuple({field.name: field for field in (*by_role, *fuzzy) if field is not None}.values())
 
     @cached_property
@@ -357,8 +368,12 @@ def texts_of(value: Value) -> list[str]:
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
     """Return the text of a record to embed; fields without a value are omitted with the text before them."""
+    return _filled(spec.parts, record) or _filled(spec.otherwise, record)
+
+
+def _filled(parts: Iterable[TemplatePart], record: Record) -> str:
     text = ""
-    for part in spec.parts:
+    for part in parts:
         words = " ".join(", ".join(texts_of(record.get(part.field))).split())
         words = plain_text(words) if spec.is_markdown else words
         if words:

@@ -13,7 +13,7 @@ from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.library import UNFINISHED
-from pinakes.model.hits import Hit
+from pinakes.model.hits import Evidence, Hit, SearchPage
 from pinakes.model.record import Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendations, Request
@@ -22,6 +22,7 @@ from pinakes.search.names import NameChoice
 from pinakes.search.values import field_values
 from pinakes.settings import load_settings
 from pinakes.tools.scopes import Asked, scope_of
+from pinakes.tools.spec import NOTHING_ANSWERS
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -80,23 +81,36 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult))
     page = view.search(query, scope=scope, limit=limit)
     if as_json:
-        hits = [{**plain_record(h.record), "score": round(h.score, 4), "matchType": h.match_type} for h in page.hits]
-        print_json(
-            {
-                "results": hits,
-                "totalMatches": page.total_matches,
-                "searchMode": page.mode,
-                "degraded": page.degraded,
-                "notes": notes,
-            }
-        )
+        print_json({**_page_as_json(page, opened.spec), "notes": notes})
         return
+    if page.evidence is Evidence.NONE:
+        click.echo(NOTHING_ANSWERS)
     print_table(
         ("", "title", "", "found by", "score"), [_hit_row(n, hit, opened.spec) for n, hit in enumerate(page.hits, 1)]
     )
-    click.echo(f"{page.total_matches} matches, {page.mode}" + (f" ({page.degraded})" if page.degraded else ""))
+    degraded = f" ({page.degraded})" if page.degraded else ""
+    click.echo(f"{page.total_matches} matches, evidence: {page.evidence}, {page.mode}{degraded}")
     for note in notes:
         click.echo(note)
+
+
+def _page_as_json(page: SearchPage, spec: CatalogueSpec) -> dict[str, Any]:
+    hits = [
+        {
+            **plain_record(hit.record, spec),
+            "score": round(hit.score, 4),
+            "relevance": hit.label,
+            "matchType": hit.match_type,
+        }
+        for hit in page.hits
+    ]
+    return {
+        "results": hits,
+        "totalMatches": page.total_matches,
+        "evidence": page.evidence,
+        "searchMode": page.mode,
+        "degraded": page.degraded,
+    }
 
 
 @click.command("recommend")
@@ -114,7 +128,7 @@ def recommend_command(
     request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
     answer = opened.view().recommend(request, scope=WHOLE)
     if as_json:
-        print_json(_recommendations_json(answer))
+        print_json(_recommendations_json(answer, opened.spec))
     else:
         print_recommendations(answer, opened.spec)
 
@@ -136,7 +150,7 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         if choice.doubt:
             click.echo(f"'{id_or_title}': {_taken(choice)}", err=True)
     if as_json:
-        print_json(plain_record(record))
+        print_json(plain_record(record, view.spec))
     else:
         print_table(
             ("field", "value"), [("id", record.id), *((name, _cell(value)) for name, value in record.fields.items())]
@@ -235,11 +249,11 @@ def _cell(value: Any) -> str:
     return shortened(", ".join(texts_of(value)), 600)
 
 
-def _recommendations_json(answer: Recommendations) -> dict[str, Any]:
+def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[str, Any]:
     return {
         "recommendations": [
             {
-                **plain_record(item.record),
+                **plain_record(item.record, spec),
                 "similarityScore": round(item.score, 4),
                 "signals": {
                     "semantic": item.signals.semantic,

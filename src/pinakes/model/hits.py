@@ -1,6 +1,6 @@
 """Results of reads: scored keys, rankings, hits with the reasons for their rank."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -73,9 +73,54 @@ class SearchMode(StrEnum):
     FTS_ONLY = "fts_only"
 
 
+class Label(StrEnum):
+    """A grade of relevance; a record that does not answer the query has none."""
+
+    IDENTICAL = "IDENTICAL"
+    HIGHLY_SIMILAR = "HIGHLY_SIMILAR"
+    SIMILAR = "SIMILAR"
+    RELEVANT = "RELEVANT"
+
+    @classmethod
+    def of(cls, strength: float) -> "Label | None":
+        """Return the label of a strength; labels begin at the same strength in every catalogue."""
+        return next((label for least, label in LABEL_STEPS if strength >= least), None)
+
+
+LABEL_STEPS = ((0.97, Label.IDENTICAL), (0.85, Label.HIGHLY_SIMILAR), (0.7, Label.SIMILAR), (0.5, Label.RELEVANT))
+
+
+class Evidence(StrEnum):
+    """How well an answer as a whole answers the query."""
+
+    STRONG = "strong"
+    WEAK = "weak"
+    NONE = "none"
+
+    @classmethod
+    def of(cls, strength: float) -> "Evidence":
+        """Return the evidence of the strongest record of an answer."""
+        if strength >= STRONG_AT:
+            return cls.STRONG
+        return cls.WEAK if strength >= EVIDENCE_AT else cls.NONE
+
+    @classmethod
+    def best(cls, several: Iterable["Evidence"]) -> "Evidence":
+        """Return the strongest of several; none of none."""
+        return min(several, key=list(cls).index, default=cls.NONE)
+
+
+EVIDENCE_AT = 0.5
+"""The strength from which a record is evidence; the label RELEVANT begins here."""
+STRONG_AT = 0.7
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One ranked record. `reasons` names each part of the score, for explanations."""
+    """One ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons` names what it is of.
+
+    Hits are in the order of the ranking, which uses more than the evidence for one record, so scores need not fall.
+    """
 
     key: Key
     record: Record
@@ -83,13 +128,21 @@ class Hit:
     match_type: MatchType
     reasons: Mapping[str, float]
 
+    @property
+    def label(self) -> Label | None:
+        """The label of the score."""
+        return Label.of(self.score)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The answer to a search: the hits, how many there are in all, and how they were found."""
+    """The answer to a search: the hits, how many records have evidence, and how they were found."""
 
     hits: tuple[Hit, ...]
     total_matches: int
+    """How many records there is evidence for; at least those within the depth of the search are counted."""
     mode: SearchMode
+    evidence: Evidence
+    """The evidence of the strongest among the first hits."""
     degraded: str | None = None
     """Why the search was not hybrid, or answered from stale data; None otherwise."""

@@ -1,39 +1,38 @@
 """The candidates of a search: the scores of each arm as arrays over the same records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pinakes.model.hits import MatchType, Ranking, TitleMatch
+from pinakes.model.hits import MatchType, Ranking
+from pinakes.model.record import Key
 from pinakes.model.vectors import Vector
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.int64]
-
-TITLE_FLOOR = 0.8
-"""Titles less like the query than this are ignored."""
-
-TITLE_ZERO = 0.6
-"""The likeness at which a title's score is 0; it grows to 1 for the same title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """One row per record.
 
-    `lexical` is the lexical arm's score over its best, 0 where it did not find the record; `cosine` is to the query,
-    zeros where there is no vector arm; `vectors` are the records' own.
+    `name` is 1 for a record with the query as its name, less for a similar name; `lexical` is the score of the words
+    over the best, or of the name; `cosine` is to the query, zeros where there is no vector arm; `vectors` are the
+    records' own; `known` is how much is known of each; `named` is the share of the values named by the query (genres,
+    themes) that a record has. The last two are zeros where the catalogue or the query has none.
     """
 
     keys: Keys
     bm25: Floats
-    title: Floats
+    name: Floats
     lexical: Floats
     cosine: Floats
     in_vector_arm: NDArray[np.bool_]
     vectors: Vector
+    known: Floats
+    named: Floats
 
     @property
     def has_cosines(self) -> bool:
@@ -49,37 +48,40 @@ class Candidates:
         ]
 
 
-def candidate_keys(lexical: Ranking, titles: Sequence[TitleMatch], nearest: Ranking) -> Keys:
+def candidate_keys(*arms: Keys) -> Keys:
     """Return the keys that any arm found, each once, in order."""
-    of_titles = np.array([match.key for match in titles], dtype=np.int64)
-    return np.unique(np.concatenate((lexical.keys, of_titles, nearest.keys)))
+    return np.unique(np.concatenate(arms))
 
 
 def line_up(
     keys: Keys,
     *,
     lexical: Ranking,
-    titles: Sequence[TitleMatch],
+    names: Mapping[Key, float],
     nearest: Ranking,
     vectors: Vector,
     query: Vector | None,
+    known: Floats,
+    named: Floats,
 ) -> Candidates:
     """Align the results of the arms by key; `keys` are those of `candidate_keys`."""
     bm25 = np.zeros(len(keys))
     bm25[np.searchsorted(keys, lexical.keys)] = lexical.scores
-    title = np.zeros(len(keys))
-    for match in titles:
-        title[np.searchsorted(keys, match.key)] = (match.likeness - TITLE_ZERO) / (1 - TITLE_ZERO)
+    name = np.zeros(len(keys))
+    for key, likeness in names.items():
+        name[np.searchsorted(keys, key)] = likeness
     in_vector_arm = np.zeros(len(keys), dtype=bool)
     in_vector_arm[np.searchsorted(keys, nearest.keys)] = True
     return Candidates(
         keys=keys,
         bm25=bm25,
-        title=title,
-        lexical=np.maximum(over_best(bm25), title),
+        name=name,
+        lexical=np.maximum(over_best(bm25), name),
         cosine=np.zeros(len(keys)) if query is None else (vectors @ query).astype(np.float64),
         in_vector_arm=in_vector_arm,
         vectors=vectors,
+        known=known,
+        named=named,
     )
 
 

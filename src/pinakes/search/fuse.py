@@ -24,18 +24,29 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
         ranked = found[np.lexsort((candidates.keys[found], -arm[found]))]
         total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
     best_possible = len(arms) / (spec.rrf_k + 1)
-    return total / best_possible
+    return _with_priors(candidates, total / best_possible, spec)
 
 
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
-    """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours."""
+    """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours, and with priors."""
     if query is None or not len(candidates.keys):
-        return candidates.lexical
+        return _with_priors(candidates, candidates.lexical, spec)
     first = _weighted(candidates, candidates.cosine, spec)
     moved = _towards_best(candidates, query, first, spec)
     second = _weighted(candidates, (candidates.vectors @ moved).astype(np.float64), spec)
-    # A query that is a title ranks that title first, whatever its vector says.
-    return np.maximum(_smoothed(candidates, second, spec), candidates.title)
+    return _with_priors(candidates, _smoothed(candidates, second, spec), spec)
+
+
+def _with_priors(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Floats:
+    """Add how much is known of each record, and which of the values that the query names it has.
+
+    A query that is a name ranks the records of that name first, whatever their vectors say.
+    """
+    matched = np.maximum(scores, candidates.name)
+    priors = spec.known_weight * candidates.known + spec.named_weight * candidates.named
+    mixed = (matched + priors) / (1 + spec.known_weight + spec.named_weight)
+    ranked: Floats = (mixed + (candidates.name == 1.0)) / 2
+    return ranked
 
 
 def _weighted(candidates: Candidates, cosine: Floats, spec: SearchSpec) -> Floats:

@@ -4,11 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
 from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.candidates import Candidates, Floats
+from pinakes.search.series import pick_diverse, work_of
 from pinakes.shelf.port import ShelfReader
+
+BEST = 10
+"""The number of hits that the evidence of an answer is of, and that a series is bounded in."""
+OF_ONE_SERIES = 3
+NAMED = 0.5
+"""The likeness from which a query is taken for a name, so that its whole series may follow."""
 
 
 class RankedKey(NamedTuple):
@@ -16,6 +24,7 @@ class RankedKey(NamedTuple):
 
     key: Key
     score: float
+    """The strength of the evidence."""
     match_type: MatchType
     reasons: Mapping[str, float]
 
@@ -30,6 +39,7 @@ class Ranked:
     degraded: str | None
     reader: ShelfReader
     scope: Scope
+    spec: CatalogueSpec
 
     def read(self, ranking: Sequence[RankedKey]) -> list[Hit]:
         """Return these ranked keys as hits with their records."""
@@ -37,18 +47,36 @@ class Ranked:
         return [Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records]
 
     def page(self, limit: int) -> SearchPage:
-        """Return the first hits."""
+        """Return the first hits, with a bounded number of one series."""
         return SearchPage(
-            hits=tuple(self.read(self.ranking[:limit])),
+            hits=tuple(self._spread(limit) if self._has_series else self.read(self.ranking[:limit])),
             total_matches=self.total_matches,
+            evidence=Evidence.of(max((one.score for one in self.ranking[:BEST]), default=0.0)),
             mode=self.mode,
             degraded=self.degraded,
         )
 
+    @property
+    def _has_series(self) -> bool:
+        """Whether records are of series, and the query is not the name of one."""
+        is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
+        return is_declared and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
 
-def rank_rows(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
+    def _spread(self, limit: int) -> list[Hit]:
+        """Return the first hits; more than a few of one series in every ten are put off to later places."""
+        waiting = self.read(self.ranking[: limit + BEST])
+        works = {hit.key: work_of(hit.record, self.spec) for hit in waiting}
+        hits: list[Hit] = []
+        while waiting and len(hits) < limit:
+            chosen = pick_diverse([works[hit.key] for hit in waiting], limit=BEST, per_franchise=OF_ONE_SERIES)
+            hits += [waiting[index] for index in chosen]
+            waiting = [hit for index, hit in enumerate(waiting) if index not in set(chosen)]
+        return hits[:limit]
+
+
+def rank_rows(candidates: Candidates, scores: Floats, strengths: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:
     """Return these rows of the candidates as ranked keys."""
-    parts = {"bm25": candidates.bm25, "title": candidates.title}
+    parts = {"bm25": candidates.bm25, "name": candidates.name, "known": candidates.known, "named": candidates.named}
     if candidates.has_cosines:
         parts["cosine"] = candidates.cosine
     parts["fused"] = scores
@@ -57,7 +85,7 @@ def rank_rows(candidates: Candidates, scores: Floats, rows: Sequence[int]) -> tu
         RankedKey(Key(key), score, match_type, dict(zip(parts, reasons, strict=True)))
         for key, score, match_type, reasons in zip(
             candidates.keys[rows].tolist(),
-            scores[rows].clip(0.0, 1.0).tolist(),
+            strengths[rows].tolist(),
             candidates.match_types(rows),
             each_reasons,
             strict=True,

@@ -1,7 +1,6 @@
 """A search, end to end, over one view of a shelf."""
 
 import logging
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -12,35 +11,32 @@ import numpy as np
 from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
-from pinakes.model.hits import Ranking, SearchMode, SearchPage, TitleMatch, build_ranking
-from pinakes.model.scope import WHOLE, Scope
+from pinakes.model.hits import Ranking, SearchMode, SearchPage, build_ranking
+from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
 from pinakes.model.vectors import Vector
-from pinakes.search.candidates import TITLE_FLOOR, Candidates, Floats, candidate_keys, line_up
+from pinakes.search.calibrate import Calibration
+from pinakes.search.candidates import Candidates, Floats, candidate_keys, line_up
+from pinakes.search.evidence import count_with_evidence, measure_strengths
 from pinakes.search.fuse import FUSIONS
+from pinakes.search.name_arm import find_names
+from pinakes.search.named_values import share_of_named
 from pinakes.search.ranked import Ranked, RankedKey, rank_rows
+from pinakes.search.words import WeighedWords, weigh_words
 from pinakes.shelf.port import ShelfReader
-from pinakes.text.normalise import clean, fold_name
+from pinakes.text.normalise import clean
 from pinakes.text.query import MAX_CHARS, TextQuery, analyse_query
 
 logger = logging.getLogger(__name__)
 
 FoundT = TypeVar("FoundT")
 
-TITLES_TRIED = 3
-
-MAX_TITLE_WORDS = 6
-"""A longer query is a description, or a title long enough to be found by its words."""
-
 RERANK_CHARS = 1_000
+SPARE = 10
+"""The number of hits beyond those asked for, in whose place come others where a series has too many."""
 ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
 """In a smaller catalogue, a second thread costs more than it saves."""
-NAMES_TRIED = 20
-HAS_LATIN = re.compile("[a-z0-9]")
-
-PART_LIKENESS = 0.98
-"""The likeness of a name that contains the whole query, in a script without spaces."""
 
 
 class Reranker(Protocol):
@@ -73,6 +69,8 @@ class Searcher:
     spec: CatalogueSpec
     embedder: Embedder | None = None
     reranker: Reranker | None = None
+    calibration: Calibration | None = None
+    """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
     override: SearchSpec | None = None
     """Replaces the search section of the catalogue's spec."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
@@ -114,43 +112,53 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> Ranked:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
-        depth = (
-            wanted if query_vector.vector is None else max(wanted, self.search_spec.depth)
-        )  # a single arm needs no extra depth
-        candidates, total = self._find(reader, text, query, query_vector, scope=scope, depth=depth)
+        words = weigh_words(reader, analyse_query(text, synonyms={}))
+        candidates = self._find(
+            reader, text, query, words, query_vector, scope=scope, depth=max(wanted, self.search_spec.depth)
+        )
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
+        strengths = measure_strengths(candidates, words, self.calibration)
         ranked = Ranked(
-            ranking=rank_rows(candidates, scores, _best_rows(candidates, scores, reader, wanted)),
-            total_matches=total,
+            ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, wanted + SPARE)),
+            total_matches=count_with_evidence(strengths),
             mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
             degraded=query_vector.problem or reader.stale,
             reader=reader,
             scope=scope,
+            spec=self.spec,
         )
         return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
 
     def _find(
-        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, depth: int
-    ) -> tuple[Candidates, int]:
-        """Run the arms; return the candidates and how many records match any arm."""
+        self,
+        reader: ShelfReader,
+        text: str,
+        query: TextQuery,
+        words: WeighedWords,
+        query_vector: QueryVector,
+        *,
+        scope: Scope,
+        depth: int,
+    ) -> Candidates:
+        """Run the arms and line up what they found."""
         beside = self.pool.submit if reader.count(WHOLE) > ARMS_APART_ABOVE else _done
         vector_arm = beside(_nearest, reader, query_vector, scope, depth)
-        title_arm = beside(_alike_titles, reader, text, scope)
         lexical = reader.lexical(query, scope=scope, limit=depth)
-        titles = title_arm.result() or _names_with(reader, self.spec, text, lexical, scope)
+        names = find_names(reader, self.spec, text, words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
-        keys = candidate_keys(lexical, titles, nearest)
-        candidates = line_up(
+        keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
+        found = keys.tolist()
+        no_vectors = np.zeros((len(keys), 0), np.float32)
+        return line_up(
             keys,
             lexical=lexical,
-            titles=titles,
+            names=names,
             nearest=nearest,
-            vectors=reader.vectors(keys.tolist())
-            if query_vector.vector is not None
-            else np.zeros((len(keys), 0), np.float32),
+            vectors=no_vectors if query_vector.vector is None else reader.vectors(found),
             query=query_vector.vector,
+            known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
+            named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
         )
-        return candidates, lexical.total + _count_without_terms(reader, query, lexical, candidates)
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
@@ -185,40 +193,6 @@ def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth
     return reader.nearest(query_vector.vector[None, :], scope=scope, limit=depth)[0]
 
 
-def _alike_titles(reader: ShelfReader, text: str, scope: Scope) -> list[TitleMatch]:
-    """Return titles so like the whole query that it may be a title."""
-    if len(text.split()) > MAX_TITLE_WORDS:
-        return []
-    matches = reader.titles_like(text, scope=scope, limit=TITLES_TRIED)
-    return [match for match in matches if match.likeness >= TITLE_FLOOR]
-
-
-def _names_with(
-    reader: ShelfReader, spec: CatalogueSpec, text: str, lexical: Ranking, scope: Scope
-) -> list[TitleMatch]:
-    """Return records with a name that contains the query, for queries in scripts other than Latin.
-
-    Such a query is nearly always of a name, and a model of English makes nothing of it.
-    """
-    wanted = fold_name(text)
-    if len(wanted) < 2 or HAS_LATIN.search(wanted):
-        return []
-    records = reader.fetch(lexical.keys[:NAMES_TRIED].tolist(), scope=scope)
-    return [
-        TitleMatch(key, PART_LIKENESS)
-        for key, record in records.items()
-        if any(wanted in fold_name(name) for name in spec.names_of(record))
-    ]
-
-
-def _count_without_terms(reader: ShelfReader, query: TextQuery, lexical: Ranking, candidates: Candidates) -> int:
-    """Return how many candidates have none of the query's terms, and so are not in the lexical arm's total."""
-    unranked = candidates.keys[candidates.bm25 == 0].tolist()
-    if lexical.total == len(lexical.keys) or not unranked:
-        return len(unranked)
-    return len(unranked) - reader.count_with_terms(query, unranked)
-
-
 def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
     """Return the rows of the best scores, ties broken by record id."""
     order = np.argsort(-scores, kind="stable")
@@ -241,9 +215,5 @@ def _reranked(ranked: Ranked, reranker: Reranker, text: str, spec: CatalogueSpec
         return ranked
     first = [RankedKey(hit.key, hit.score, hit.match_type, hit.reasons) for hit in hits]
     order = sorted(range(len(first)), key=lambda index: (-scores[index], index))
-    reached = [one.score for one in first]  # scores keep their order, so that they fall with the rank
-    again = [
-        first[index]._replace(score=reached[rank], reasons={**first[index].reasons, "rerank": scores[index]})
-        for rank, index in enumerate(order)
-    ]
+    again = [first[index]._replace(reasons={**first[index].reasons, "rerank": scores[index]}) for index in order]
     return replace(ranked, ranking=(*again, *ranked.ranking[reranker.depth :]))

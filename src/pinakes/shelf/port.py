@@ -175,6 +175,9 @@ class ShelfReader(Protocol):
     def lexical(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
         """Rank the records in scope that have any of the terms."""
 
+    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms in a field that is searched as a name only."""
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens; deleted ones may count until the index is compacted."""
 

@@ -11,13 +11,11 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
 from pinakes.ingest.ledger import find_identified
 from pinakes.library import LEDGER_FILE
-from pinakes.model.hits import Hit, SearchPage
+from pinakes.model.hits import SearchPage
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
-from pinakes.search.calibrate import Calibration
-from pinakes.search.grade import Grade, grade
 from pinakes.search.ids import example_id, find_by_id, find_by_number, page_forms
 from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.searcher import QueryVector, Searcher
@@ -40,8 +38,6 @@ class OpenCatalogue:
     shelf: Shelf
     searcher: Searcher
     recommender: Recommender
-    calibration: Calibration | None = None
-    """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
     folder: Path | None = None
     """Its folder in the library; None where it is not in one."""
     list_sources: Callable[[], Sequence[str]] = tuple
@@ -115,10 +111,6 @@ class CatalogueView:
     def search(self, query: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None) -> SearchPage:
         """Return the best records in scope for a query in plain words."""
         return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit, query_vector=query_vector)
-
-    def grade(self, query: str, hits: Sequence[Hit]) -> list[Grade]:
-        """Grade how well each hit of a search answers the query."""
-        return grade(hits, query, reader=self.reader, spec=self.spec, calibration=self.catalogue.calibration)
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.errors import InputError, NotFoundError, did_you_mean
-from pinakes.model.hits import SearchMode
+from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import Scope
@@ -28,8 +28,9 @@ from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.scopes import Asked, scope_each
 from pinakes.tools.spec import (
+    NOTHING_ANSWERS,
+    FoundResult,
     NotedResult,
-    PartialResult,
     QueryText,
     SearchText,
     ToolParams,
@@ -109,7 +110,7 @@ class Found(GenericResult):
     text: str
 
 
-class SearchResult(PartialResult, GenericResult):
+class SearchResult(FoundResult, GenericResult):
     """The answer of `search`."""
 
     results: list[Found]
@@ -187,16 +188,17 @@ class GenericTools:
             lambda view, vector: view.search(
                 params.query, scope=scoped.scopes[view.name], limit=depth, query_vector=vector
             ),
-            is_graded=True,
             pool=self._pool,
         )
-        has_more = len(found.items) > end and end < FURTHEST
+        is_answered = found.evidence is not Evidence.NONE
+        has_more = is_answered and len(found.items) > end and end < FURTHEST
         return SearchResult(
-            results=[_found(item) for item in found.items[start:end]],
+            results=[_found(item) for item in found.first(end)[start:]],
             total=found.total_matches,
+            evidence=found.evidence,
             has_more=has_more,
             cursor=str(end) if has_more else None,
-            notes=[*notes, *scoped.notes, *_notes(found)],
+            notes=[*([] if is_answered else [NOTHING_ANSWERS]), *notes, *scoped.notes, *_notes(found)],
             unread=found.unread,
         )
 
@@ -211,7 +213,7 @@ class GenericTools:
             title=catalogue.spec.title_of(record),
             text=_text_of(record, catalogue.spec),
             url=uri_of(catalogue.name, record.id),
-            metadata=plain_record(record),
+            metadata=plain_record(record, catalogue.spec),
         )
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
@@ -379,7 +381,7 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
 
 
 def _found(item: Merged) -> Found:
-    return _shape(item.view.catalogue, item.hit.record, score=item.strength, label=item.label)
+    return _shape(item.view.catalogue, item.hit.record, score=item.hit.score, label=item.hit.label)
 
 
 def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None) -> Found:
@@ -402,7 +404,8 @@ def _snippet(record: Record, spec: CatalogueSpec) -> str:
 
 def _text_of(record: Record, spec: CatalogueSpec) -> str:
     """Return a record as text, one line per field."""
-    named = [(field.name, ", ".join(texts_of(record.get(field.name)))) for field in spec.fields.values()]
+    shown = [field for field in spec.fields.values() if field.shown]
+    named = [(field.name, ", ".join(texts_of(record.get(field.name)))) for field in shown]
     return "\n".join(f"{name}: {text}" for name, text in named if text)
 
 

@@ -15,7 +15,6 @@ from pinakes.errors import InputError, StorageError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.tools.catalogue import CatalogueView, Gathered, OpenCatalogue, ask_each
-from pinakes.tools.merge import Merged
 from pinakes.tools.spec import ToolResult, ToolSpec
 
 
@@ -42,10 +41,6 @@ class LayoutCatalogues:
     def label(self, name: str) -> str | None:
         """Return a catalogue's name where answers include it, else None."""
         return name if self.is_several else None
-
-    def score(self, item: Merged) -> float:
-        """Return a hit's own score, or its strength where hits of several catalogues are compared."""
-        return item.strength if self.is_several else item.hit.score
 
     def views(self, chosen: str | None) -> Gathered[CatalogueView]:
         """Open the chosen catalogue, or every one that can be read."""

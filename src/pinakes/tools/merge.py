@@ -3,27 +3,27 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
-from pinakes.model.hits import FacetCount, Hit, SearchMode, SearchPage
+from pinakes.model.hits import Evidence, FacetCount, Hit, SearchMode, SearchPage
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, ask_each
 
 MERGED_HEAD = 10
+NEAREST_SHOWN = 5
+"""The number of hits that are shown where nothing answers."""
 
 Search = Callable[[CatalogueView, QueryVector], SearchPage]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """A hit of one catalogue in a merged list, with its strength and label."""
+    """A hit of one catalogue in a merged list."""
 
     view: CatalogueView
     hit: Hit
-    strength: float
-    label: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,15 @@ class MergedPage:
     def total_matches(self) -> int:
         """The total of matches."""
         return sum(page.total_matches for page in self.pages.values())
+
+    def first(self, limit: int) -> list[Merged]:
+        """Return the first hits; only a few where none is evidence."""
+        return self.items[: min(limit, NEAREST_SHOWN) if self.evidence is Evidence.NONE else limit]
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of the catalogue that has the strongest."""
+        return Evidence.best(page.evidence for page in self.pages.values())
 
     @property
     def mode(self) -> SearchMode:
@@ -54,52 +63,47 @@ class MergedPage:
 
 
 def search_each(
-    views: Gathered[CatalogueView], query: str, search: Search, *, is_graded: bool, pool: Executor | None = None
+    views: Gathered[CatalogueView], query: str, search: Search, *, pool: Executor | None = None
 ) -> MergedPage:
-    """Search every view, skip those whose storage fails, and merge the hits by strength.
-
-    Hits are graded where they have to be compared, or where the caller wants their labels.
-    """
+    """Search every view, skip those whose storage fails, and merge the hits by strength."""
     vectors = _embed_once(views.found, query)
-    has_grades = is_graded or len(views.found) > 1
-
-    def ask(view: CatalogueView) -> tuple[SearchPage, list[Merged]]:
-        page = search(view, vectors[view.name])
-        return page, _graded(view, page, query, has_grades=has_grades)
-
-    asked = ask_each(views.found, ask, pool=pool)
+    asked = ask_each(views.found, lambda view: (view, search(view, vectors[view.name])), pool=pool)
     return MergedPage(
-        items=merge([items for _, items in asked.found.values()]),
-        pages={name: page for name, (page, _) in asked.found.items()},
+        items=merge([[Merged(view=view, hit=hit) for hit in page.hits] for view, page in asked.found.values()]),
+        pages={name: page for name, (_, page) in asked.found.items()},
         unread=[*views.skipped, *asked.skipped],
     )
 
 
 def merge(lists: Sequence[Sequence[Merged]]) -> list[Merged]:
-    """Merge the lists of several catalogues by strength, so that scores of different catalogues compare.
+    """Merge the lists of several catalogues by strength; each catalogue's own order holds.
 
-    A catalogue's own order holds. Its first few have the strengths of those few, the strongest first; after them none
-    is taken to be stronger than the one before. Ties go by rank and then by name, so that equals take turns. A longer
-    list begins as a shorter one does, so pages are consistent.
+    Ties go by rank and then by name, so that equals take turns. A longer list begins as a shorter one does, so pages
+    are consistent.
     """
-    ranked: list[tuple[float, int, str, Merged]] = []
-    for items in lists:
-        strengths = sorted((item.strength for item in items[:MERGED_HEAD]), reverse=True)
-        strengths += [item.strength for item in items[MERGED_HEAD:]]
-        least = 1.0
-        for rank, (item, strength) in enumerate(zip(items, strengths, strict=True)):
-            least = min(least, strength)
-            ranked.append((-least, rank, item.view.name, replace(item, strength=least)))
+    ranked = [
+        (-level, rank, item.view.name, item)
+        for items in lists
+        for rank, (item, level) in enumerate(zip(items, _levels([item.hit.score for item in items]), strict=True))
+    ]
     return [item for *_, item in sorted(ranked, key=lambda one: one[:3])]
 
 
-def _graded(view: CatalogueView, page: SearchPage, query: str, *, has_grades: bool) -> list[Merged]:
-    if not has_grades:
-        return [Merged(view=view, hit=hit, strength=hit.score, label=None) for hit in page.hits]
-    return [
-        Merged(view=view, hit=hit, strength=grade.strength, label=grade.label)
-        for hit, grade in zip(page.hits, view.grade(query, page.hits), strict=True)
-    ]
+def _levels(strengths: Sequence[float]) -> list[float]:
+    """Return falling numbers near the strengths of a list, which need not fall: rising runs get their mean.
+
+    That holds for the first few; after them a hit is never put above one that precedes it.
+    """
+    runs: list[tuple[float, int]] = []
+    for strength in strengths[:MERGED_HEAD]:
+        runs.append((strength, 1))
+        while len(runs) > 1 and runs[-2][0] < runs[-1][0]:
+            (later, more), (earlier, some) = runs.pop(), runs.pop()
+            runs.append(((later * more + earlier * some) / (more + some), more + some))
+    levels = [mean for mean, count in runs for _ in range(count)]
+    for strength in strengths[MERGED_HEAD:]:
+        levels.append(min(strength, levels[-1]))
+    return levels
 
 
 def _embed_once(views: Mapping[str, CatalogueView], query: str) -> dict[str, QueryVector]:

@@ -13,8 +13,8 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.principal import Action, Principal
 from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import AnyOf, Scope
-from pinakes.search.candidates import TITLE_FLOOR
 from pinakes.search.ids import SCHEME
+from pinakes.search.name_arm import SPELLING_FLOOR
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
@@ -60,7 +60,9 @@ class RecordResources:
         record = view.find_record(address[1], scope=scope) or _find_titled(view, address[1], scope)
         if record is None:
             return None
-        return ResourceContent(mime_type="application/json", text=orjson.dumps(plain_record(record)).decode())
+        return ResourceContent(
+            mime_type="application/json", text=orjson.dumps(plain_record(record, view.spec)).decode()
+        )
 
     def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
         """Complete a catalogue's name or a title; a record can be read by id or by title."""
@@ -75,7 +77,7 @@ class RecordResources:
         records = reader.fetch([*(match.key for match in alike), *words], scope=scope)
         titles = {key: catalogue.spec.title_of(record) for key, record in records.items()}
         begun = [title for title in titles.values() if fold_name(title).startswith(fold_name(typed))]
-        likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= TITLE_FLOOR]
+        likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= SPELLING_FLOOR]
         return list(dict.fromkeys([*begun, *likely, *(titles[key] for key in words if key in titles)]))
 
     def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:

@@ -23,6 +23,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
 from pinakes.errors import InputError
+from pinakes.model.hits import Evidence, Label
 from pinakes.model.principal import Action, Cost
 from pinakes.text.query import MAX_CHARS
 from pinakes.tools.schema import compact_schema, shallow_schema
@@ -92,6 +93,21 @@ class NotedResult(PartialResult):
     """An answer with notes on how the call was understood; left out where there are none, and not in the schema."""
 
     notes: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda notes: not notes)
+
+
+NOTHING_ANSWERS = "Nothing here answers this; what follows is only the nearest."
+EvidenceName = Annotated[Evidence, WithJsonSchema({"type": "string", "enum": [str(one) for one in Evidence]})]
+Relevance = Annotated[Label | None, WithJsonSchema({"type": ["string", "null"]})]
+
+
+class FoundResult(NotedResult):
+    """The answer of a search, with how sure it is; without evidence, its few records are only the nearest."""
+
+    evidence: EvidenceName
+
+    def with_evidence(self, text: str) -> str:
+        """Return the text of the answer, which begins with it where nothing answers."""
+        return f"{NOTHING_ANSWERS}\n{text}" if self.evidence is Evidence.NONE else text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,6 +40,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         raise InputError("'title' is missing")
     sources = _texts(row, "sources")
     season = _object(row, "animeSeason")
+    synopses = _synopses(row)
     fields = {
         "title": title,
         "alternatives": tuple(name for name in _texts(row, "synonyms") if name != title),
@@ -50,7 +51,8 @@ def record_of(row: Mapping[str, Any]) -> Record:
         "year": _positive(season, "year"),
         "duration": _minutes(row.get("duration")),
         "tags": tags_of(_texts(row, "tags")),
-        "synopsis": _synopsis(row),
+        "synopsis": synopses[0] if synopses else None,
+        "other_synopses": tuple(synopses[1:]),
         "popularity": _positive(row, "popularity"),
         "sources": sources,
         "relations": _texts(row, "relatedAnime"),
@@ -105,15 +107,14 @@ def _id_of(sources: tuple[str, ...], title: str) -> RecordId:
     return RecordId(re.sub(r"^https?://", "", sources[0]))
 
 
-def _synopsis(row: Mapping[str, Any]) -> str | None:
-    """Return the longest synopsis that a person wrote, else any."""
+def _synopses(row: Mapping[str, Any]) -> list[str]:
+    """Return every synopsis once, the longest that a person wrote first."""
     synopses = dict(_object(row, "synopses"))
     if row.get("synopsis"):
         synopses["own"] = row["synopsis"]
     cleaned = {provider: CREDIT.sub("", _text(text)) for provider, text in synopses.items()}
-    by_people = [text for provider, text in cleaned.items() if text and provider != MACHINE_WRITTEN]
-    texts = by_people or [text for text in cleaned.values() if text]
-    return max(texts, key=len) if texts else None
+    ordered = sorted(cleaned, key=lambda provider: (provider == MACHINE_WRITTEN, -len(cleaned[provider])))
+    return list(dict.fromkeys(cleaned[provider] for provider in ordered if cleaned[provider]))
 
 
 def _choice(value: Any, choices: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from pinakes.api import (
     AllOf,
     AnyOf,
     Condition,
+    FoundResult,
     FromCatalogue,
     InputError,
     NoneOf,
@@ -16,6 +17,7 @@ from pinakes.api import (
     PartialResult,
     QueryText,
     Range,
+    Relevance,
     ToolParams,
     ToolResult,
 )
@@ -110,10 +112,11 @@ class SearchHit(AnimeShape):
     alternatives: list[str]
     status: str
     score: float
+    relevance: Relevance
     match_type: Literal["fts", "vector", "hybrid"]
 
 
-class SearchResult(NotedResult):
+class SearchResult(FoundResult):
     """The answer of `search_anime`."""
 
     results: list[SearchHit]

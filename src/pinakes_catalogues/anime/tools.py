@@ -78,11 +78,11 @@ class AnimeTools:
             lambda view, vector: view.search(
                 params.query, scope=scoped.scopes[view.name], limit=params.limit, query_vector=vector
             ),
-            is_graded=False,
         )
         return SearchResult(
-            results=[self._hit(item) for item in found.items[: params.limit]],
+            results=[self._hit(item) for item in found.first(params.limit)],
             total_matches=found.total_matches,
+            evidence=found.evidence,
             search_mode=found.mode.value,
             degraded=found.degraded,
             unread=found.unread,
@@ -95,7 +95,8 @@ class AnimeTools:
             **_shape(record),
             alternatives=list(record.get("alternatives") or ()),
             status=record.get("status"),
-            score=round(self._catalogues.score(item), 4),
+            score=round(item.hit.score, 4),
+            relevance=item.hit.label,
             match_type=item.hit.match_type.value,
             catalogue=self._catalogues.label(item.view.name),
         )

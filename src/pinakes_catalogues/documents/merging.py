@@ -1,10 +1,10 @@
-"""Merge the passages that several collections found: scores that compare, no repeats, and the order of each kept."""
+"""Merge the passages that several collections found: without repeats, and in the order of each."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pinakes.api import Hit, Record, SearchPage
+from pinakes.api import NEAREST_SHOWN, Evidence, Hit, Record, SearchPage
 
 MOST_SHARED = 0.5
 """A passage of which a better one of its file has more than this share is a repeat."""
@@ -15,26 +15,36 @@ ANCHOR_CHARS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A passage that a collection found, with a score that can be compared between collections."""
+    """A passage that a collection found."""
 
     source: str
-    record: Record
-    score: float
+    hit: Hit
+
+    @property
+    def record(self) -> Record:
+        """The passage."""
+        return self.hit.record
 
 
 def merged(pages: Mapping[str, SearchPage], *, limit: int) -> list[Found]:
-    """Merge the results of the collections, without repeats, at most `limit` of each.
+    """Merge the results of the collections, without repeats, at most `limit` of each; few where nothing answers.
 
     A collection's own order holds: a passage stands as high as the best score at its rank or after it. Ties go by rank
     and then by name.
     """
     ranked = []
-    for source, found in comparable(pages).items():
-        best_from_here = list(accumulate((one.score for one in reversed(found)), max))[::-1]
-        for rank, one in enumerate(found):
-            ranked.append((-best_from_here[rank], rank, source, one))
+    for source, page in pages.items():
+        best_from_here = list(accumulate((hit.score for hit in reversed(page.hits)), max))[::-1]
+        for rank, hit in enumerate(page.hits):
+            ranked.append((-best_from_here[rank], rank, source, Found(source=source, hit=hit)))
     in_order = [one for *_, one in sorted(ranked, key=lambda entry: entry[:3])]
-    return list(_at_most(limit, without_repeats(in_order)))
+    found = list(_at_most(limit, without_repeats(in_order)))
+    return found[:NEAREST_SHOWN] if evidence_of(pages) is Evidence.NONE else found
+
+
+def evidence_of(pages: Mapping[str, SearchPage]) -> Evidence:
+    """Return the evidence of the collection that has the strongest."""
+    return Evidence.best(page.evidence for page in pages.values())
 
 
 def _at_most(limit: int, found: Iterable[Found]) -> Iterator[Found]:
@@ -44,30 +54,6 @@ def _at_most(limit: int, found: Iterable[Found]) -> Iterator[Found]:
         taken[one.source] = taken.get(one.source, 0) + 1
         if taken[one.source] <= limit:
             yield one
-
-
-def comparable(pages: Mapping[str, SearchPage]) -> dict[str, list[Found]]:
-    """Return the hits of each collection in its order, with scores that mean the same in every collection.
-
-    A fused score says how good a passage is among those of its own collection, whose best is near 1 even where nothing
-    answers. So it is scaled by the best cosine that the collection reached, and the score is the mean of that and the
-    passage's own cosine. Where a collection has no vectors, the fused score is scaled by how far its best BM25 is from
-    the best of all collections, and by the best cosine that those with vectors reached; alone, it stays as it is.
-    """
-    best_words = max((_best(page, "bm25") for page in pages.values()), default=0.0)
-    cosines = [_best(page, "cosine") for page in pages.values() if _has_vectors(page)]
-    found = {}
-    for source, page in pages.items():
-        if _has_vectors(page):
-            scale, own_share = _best(page, "cosine"), 0.5
-        else:
-            scale, own_share = _best(page, "bm25") / (best_words or 1.0) * max(cosines, default=1.0), 0.0
-        scores = [own_share * _reason(hit, "cosine") + (1 - own_share) * hit.score * scale for hit in page.hits]
-        found[source] = [
-            Found(source=source, record=hit.record, score=min(score, 1.0))
-            for hit, score in zip(page.hits, scores, strict=True)
-        ]
-    return found
 
 
 def without_repeats(found: Iterable[Found]) -> list[Found]:
@@ -107,14 +93,6 @@ def _overlap(before: str, after: str) -> int:
 
 def _has_vectors(page: SearchPage) -> bool:
     return page.mode.value == "hybrid"
-
-
-def _best(page: SearchPage, reason: str) -> float:
-    return max((_reason(hit, reason) for hit in page.hits), default=0.0)
-
-
-def _reason(hit: Hit, name: str) -> float:
-    return max(hit.reasons.get(name, 0.0), 0.0)
 
 
 def notes_of(pages: Mapping[str, SearchPage]) -> list[str]:

@@ -16,11 +16,12 @@ from pinakes.api import (
     AnyOf,
     CatalogueView,
     Cost,
+    FoundResult,
     InputError,
     OpenCatalogue,
-    PartialResult,
     Principal,
     RecordId,
+    Relevance,
     ResourceContent,
     ResourceEntry,
     ResourceSpec,
@@ -32,7 +33,7 @@ from pinakes.api import (
     ask_each,
     catalogue_tool,
 )
-from pinakes_catalogues.documents.merging import Found, merged, notes_of
+from pinakes_catalogues.documents.merging import Found, evidence_of, merged, notes_of
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -97,6 +98,7 @@ class PassageMetadata(DocumentResult):
     file_path: str
     source: str
     score: float
+    relevance: Relevance
     section: str
     title: str
     heading_path: str
@@ -124,14 +126,14 @@ class PassageWithNeighbours(FoundPassage):
     after: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
-class HandbookResult(DocumentResult):
+class HandbookResult(FoundResult, DocumentResult):
     """The answer of `search_handbook`."""
 
     results: list[FoundPassage]
     notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
-class SearchResult(PartialResult, DocumentResult):
+class SearchResult(FoundResult, DocumentResult):
     """The answer of `search_documents`."""
 
     results: list[PassageWithNeighbours]
@@ -162,6 +164,7 @@ class DocumentTools:
         found = merged(pages, limit=params.n_results)
         return SearchResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
+            evidence=evidence_of(pages),
             skipped=[name for name in names if name not in pages],
             notes=notes_of(pages),
             unread=[*views.skipped, *asked.skipped],
@@ -180,7 +183,11 @@ class DocumentTools:
         page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
         pages = {HANDBOOK: page}
         found = merged(pages, limit=params.n_results)
-        return HandbookResult(results=[FoundPassage(**_shape(one)) for one in found], notes=notes_of(pages))
+        return HandbookResult(
+            results=[FoundPassage(**_shape(one)) for one in found],
+            evidence=evidence_of(pages),
+            notes=notes_of(pages),
+        )
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:
         """List every document of every collection."""
@@ -249,7 +256,8 @@ def _shape(found: Found) -> dict[str, Any]:
     metadata = PassageMetadata(
         file_path=record.get("path"),
         source=found.source,
-        score=round(found.score, 4),
+        score=round(found.hit.score, 4),
+        relevance=found.hit.label,
         section=record.get("section") or "",
         title=record.get("title"),
         heading_path=" > ".join(record.get("headings") or ()),
@@ -349,11 +357,11 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
 def _search_text(result: SearchResult) -> str:
     names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
     skipped = [f"skipped: {', '.join(names)}"] if names else []
-    return "\n\n".join([*_texts(result.results), *skipped, *_noted(result.notes)])
+    return result.with_evidence("\n\n".join([*_texts(result.results), *skipped, *_noted(result.notes)]))
 
 
 def _handbook_text(result: HandbookResult) -> str:
-    return "\n\n".join([*_texts(result.results), *_noted(result.notes)])
+    return result.with_evidence("\n\n".join([*_texts(result.results), *_noted(result.notes)]))
 
 
 def _noted(notes: Iterable[str]) -> list[str]:

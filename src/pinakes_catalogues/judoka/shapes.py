@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import FromCatalogue, PartialResult, ToolParams, ToolResult
+from pinakes.api import FoundResult, FromCatalogue, Relevance, ToolParams, ToolResult
 from pinakes_catalogues.judoka.filters import CardFilters
 
 
@@ -45,11 +45,12 @@ class RagHit(FromCatalogue):
     text: str
     source: str
     score: float
+    relevance: Relevance
     qa_context: str | None
     tags: list[str]
 
 
-class RagResult(PartialResult):
+class RagResult(FoundResult):
     """The answer of `query_rag`; `hint` says why vectors were not used, and how to fix it."""
 
     results: Annotated[list[RagHit], LEAN]
@@ -79,9 +80,10 @@ class JudokaHit(JudokaShape):
     """One result of a search."""
 
     score: float
+    relevance: Relevance
 
 
-class SearchResult(PartialResult):
+class SearchResult(FoundResult):
     """The answer of `judokon.search`."""
 
     results: list[JudokaHit]

@@ -84,15 +84,15 @@ class JudokonTools:
         page = _search(views, params.query, scope, RAG_RESULTS)
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
-        hits = [self._rag_hit(item) for item in page.items[:RAG_RESULTS]]
-        return RagResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
+        hits = [self._rag_hit(item) for item in page.first(RAG_RESULTS)]
+        return RagResult(results=hits, evidence=page.evidence, hint=_hint(page.degraded), unread=page.unread)
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find cards by a description."""
         scope = _scope(principal, params.filters)
         page = _search(self._catalogues.views(catalogue), params.query, scope, params.top_k)
-        hits = [self._hit(item) for item in page.items[: params.top_k]]
-        return SearchResult(results=hits, hint=_hint(page.degraded), unread=page.unread)
+        hits = [self._hit(item) for item in page.first(params.top_k)]
+        return SearchResult(results=hits, evidence=page.evidence, hint=_hint(page.degraded), unread=page.unread)
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
         """Return one card."""
@@ -201,7 +201,7 @@ class JudokonTools:
 
     def _hit(self, item: Merged) -> JudokaHit:
         found = FoundRecord(item.view, item.hit.record)
-        return JudokaHit(**self._shape(found), score=round(self._catalogues.score(item), 4))
+        return JudokaHit(**self._shape(found), score=round(item.hit.score, 4), relevance=item.hit.label)
 
     def _shape(self, found: FoundRecord) -> dict[str, Any]:
         return {**_shape(found.record), "catalogue": self._catalogues.label(found.view.name)}
@@ -212,7 +212,8 @@ class JudokonTools:
             id=shown_id(record),
             text=text_of(record),
             source=source_of(record),
-            score=round(self._catalogues.score(item), 4),
+            score=round(item.hit.score, 4),
+            relevance=item.hit.label,
             qa_context=record.get("qaContext"),
             tags=list(record.get("tags") or (record.kind,)),
             catalogue=self._catalogues.label(item.view.name),
@@ -224,7 +225,6 @@ def _search(views: Gathered[CatalogueView], query: str, scope: Scope, limit: int
         views,
         query,
         lambda view, vector: search_expanded(view, query, vector, scope=scope, limit=limit),
-        is_graded=False,
     )
 
 
@@ -412,12 +412,14 @@ def _line(judoka: JudokaShape) -> str:
 
 def _rag_text(result: RagResult) -> str:
     parts = [f"{n}. {hit.source} [{hit.id}]\n{hit.text}" for n, hit in enumerate(result.results, start=1)]
-    return "\n\n".join([*(parts or ["nothing found"]), *filter(None, [result.hint])])
+    return result.with_evidence("\n\n".join([*(parts or ["nothing found"]), *filter(None, [result.hint])]))
 
 
 def _search_text(result: SearchResult) -> str:
     lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
-    return "\n".join(lines or ["no judoka meets this; judokon.listCountries lists the countries there are"])
+    if not lines:
+        return "no judoka meets this; judokon.listCountries lists the countries there are"
+    return result.with_evidence("\n".join(lines))
 
 
 def _card_text(card: CardResult) -> str:

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from pinakes.api import CatalogueView, Hit, Merged, Ranked, RankedKey, Searcher, fold_name
+from pinakes.api import EVIDENCE_AT, CatalogueView, Evidence, Hit, Merged, Ranked, RankedKey, Searcher, fold_name
 from pinakes_catalogues.music.grouping import KINDS
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.shapes import MOST, SearchParams
 
 HEAD = 21
-"""The number of best hits that are judged for relevance, and for the exact words of a query."""
+"""The number of best hits that are looked at for the exact words of a query."""
+NEAREST_OF_KIND = 3
 FIGURE = re.compile(r"\d")
 LATIN = re.compile(r"[a-z]")
 """A query without such letters is of a name: a model of English makes nothing of it."""
@@ -19,56 +19,52 @@ LATIN = re.compile(r"[a-z]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundOfKind:
-    """The hits of one kind, the total, and whether there are more hits than were read."""
+    """The hits of one kind, the nearest ones that are no answer, the total, and whether more hits follow."""
 
     items: list[Merged]
+    nearest: list[Merged]
     total: int
     has_more: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundKinds:
-    """The hits of each kind, and why the search was degraded."""
+    """The hits of each kind, how sure they are, and why the search was degraded."""
 
     kinds: Mapping[str, FoundOfKind]
+    evidence: Evidence
     degraded: str | None
 
 
 def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool) -> FoundKinds:
     """Search each kind by itself.
 
-    The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end, graded.
+    The page that is asked for is read; where it is to be merged with other catalogues, all hits up to its end.
     """
     vector = library.view.embed(params.query)
     searcher = _without_smoothing(library.catalogue.searcher)
     wanted = min(params.offset + params.limit, MOST)
+    start = 0 if is_merged else params.offset
     kinds: dict[str, FoundOfKind] = {}
-    degraded = None
+    strongest, degraded = 0.0, None
     for kind in [params.kind] if params.kind else KINDS:
         ranked = searcher.rank(
-            library.reader,
-            params.query,
-            scope=library.scope(kind),
-            limit=max(wanted + 1, HEAD),
-            query_vector=vector,
+            library.reader, params.query, scope=library.scope(kind), limit=MOST + 1, query_vector=vector
         )
-        answering, total = _answering(ranked, library, params.query)
-        hits = ranked.read(answering[0 if is_merged else params.offset : wanted])
-        items = _graded(library.view, params.query, hits) if is_merged else _ungraded(library.view, hits)
-        kinds[kind] = FoundOfKind(items=items, total=total, has_more=len(answering) > wanted)
+        answering = _answering(ranked, library, params.query)
+        strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
+        kinds[kind] = FoundOfKind(
+            items=_merged(library.view, ranked.read(answering[start:wanted])),
+            nearest=[] if answering else _merged(library.view, ranked.read(ranked.ranking[:NEAREST_OF_KIND])),
+            total=len(answering),
+            has_more=len(answering) > wanted,
+        )
         degraded = ranked.degraded
-    return FoundKinds(kinds=kinds, degraded=degraded)
+    return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded)
 
 
-def _graded(view: CatalogueView, query: str, hits: Sequence[Hit]) -> list[Merged]:
-    return [
-        Merged(view=view, hit=hit, strength=grade.strength, label=grade.label)
-        for hit, grade in zip(hits, view.grade(query, hits), strict=True)
-    ]
-
-
-def _ungraded(view: CatalogueView, hits: Sequence[Hit]) -> list[Merged]:
-    return [Merged(view=view, hit=hit, strength=1.0, label=None) for hit in hits]
+def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[Merged]:
+    return [Merged(view=view, hit=hit) for hit in hits]
 
 
 def _without_smoothing(searcher: Searcher) -> Searcher:
@@ -76,18 +72,15 @@ def _without_smoothing(searcher: Searcher) -> Searcher:
     return replace(searcher, override=replace(searcher.search_spec, smoothing_depth=1))
 
 
-def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> tuple[Sequence[RankedKey], int]:
-    """Return the hits that answer, and their total: where one of the first does not, those before it, else all.
+def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> list[RankedKey]:
+    """Return the hits that are evidence.
 
-    Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone. Only
-    the first are judged, however many are wanted, so that pages fit together and the total is the same on each.
+    Beside a record of the very name, and to a query in another script, nothing answers by its meaning alone.
     """
     ranking = _named_first(ranked, library, query)
-    is_named = any(one.reasons.get("title", 0) >= 1.0 for one in ranking[:HEAD])
+    is_named = any(one.reasons["name"] >= 1.0 for one in ranking[:HEAD])
     by_meaning = not is_named and LATIN.search(fold_name(query)) is not None
-    answers = partial(_answers, library=library, by_meaning=by_meaning)
-    end = next((rank for rank, one in enumerate(ranking[:HEAD]) if not answers(one)), None)
-    return (ranking, ranked.total_matches) if end is None else (ranking[:end], end)
+    return [one for one in ranking if one.score >= EVIDENCE_AT and (by_meaning or _has_words(one))]
 
 
 def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:
@@ -104,11 +97,6 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[
     return [*sorted(first, key=lambda one: one.key not in named), *rest]
 
 
-def _answers(one: RankedKey, *, library: MusicLibrary, by_meaning: bool) -> bool:
-    """Tell whether a hit has the query's words or name, or a relevant similarity."""
-    if one.reasons.get("bm25", 0) > 0 or one.reasons.get("title", 0) > 0:
-        return True
-    if not by_meaning:
-        return False
-    calibration = library.catalogue.calibration
-    return calibration is None or calibration.label_of(one.reasons.get("cosine", 0)) is not None
+def _has_words(one: RankedKey) -> bool:
+    """Tell whether a hit has a word of the query, or its name."""
+    return one.reasons["bm25"] > 0 or one.reasons["name"] > 0

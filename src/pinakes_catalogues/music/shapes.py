@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import FromCatalogue, PartialResult, QueryText, Record, Tag, ToolParams, ToolResult
+from pinakes.api import FoundResult, FromCatalogue, QueryText, Record, Tag, ToolParams, ToolResult
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.playlist import MOST_MINUTES
 
@@ -89,12 +89,14 @@ class Group(MusicResult):
     items: list[Entry]
     total: int
     has_more: bool
+    nearest: list[Entry] = Field(default_factory=list, exclude_if=lambda entries: not entries)
+    """The nearest records, where a search found none that answers."""
 
 
 LeanGroup = Annotated[Group, LEAN]
 
 
-class SearchResult(PartialResult, MusicResult):
+class SearchResult(FoundResult, MusicResult):
     """The result of `catalog.search`; kinds that were not requested are left out."""
 
     artists: LeanGroup | None = _left_out()

@@ -17,9 +17,11 @@ import numpy as np
 from pinakes.api import (
     UNREADABLE,
     CatalogueView,
+    Evidence,
     Gathered,
     InputError,
     LayoutCatalogues,
+    Merged,
     OpenCatalogue,
     Preferences,
     Principal,
@@ -38,7 +40,7 @@ from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, choose, minutes_in
-from pinakes_catalogues.music.search import FoundOfKind, search_kinds
+from pinakes_catalogues.music.search import NEAREST_OF_KIND, FoundOfKind, search_kinds
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
@@ -88,25 +90,33 @@ class MusicTools:
             views.found, lambda view: search_kinds(MusicLibrary(view, principal), params, is_merged=is_merged)
         )
         kinds = [params.kind] if params.kind else KINDS
-        groups = {
+        groups: dict[str, Any] = {
             GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params, is_merged=is_merged)
             for kind in kinds
         }
         skipped = [*views.skipped, *asked.skipped]
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
-        return SearchResult(**groups, degraded=degraded, unread=skipped)
+        evidence = Evidence.best(one.evidence for one in asked.found.values())
+        return SearchResult(**groups, evidence=evidence, degraded=degraded, unread=skipped)
 
     def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
         wanted = min(params.offset + params.limit, MOST)
         merged = merge([one.items for one in found])
         shown = merged[params.offset : wanted] if is_merged else merged
+        total = sum(one.total for one in found)
+        nearest = [] if total else merge([one.nearest for one in found])[:NEAREST_OF_KIND]
         return Group(
-            items=[entry_of(item.hit.record, catalogue=self._catalogues.label(item.view.name)) for item in shown],
-            total=sum(one.total for one in found),
+            items=[self._entry(item) for item in shown],
+            nearest=[self._entry(item) for item in nearest],
+            total=total,
             has_more=(len(merged) > wanted or any(one.has_more for one in found)) and wanted < MOST,
         )
+
+    def _entry(self, item: Merged) -> Entry:
+        label = self._catalogues.label(item.view.name)
+        return entry_of(item.hit.record, score=item.hit.score, catalogue=label)
 
     def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
         """Answer one of the query types of `catalog.get`."""
@@ -415,12 +425,14 @@ def _search_text(result: SearchResult) -> str:
         if (group := getattr(result, name)) is not None
         for line in _group_lines(name, group, shown=MOST)
     ]
-    return "\n".join([*lines, *([f"searched by words alone: {result.degraded}"] if result.degraded else [])])
+    degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
+    return result.with_evidence("\n".join([*lines, *degraded]))
 
 
 def _group_lines(name: str, group: Group, *, shown: int) -> list[str]:
     more = ", more with offset" if group.has_more else ""
-    return [f"{name} ({group.total}{more}):", *(f"- {_line(one)}" for one in group.items[:shown])]
+    nearest = [f"- nearest: {_line(one)}" for one in group.nearest]
+    return [f"{name} ({group.total}{more}):", *(f"- {_line(one)}" for one in group.items[:shown]), *nearest]
 
 
 def _line(one: Entry) -> str:

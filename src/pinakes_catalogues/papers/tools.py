@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
@@ -10,15 +10,16 @@ from pinakes.api import (
     WORDS_FIELD,
     AllOf,
     Condition,
+    FoundResult,
     FromCatalogue,
     InputError,
     LayoutCatalogues,
     Merged,
     OpenCatalogue,
-    PartialResult,
     Principal,
     QueryText,
     Range,
+    Relevance,
     Scope,
     ToolParams,
     ToolResult,
@@ -28,7 +29,6 @@ from pinakes.api import (
     search_each,
 )
 
-Relevance = Literal["IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT"]
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 LISTED_IN_TEXT = 10
 
@@ -76,11 +76,11 @@ class PaperShape(FromCatalogue):
     title: str
     authors: list[AuthorShape]
     abstract: str | None
-    relevance: Relevance | None
+    relevance: Relevance
     score: float
 
 
-class SearchResult(PartialResult):
+class SearchResult(FoundResult):
     """The answer of `search_papers`."""
 
     papers: list[PaperShape]
@@ -102,11 +102,11 @@ class PaperTools:
             self._catalogues.views(catalogue),
             params.query,
             lambda view, vector: view.search(params.query, scope=scope, limit=params.paper_count, query_vector=vector),
-            is_graded=True,
         )
         return SearchResult(
-            papers=[self._shape(item) for item in found.items[: params.paper_count]],
+            papers=[self._shape(item) for item in found.first(params.paper_count)],
             total=found.total_matches,
+            evidence=found.evidence,
             search_mode=found.mode.value,
             degraded=found.degraded,
             unread=found.unread,
@@ -118,8 +118,8 @@ class PaperTools:
             title=record.get("title"),
             authors=[AuthorShape(**author) for author in record.get("authors") or ()],
             abstract=record.get("abstract"),
-            relevance=cast(Relevance | None, item.label),
-            score=round(self._catalogues.score(item), 4),
+            relevance=item.hit.label,
+            score=round(item.hit.score, 4),
             catalogue=self._catalogues.label(item.view.name),
         )
 
@@ -164,7 +164,7 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
 def _search_text(result: SearchResult) -> str:
     head = f"{result.total} papers ({result.search_mode})"
     lines = [f"{n}. {_line(paper)}" for n, paper in enumerate(result.papers[:LISTED_IN_TEXT], start=1)]
-    return "\n".join([head, *lines])
+    return result.with_evidence("\n".join([head, *lines]))
 
 
 def _line(paper: PaperShape) -> str:

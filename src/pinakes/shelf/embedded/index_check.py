@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pinakes.catalogue.spec import Role
+from pinakes.catalogue.spec import texts_of
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import WHOLE
@@ -74,12 +74,11 @@ def _check_entries(view: EmbeddedView, keys: Sequence[Key], records: Mapping[Key
 
 
 def _find_unfound(view: EmbeddedView, records: Iterable[tuple[Key, Record]]) -> Iterator[str]:
-    """Yield the titles of the records that are not found by the words of their title."""
-    title = view.spec.field_with_role(Role.TITLE)
-    if title is None or not title.searched:
-        return
+    """Yield the titles of the records that are not found by the words of their title, or of their text."""
+    spec = view.spec
+    fields = (spec.title_field,) if spec.title_field.searched else spec.searched_fields
     for key, record in records:
-        text = str(record.get(title.name) or "")
+        text = " ".join(text for field in fields for text in texts_of(record.get(field.name)))
         query = analyse_query(text, synonyms={})
         if query.terms and view.count_with_terms(query, [key]) != 1:
-            yield text
+            yield spec.title_of(record)

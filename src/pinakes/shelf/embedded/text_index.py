@@ -102,11 +102,13 @@ class TextIndex:
         *,
         searcher: tantivy.Searcher,
         limit: int,
+        in_names: bool = False,
     ) -> Ranking:
         """Rank the searcher's records that have any of the terms and meet every condition."""
-        if not query.terms:
+        fields = self._name_weights() if in_names else self._text_weights()
+        if not query.terms or not fields:
             return build_ranking((), (), limit=0)
-        asked = self._any_term(query)
+        asked = self._any_term(query, fields)
         clauses = [self._clause(condition) for condition in conditions]
         if clauses:
             asked = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), *clauses])
@@ -138,7 +140,7 @@ class TextIndex:
 
     def _read_every_field(self) -> None:
         """Search once in each field, so that a missing or truncated file is noticed now."""
-        for field in (ALL, *(_boost_name(field.name) for field in self.spec.boosted_fields)):
+        for field in _text_fields(self.spec):
             self.searcher.search(self._term(field, "", 1.0), limit=1)
 
     def _remove_leftovers(self) -> None:
@@ -170,8 +172,13 @@ class TextIndex:
         each = [tantivy.Query.term_query(self.schema, field, value, index_option="basic") for value in values]
         return each[0] if len(each) == 1 else tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
 
-    def _any_term(self, query: TextQuery) -> tantivy.Query:
-        weighted_fields = [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
+    def _text_weights(self) -> list[tuple[str, float]]:
+        return [(ALL, 1.0), *((_boost_name(field.name), field.boost) for field in self.spec.boosted_fields)]
+
+    def _name_weights(self) -> list[tuple[str, float]]:
+        return [(_boost_name(field.name), 1.0) for field in self.spec.fields_searched_as_names]
+
+    def _any_term(self, query: TextQuery, weighted_fields: Sequence[tuple[str, float]]) -> tantivy.Query:
         return tantivy.Query.boolean_query(
             [
                 (tantivy.Occur.Should, self._term(field, token, boost * weight))
@@ -217,6 +224,8 @@ class TextIndex:
         document.add_text(ALL, " ".join(texts.values()))
         for field in self.spec.boosted_fields:
             document.add_text(_boost_name(field.name), texts[field.name])
+        for field in self.spec.fields_searched_as_names:
+            document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
         for name in term_fields(self.spec):
             for term in {term for term, _, _ in entries_of(record, name)}:
                 document.add_text(_filter_name(name), term)
@@ -231,7 +240,7 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(KEY, indexed=True, fast=True)
     builder.add_unsigned_field(MARKER, indexed=True, fast=True)
-    for name in (ALL, *(_boost_name(field.name) for field in spec.boosted_fields)):
+    for name in _text_fields(spec):
         builder.add_text_field(name, tokenizer_name=TOKENIZER, index_option="freq")
     for name in term_fields(spec):
         builder.add_text_field(_filter_name(name), tokenizer_name="raw", index_option="basic")
@@ -239,6 +248,12 @@ def _schema(spec: CatalogueSpec) -> tantivy.Schema:
         if field.is_numeric:
             builder.add_float_field(_filter_name(field.name), indexed=True, fast=True)
     return builder.build()
+
+
+def _text_fields(spec: CatalogueSpec) -> list[str]:
+    """Return the index's fields of tokens."""
+    apart = (*spec.boosted_fields, *spec.fields_searched_as_names)
+    return [ALL, *(_boost_name(field.name) for field in apart)]
 
 
 def _whitespace() -> tantivy.TextAnalyzer:

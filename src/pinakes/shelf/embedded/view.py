@@ -68,6 +68,12 @@ class EmbeddedView:
         require_filterable(conditions, self.spec)
         return self.text.search(query, conditions, searcher=self.searcher, limit=limit)
 
+    def with_names(self, query: TextQuery, *, scope: Scope, limit: int) -> Ranking:
+        """Rank the records in scope that have any of the terms in a field that is searched as a name."""
+        conditions = scope.all_conditions()
+        require_filterable(conditions, self.spec)
+        return self.text.search(query, conditions, searcher=self.searcher, limit=limit, in_names=True)
+
     def frequencies(self, tokens: Sequence[str]) -> list[int]:
         """Return how many records have each of these tokens."""
         return self.text.frequencies(tokens, searcher=self.searcher)
