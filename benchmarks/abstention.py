@@ -17,7 +17,6 @@ from libraries import DEFAULT_HOME, open_library
 
 from pinakes.catalogue.spec import texts_of
 from pinakes.measure.figures import build_figure, flatten
-from pinakes.model.hits import SearchPage
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.tools.catalogue import CatalogueView
@@ -102,7 +101,7 @@ def ask_all(home: Path, only: str = "") -> Iterator[tuple[str, Answer]]:
 def ask(view: CatalogueView, question: Question) -> Answer:
     """Search as every tool does, and judge what came."""
     page = view.search(question.query, scope=WHOLE, limit=DEPTH)
-    labels = labels_of(view, question.query, page)
+    labels = [hit.label for hit in page.hits]
     right = [question.is_answered_by(hit.record) for hit in page.hits]
     shown = [f"{view.spec.title_of(hit.record)} ({label or '–'})" for hit, label in zip(page.hits, labels, strict=True)]
     return Answer(
@@ -111,11 +110,6 @@ def ask(view: CatalogueView, question: Question) -> Answer:
         keeps_answer=any(is_right and label for is_right, label in zip(right, labels, strict=True)),
         best="; ".join(shown[:3]),
     )
-
-
-def labels_of(view: CatalogueView, query: str, page: SearchPage) -> list[str | None]:
-    """Return the label of each hit, None where it has no evidence."""
-    return [grade.label and grade.label.value for grade in view.grade(query, page.hits)]
 
 
 def shares(answers: Sequence[tuple[str, Answer]]) -> dict[str, Any]:

@@ -127,9 +127,8 @@ def opened(shelved: Any, *, name: str | None = None) -> OpenCatalogue:
         name=name or shelved.spec.name,
         spec=shelved.spec,
         shelf=shelf,
-        searcher=Searcher(spec=shelf.spec, embedder=embedder),
+        searcher=Searcher(spec=shelf.spec, embedder=embedder, calibration=calibrate(shelf.reader(), embedder)),
         recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=lambda: 2026),
-        calibration=calibrate(shelf.reader(), shelved.spec, embedder),
     )
 
 
