@@ -24,7 +24,7 @@ from pinakes.sources.extract import extract
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.documents import tools as document_tools
-from pinakes_catalogues.documents.merging import Found, comparable, merged, without_repeats
+from pinakes_catalogues.documents.merging import Found, merged, without_repeats
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
@@ -385,23 +385,6 @@ def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = Tru
 
 def scores(found: Mapping[str, Sequence[Found]]) -> list[float]:
     return [round(one.score, 4) for of_source in found.values() for one in of_source]
-
-
-@pytest.mark.row("T2")
-def test_a_score_is_the_mean_of_the_cosine_and_the_fused_score_on_the_scale_of_the_best_cosine() -> None:
-    found = comparable({"a": page("a", (1.0, 0.6, 3.0), (0.5, 0.4, 1.0)), "b": page("b", (1.0, 0.2, 2.0))})
-    assert scores(found) == [0.6, 0.35, 0.2]
-
-
-@pytest.mark.row("T2")
-def test_without_vectors_the_fused_score_stands_alone_and_is_scaled_among_others() -> None:
-    alone = comparable({"a": page("a", (1.0, 0.0, 3.0), (0.5, 0.0, 1.5), has_vectors=False)})
-    assert scores(alone) == [1.0, 0.5]
-    weak = page("b", (1.0, 0.0, 1.0), has_vectors=False)
-    both = comparable({"a": page("a", (1.0, 0.0, 4.0), has_vectors=False), "b": weak})
-    assert scores(both) == [1.0, 0.25]
-    mixed = comparable({"a": page("a", (1.0, 0.8, 4.0)), "b": weak})
-    assert scores(mixed) == [0.8, 0.2]
 
 
 @pytest.mark.row("T2")
