@@ -25,9 +25,10 @@ SYNOPSIS_CHARS = 240
 
 def search_text(result: SearchResult) -> str:
     """Return the text of `search_anime`."""
-    head = f"{result.total_matches} matches ({result.search_mode})"
+    head = f"{result.total_matches} matches, evidence: {result.evidence} ({result.search_mode})"
     degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
-    return "\n".join([head, *degraded, *result.notes, *_numbered(map(_hit_lines, result.results))])
+    lines = [head, *degraded, *result.notes, *_numbered(map(_hit_lines, result.results))]
+    return result.with_evidence("\n".join(lines))
 
 
 def recommend_text(result: RecommendResult) -> str:
