@@ -368,10 +368,10 @@ def texts_of(value: Value) -> list[str]:
 
 def embedding_text(spec: EmbedSpec, record: Record) -> str:
     """Return the text of a record to embed; fields without a value are omitted with the text before them."""
-    return _filled(spec.parts, record) or _filled(spec.otherwise, record)
+    return _filled(spec, spec.parts, record) or _filled(spec, spec.otherwise, record)
 
 
-def _filled(parts: Iterable[TemplatePart], record: Record) -> str:
+def _filled(spec: EmbedSpec, parts: Iterable[TemplatePart], record: Record) -> str:
     text = ""
     for part in parts:
         words = " ".join(", ".join(texts_of(record.get(part.field))).split())
