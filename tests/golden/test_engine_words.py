@@ -29,7 +29,6 @@ ORDINARY = {
 ALLOWED = {
     "catalogue/infer/columns.py": {"artist", "album"},  # names of columns in tables of any kind
     "catalogue/infer/parts.py": {"artist", "album", "track"},
-    "text/preference_words.py": {"music"},  # "great music" of a film
     "analytics/reports.py": {"track"},  # a key of the answer
     "search/remote_reranker.py": {"documents"},  # a key of the request
 }

@@ -316,7 +316,7 @@ class App:
                 reranker=self.reranker,
                 calibration=self._calibration(installed, shelf),
             ),
-            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year),
+            recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
         )

@@ -233,6 +233,7 @@ def _unknown_field_problems(declaration: Declaration, fields: dict[str, FieldSpe
         if name not in fields:
             yield f"'{place}': no field '{name}'{did_you_mean(name, list(fields))}"
     yield from _choice_problems("preferences.choices", declaration.preferences.choices, fields)
+    yield from _choice_problems("preferences.seasons", declaration.preferences.seasons, fields)
     enums = {name: words for name, words in declaration.values.items() if name in fields and fields[name].values}
     yield from _choice_problems("values", enums, fields)
 
@@ -292,6 +293,8 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
     yield from (("preferences.units", name) for name in declaration.preferences.units)
     yield from (("preferences.multiples", name) for name in declaration.preferences.multiples)
     yield from (("preferences.choices", name) for name in declaration.preferences.choices)
+    yield from (("preferences.seasons", name) for name in declaration.preferences.seasons)
+    yield from (("preferences.lengths", name) for name in declaration.preferences.lengths)
     if declaration.preferences.length:
         yield "preferences.length.field", declaration.preferences.length.field
     if declaration.recommend:

@@ -231,6 +231,10 @@ class RecommendSpec(Declared):
     """The fields that show which records are of one series."""
     neighbours: int = Field(default=50, ge=10, le=500)
     """The number of nearest neighbours of each title that are considered."""
+    known: float = Field(default=0.0, ge=0, le=1)
+    """The weight of how much is known of a record (`[known]`) in the choice of records; no part of their score."""
+    wish: float = Field(default=0.5, ge=0, le=1)
+    """The weight of what a preference asks for in the choice of records; a second one takes its share of the rest."""
     per_franchise: int = Field(default=1, ge=1)
     """The limit on records of one series; or one in five of the requested number, if that is more."""
     series_markers: tuple[str, ...] = ("season", "part", "series")
@@ -257,6 +261,32 @@ class LengthSpec(Declared):
     """The minimum of "long"."""
 
 
+class PartLengthSpec(Declared):
+    """`[preferences.lengths.FIELD]`: the meaning of "short" and "long" before some words."""
+
+    words: tuple[str, ...] = Field(min_length=1)
+    """The words: "short chapters"."""
+    short_at_most: float
+    """The maximum of "short"."""
+    long_at_least: float
+    """The minimum of "long"."""
+
+
+class MoodSpec(Declared):
+    """`[preferences.moods.WORD]`: the tags by which a mood, a setting or an audience is scored."""
+
+    words: tuple[str, ...] = ()
+    """Other words for it, besides the English ones that mean the same."""
+    tags: tuple[str, ...] = ()
+    """Tags that mean it: a record with one has what was asked for; "not X" excludes them."""
+    near: tuple[str, ...] = ()
+    """Tags that lean to it, and count half."""
+    away: tuple[str, ...] = ()
+    """Tags that lean away from it, and count half against it."""
+    never: tuple[str, ...] = ()
+    """Tags that rule it out: records with one are excluded."""
+
+
 class PreferencesSpec(Declared):
     """`[preferences]`: the domain's words for numbers, choices and tags."""
 
@@ -270,6 +300,14 @@ class PreferencesSpec(Declared):
     """Former place of `[values.FIELD]` for the field of tags."""
     length: LengthSpec | None = None
     """The meaning of "short" and "long"."""
+    lengths: dict[str, PartLengthSpec] = {}
+    """Field → the parts whose length it has, and the meaning of "short" and "long" for them."""
+    seasons: dict[str, dict[str, tuple[str, ...]]] = {}
+    """Field → its values → the words for each, read only beside a year or a word for the release: "spring 2016"."""
+    moods: dict[str, MoodSpec] = {}
+    """Word for a mood, setting or audience → the tags that show it: "darker", "for kids"."""
+    unchecked: tuple[str, ...] = ()
+    """Phrases about things that no record tells, said to be not understood: "no filler"."""
 
 
 @dataclass(frozen=True, kw_only=True)

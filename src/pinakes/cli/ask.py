@@ -262,6 +262,7 @@ def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[
                     "format": item.signals.format,
                     "popularity": item.signals.popularity,
                 },
+                "otherSignals": {"wish": item.signals.wish, "known": item.signals.known},
             }
             for item in answer.items
         ],

@@ -2,32 +2,40 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec, texts_of
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, InputError, ModelError
+from pinakes.errors import InputError, ModelError
 from pinakes.model.record import Key, Record
 from pinakes.model.scope import Condition, Scope
 from pinakes.model.vectors import Vector
 from pinakes.recommend.signals import Floats, Signals, score_signals
+from pinakes.recommend.taste import Taste, build_taste
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.recommend.wishes import score_wishes, wish_weight
 from pinakes.search.conditions import adult_conditions, asks_for_adult, is_adult
 from pinakes.search.names import NameChoice, resolve_name
-from pinakes.search.series import Work, pick_diverse, work_of
+from pinakes.search.series import Work, pick_diverse, same_franchise, work_of
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.preferences import Preferences, understand
-
-NUDGE = 0.5
-"""The share by which a taste moves towards a preference, or away from it."""
 
 ONE_IN = 5
 """At most one recommendation in this many is of the same series."""
 
 TASTE_TAGS = 10
+
+WISHES_SEARCHED = 3
+"""The wishes for which candidates are searched; the others only score."""
+
+POOL = 5
+"""The candidates for each recommendation among which those that differ are chosen."""
+
+RANK_WORTH = 0.3
+"""The cosine to those before it that the first rank of the pool makes up for, against the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,8 @@ class Recommender:
     spec: CatalogueSpec
     embedder: Embedder | None = None
     this_year: Callable[[], int]
+    catalogue: str = ""
+    """The catalogue's name for messages, where it is not that of its spec."""
 
     def recommend(self, reader: ShelfReader, request: Request, *, scope: Scope) -> Recommendations:
         """Recommend records like the titles of a request, within its preferences."""
@@ -83,40 +93,58 @@ class Recommender:
         spec = require_recommend(self.spec)
         if reader.model is None:
             raise ModelError(
-                f"catalogue '{self.spec.name}' has no vectors, so it cannot recommend; build it "
+                f"catalogue '{self.catalogue or self.spec.name}' has no vectors, so it cannot recommend; build it "
                 "again without --no-embed"
             )
         preferences = self._understand(reader, request.preferences, scope)
-        references = [self._resolve(reader, title, scope) for title in preferences.like]
-        excluded = [self._resolve(reader, title, scope) for title in request.exclude]
-        liked = {choice.key: choice.record for choice in (*choices, *references) if choice.key and choice.record}
+        named = _Named(
+            liked=(*choices, *(self._resolve(reader, title, scope) for title in preferences.like)),
+            disliked=tuple(self._resolve(reader, title, scope) for title in preferences.unlike),
+            excluded=tuple(self._resolve(reader, title, scope) for title in request.exclude),
+        )
+        liked = _found(named.liked)
         if not liked:
             raise InputError(_nothing_found(choices))
-        tastes, notes = self._nudged(reader.vectors(list(liked)), preferences, reader)
-        left_out = {*liked, *(choice.key for choice in excluded if choice.key)}
-        within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), preferences))
-        near = _neighbours(reader, tastes, left_out, within, spec.neighbours)
-        keys = list(near)
-        signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
-        scores = signals.blend(spec)
-        known = [work_of(record, self.spec) for record in liked.values()]
-        chosen = self._diverse(reader, _ranked(reader, keys, scores), known, limit=request.limit, scope=scope)
-        indexes = {key: index for index, key in enumerate(keys)}
+        vectors, disliked = reader.vectors(list(liked)), reader.vectors(list(_found(named.disliked)))
+        taste = build_taste(reader, vectors, disliked, preferences, embedder=self.embedder)
+        left_out = set(_found((*named.liked, *named.disliked, *named.excluded)))
+        within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), taste))
+        near = _candidates(reader, taste, left_out, within, spec.neighbours)
         return Recommendations(
-            items=tuple(
-                Recommendation(record=record, score=float(scores[indexes[key]]), signals=signals.at(indexes[key]))
-                for key, record in chosen.items()
-            ),
+            items=tuple(self._chosen(reader, near, named, taste, limit=request.limit, scope=scope)),
             taste_tags=_taste_tags(list(liked.values()), reader, spec, scope),
-            titles=(*choices, *references),
-            excluded=tuple(excluded),
-            preferences=preferences,
-            notes=tuple(notes),
+            titles=named.liked,
+            excluded=(*named.disliked, *named.excluded),
+            preferences=taste.preferences,
+            notes=taste.notes,
         )
 
-    def _without_adult(self, liked: Iterable[Record], preferences: Preferences) -> list[Condition]:
+    def _chosen(
+        self, reader: ShelfReader, near: Mapping[Key, float], named: "_Named", taste: Taste, *, limit: int, scope: Scope
+    ) -> list[Recommendation]:
+        """Return the best candidates, with a bounded number of each series, in the order of their similarity."""
+        spec, liked, keys = require_recommend(self.spec), _found(named.liked), list(near)
+        signals = score_signals(reader, keys, list(near.values()), list(liked), self.spec)
+        if taste.wishes:
+            weight = wish_weight(spec, len(taste.wishes))
+            signals = replace(signals, wish=score_wishes(reader, keys, taste.wishes), wish_weight=weight)
+        ranked = _ranked(reader, keys, signals.chosen_by(spec))
+        refused = [work_of(record, self.spec) for record in _found(named.disliked).values()]
+        own = [work_of(record, self.spec) for record in liked.values()]
+        if taste.preferences.is_novel:
+            ranked, refused = spread_out(reader, ranked, limit=limit), [*refused, *own]
+        chosen = self._diverse(reader, ranked, own, refused, limit=limit, scope=scope)
+        scores, places = signals.blend(spec), {key: place for place, key in enumerate(keys)}
+        items = [
+            Recommendation(record=record, score=float(scores[places[key]]), signals=signals.at(places[key]))
+            for key, record in chosen.items()
+        ]
+        return sorted(items, key=lambda item: -item.score)
+
+    def _without_adult(self, liked: Iterable[Record], taste: Taste) -> list[Condition]:
         """Return the conditions that keep adult records out, unless a liked title is one or a preference asks."""
-        is_asked = asks_for_adult(preferences.conditions, self.spec) or any(is_adult(one, self.spec) for one in liked)
+        wanted = (*taste.preferences.conditions, *taste.conditions)
+        is_asked = asks_for_adult(wanted, self.spec) or any(is_adult(one, self.spec) for one in liked)
         return [] if is_asked else adult_conditions(self.spec)
 
     def _resolve(self, reader: ShelfReader, title: str, scope: Scope) -> NameChoice:
@@ -128,35 +156,45 @@ class Recommender:
         words = preference_vocabulary(reader, self.spec, scope=scope, this_year=self.this_year())
         return understand(preferences, words)
 
-    def _nudged(self, liked: Vector, preferences: Preferences, reader: ShelfReader) -> tuple[Vector, list[str]]:
-        """Return the liked vectors moved by the preferences; unmoved, with a note, where they cannot be embedded."""
-        if not preferences.towards and not preferences.away_from:
-            return liked, []
-        if self.embedder is None or self.embedder.model != reader.model:
-            return liked, ["the wording of the preferences was not used: there is no embedder for this catalogue"]
-        try:
-            towards = [self.embedder.embed_query(phrase) for phrase in preferences.towards]
-            away = [self.embedder.embed_query(phrase) for phrase in preferences.away_from]
-        except ExpectedError as error:
-            return liked, [f"the wording of the preferences was not used: {error.message}"]
-        return _moved(liked, towards, away), []
-
     def _diverse(
-        self, reader: ShelfReader, ranked: Sequence[Key], known: Sequence[Work], *, limit: int, scope: Scope
+        self,
+        reader: ShelfReader,
+        ranked: Sequence[Key],
+        own: Sequence[Work],
+        refused: Sequence[Work],
+        *,
+        limit: int,
+        scope: Scope,
     ) -> dict[Key, Record]:
-        """Return the best, with no more than one in five of the same series; records are fetched as needed."""
-        spec = self.spec
-        records: dict[Key, Record] = {}
+        """Return the first, none of a refused series, no more than one in five of another; fetched as needed."""
+        read: list[tuple[Key, Record]] = []
 
         def iter_works() -> Iterator[Work]:
             for start in range(0, len(ranked), limit):
                 some = ranked[start : start + limit]
-                records.update(reader.fetch(some, scope=scope))
-                yield from (work_of(records[key], spec) for key in some)
+                records = reader.fetch(some, scope=scope)
+                for key in some:
+                    work = work_of(records[key], self.spec)
+                    if not any(same_franchise(work, other) for other in refused):
+                        read.append((key, records[key]))
+                        yield work
 
-        most = max(require_recommend(spec).per_franchise, math.ceil(limit / ONE_IN))
-        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=known)
-        return {ranked[index]: records[ranked[index]] for index in indexes}
+        most = max(require_recommend(self.spec).per_franchise, math.ceil(limit / ONE_IN))
+        indexes = pick_diverse(iter_works(), limit=limit, per_franchise=most, known=own)
+        return dict(read[index] for index in indexes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """The titles of a request, resolved."""
+
+    liked: tuple[NameChoice, ...]
+    disliked: tuple[NameChoice, ...]
+    excluded: tuple[NameChoice, ...]
+
+
+def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:
+    return {choice.key: choice.record for choice in choices if choice.key and choice.record}
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
@@ -164,6 +202,18 @@ def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
     if spec.recommend is None:
         raise InputError(f"catalogue '{spec.name}' has no [recommend] section, so it cannot recommend")
     return spec.recommend
+
+
+def _candidates(reader: ShelfReader, taste: Taste, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
+    """Return the nearest neighbours of the taste, and the nearest of the records that have what was asked for."""
+    wanted = taste.conditions[:WISHES_SEARCHED]
+    scopes = [scope, *(scope.narrowed(one) for one in wanted)]
+    if len(wanted) > 1:
+        scopes.append(scope.narrowed(*wanted))
+    best: dict[Key, float] = {}
+    for one in scopes:
+        best.update(_neighbours(reader, taste.vectors, left_out, one, limit))
+    return best
 
 
 def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: Scope, limit: int) -> dict[Key, float]:
@@ -176,6 +226,22 @@ def _neighbours(reader: ShelfReader, tastes: Vector, left_out: set[Key], scope: 
     return best
 
 
+def spread_out(reader: ShelfReader, ranked: Sequence[Key], *, limit: int) -> list[Key]:
+    """Return the keys reordered so that each of the first differs from those before it (maximal marginal relevance)."""
+    pool = list(ranked[: limit * POOL])
+    vectors = reader.vectors(pool)
+    worth = np.linspace(RANK_WORTH, 0.0, num=len(pool))
+    alike = np.zeros(len(pool))
+    order: list[int] = []
+    for _ in range(min(2 * limit, len(pool))):
+        best = int(np.argmax(worth - alike))
+        order.append(best)
+        worth[best] = -np.inf
+        alike = np.maximum(alike, vectors @ vectors[best])
+    first = [pool[place] for place in order]
+    return [*first, *(key for key in ranked if key not in set(first))]
+
+
 def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Key]:
     """Return the keys by falling score, ties by id."""
     order = np.argsort(-scores, kind="stable").tolist()
@@ -183,18 +249,6 @@ def _ranked(reader: ShelfReader, keys: Sequence[Key], scores: Floats) -> list[Ke
         ids = reader.ids(keys)
         order.sort(key=lambda index: (-scores[index], ids[index]))
     return [keys[index] for index in order]
-
-
-def _moved(liked: Vector, towards: Sequence[Vector], away: Sequence[Vector]) -> Vector:
-    """Return the liked vectors moved towards some and away from others, of unit length again."""
-    moved = liked.copy()
-    if towards:
-        moved += NUDGE * np.mean(towards, axis=0)
-    if away:
-        moved -= NUDGE * np.mean(away, axis=0)
-    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-    unit: Vector = (moved / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return unit
 
 
 def _taste_tags(liked: Sequence[Record], reader: ShelfReader, spec: RecommendSpec, scope: Scope) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
 from pinakes.model.record import Key
+from pinakes.model.scope import KNOWN_FIELD
 from pinakes.shelf.port import ShelfReader
 
 Floats = NDArray[np.float64]
@@ -21,13 +22,16 @@ Terms = Sequence[frozenset[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """A candidate's signals; `popularity` is None where the spec has none."""
+    """A candidate's signals; those that do not apply are None: popularity and how much is known by spec, wishes."""
 
     semantic: float
     taxonomy: float
     temporal: float
     format: float
     popularity: float | None = None
+    wish: float | None = None
+    wish_weight: float = 0.0
+    known: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,9 @@ class SignalTable:
     temporal: Floats
     format: Floats
     popularity: Floats | None = None
+    wish: Floats | None = None
+    wish_weight: float = 0.0
+    known: Floats | None = None
 
     def blend(self, spec: RecommendSpec) -> Floats:
         """Return for each candidate the weighted mean of its signals."""
@@ -49,6 +56,15 @@ class SignalTable:
             return content
         return (1 - spec.popularity.weight) * content + spec.popularity.weight * self.popularity
 
+    def chosen_by(self, spec: RecommendSpec) -> Floats:
+        """Return for each candidate the score by which it is chosen: similarity, how much is known, and wishes."""
+        scores = self.blend(spec)
+        if self.known is not None:
+            scores = (1 - spec.known) * scores + spec.known * self.known
+        if self.wish is not None:
+            scores = (1 - self.wish_weight) * scores + self.wish_weight * self.wish
+        return scores
+
     def at(self, index: int) -> Signals:
         """Return the signals of one candidate."""
         return Signals(
@@ -56,8 +72,15 @@ class SignalTable:
             taxonomy=float(self.taxonomy[index]),
             temporal=float(self.temporal[index]),
             format=float(self.format[index]),
-            popularity=None if self.popularity is None else float(self.popularity[index]),
+            popularity=_at(self.popularity, index),
+            wish=_at(self.wish, index),
+            wish_weight=self.wish_weight,
+            known=_at(self.known, index),
         )
+
+
+def _at(column: Floats | None, index: int) -> float | None:
+    return None if column is None else float(column[index])
 
 
 def score_signals(
@@ -76,7 +99,16 @@ def score_signals(
         temporal=times,
         format=_form(reader, candidates, liked, spec),
         popularity=popularity(reader.numbers(fame.field, candidates)) if fame.weight else None,
+        known=_known(reader, candidates, spec),
     )
+
+
+def _known(reader: ShelfReader, candidates: Sequence[Key], spec: CatalogueSpec) -> Floats | None:
+    """Return how much is known of each candidate, where the spec says how to tell and no popularity says it better."""
+    recommend = spec.recommend or RecommendSpec()
+    if not spec.known or not recommend.known or recommend.popularity.weight:
+        return None
+    return np.nan_to_num(reader.numbers(KNOWN_FIELD, candidates))
 
 
 def taxonomy(candidates: Terms, liked: Terms) -> Floats:

@@ -1,11 +1,22 @@
-"""Effects of the things in a preference sentence: conditions to filter by, and nudges of the taste vector."""
+"""Effects of the things in a preference sentence: conditions to filter by, scored wishes, nudges of the taste."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.text.preference_pieces import REFUSALS, Bounds, Choice, Mood, Tag, Thing, Title, Tone
+from pinakes.text.preference_pieces import (
+    REFUSALS,
+    Bounds,
+    Choice,
+    Leaning,
+    Mood,
+    Tag,
+    Thing,
+    Title,
+    Tone,
+    Variety,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,37 +30,66 @@ class Mention:
     either: bool
 
 
-Direction = Literal["towards", "away from", "like"]
+Direction = Literal["towards", "away from", "like", "unlike"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """The values of a field by which a wish is scored: sought and near ones count for it, the others against it."""
+
+    field: str
+    sought: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+    disliked: tuple[str, ...] = ()
+    """Values that count against it by half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Move the taste by this description, or by this title."""
+    """Move the taste by this description, or by this title; score what the catalogue can check."""
 
     direction: Direction
     phrase: str
+    checks: Checks | None = None
 
 
-Effect = Condition | Nudge
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """Recommend what differs, from each other and from the titles."""
 
 
-def effect_of(mention: Mention) -> Effect | None:
-    """Return the effect of a thing, or None if no condition can express it."""
-    is_refused = mention.mood in REFUSALS
-    direction: Direction = "away from" if is_refused else "towards"
+@dataclass(frozen=True, slots=True)
+class Indifference:
+    """Neither seek nor avoid a thing."""
+
+
+Effect = Condition | Nudge | Novelty | Indifference
+
+
+def effects_of(mention: Mention) -> list[Effect]:
+    """Return the effects of a thing; none if no condition can express it."""
     match mention.what:
         case Bounds(range=limit):
-            return complement(limit) if is_refused else limit
-        case Choice(field=name, value=value) if mention.mood is not Mood.LESS:
-            return NoneOf(name, (value,)) if is_refused else AnyOf(name, (value,))
-        case Choice(value=value):
-            return Nudge(direction, value.lower())
+            bounds = complement(limit) if mention.mood in REFUSALS else limit
+            return [bounds] if bounds else []
+        case Choice(field=name, value=value):
+            return [choice_effect(name, value, mention.mood)]
         case Tag():
-            return tag_condition(mention.what, mention) or Nudge(direction, mention.what.name)
-        case Tone(phrase=phrase):
-            return Nudge(direction, phrase)
+            return [tag_condition(mention.what, mention) or tag_nudge(mention.what, mention.mood)]
+        case Tone():
+            return tone_effects(mention.what, mention.mood)
         case Title(title=title):
-            return Nudge(direction if is_refused else "like", title)
+            return [Nudge("unlike" if mention.mood in REFUSALS else "like", title)]
+        case Variety():
+            return [Novelty()]
+
+
+def choice_effect(name: str, value: str, mood: Mood) -> Effect:
+    """Return the condition on a choice; one that is only wanted less is scored."""
+    if mood is Mood.LESS:
+        return Nudge("away from", value.lower(), Checks(field=name, avoided=(value,)))
+    return (NoneOf if mood is Mood.NOT else AnyOf)(name, (value,))
 
 
 def tag_condition(tag: Tag, mention: Mention) -> Condition | None:
@@ -59,6 +99,36 @@ def tag_condition(tag: Tag, mention: Mention) -> Condition | None:
     if mention.mood is Mood.NOT:
         return NoneOf(tag.field, (tag.name,))
     return (AnyOf if mention.either or tag.is_name else AllOf)(tag.field, (tag.name,))
+
+
+def tag_nudge(tag: Tag, mood: Mood) -> Nudge:
+    """Return the nudge towards a tag, or away from one that is wanted less."""
+    if mood in REFUSALS:
+        return Nudge("away from", tag.name, Checks(field=tag.field, avoided=(tag.name,)) if tag.field else None)
+    return Nudge("towards", tag.name, Checks(field=tag.field, sought=(tag.name,)) if tag.field else None)
+
+
+def tone_effects(tone: Tone, mood: Mood) -> list[Effect]:
+    """Return the nudge of a description, and the conditions on values that mean it or rule it out."""
+    leaning, name = tone.leaning, tone.leaning.field
+    conditions: list[Effect] = []
+    if mood is Mood.NOT and leaning.meant:
+        conditions.append(NoneOf(name, leaning.meant))
+    if mood is Mood.MUST and leaning.meant:
+        conditions.append(AnyOf(name, leaning.meant))
+    if mood not in REFUSALS and leaning.never:
+        conditions.append(NoneOf(name, leaning.never))
+    direction: Direction = "away from" if mood in REFUSALS else "towards"
+    return [Nudge(direction, tone.phrase, tone_checks(leaning, mood)), *conditions]
+
+
+def tone_checks(leaning: Leaning, mood: Mood) -> Checks | None:
+    """Return the values by which a mood is scored, or None where the catalogue has none that show it."""
+    if not leaning.meant and not leaning.near:
+        return None
+    if mood in REFUSALS:
+        return Checks(field=leaning.field, avoided=leaning.meant, disliked=leaning.near)
+    return Checks(field=leaning.field, sought=leaning.meant, near=leaning.near, disliked=leaning.away)
 
 
 def complement(limit: Range) -> Range | None:
@@ -96,11 +166,23 @@ def phrases(effects: Iterable[Effect], direction: Direction) -> tuple[str, ...]:
     return tuple(dict.fromkeys(nudge.phrase for nudge in nudges))
 
 
+def wishes_of(effects: Iterable[Effect]) -> tuple[Nudge, ...]:
+    """Return the distinct nudges towards and away from descriptions, in order."""
+    nudges = (
+        effect for effect in effects if isinstance(effect, Nudge) and effect.direction in ("towards", "away from")
+    )
+    return tuple(dict.fromkeys(nudges))
+
+
 def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
     """Describe an effect in a few words."""
     match effect:
-        case Nudge(direction=direction, phrase=phrase):
-            return f"{direction}: {phrase}"
+        case Nudge():
+            return describe_nudge(effect)
+        case Novelty():
+            return "different from each other and from the titles"
+        case Indifference():
+            return "makes no difference"
         case Range():
             return describe_range(effect)
         case NoneOf(field=name, values=values):
@@ -108,6 +190,16 @@ def describe_effect(effect: Effect, *, tag_field: str | None) -> str:
         case AllOf(field=name, values=values) | AnyOf(field=name, values=values):
             verb = "tagged" if name == tag_field else f"{name} is"
     return f"{verb} {', '.join(values)}"
+
+
+def describe_nudge(nudge: Nudge) -> str:
+    """Describe a nudge, with the values by which it is scored: 'towards: dark, grim and serious (horror, gore)'."""
+    checks = nudge.checks
+    if checks is None:
+        return f"{nudge.direction}: {nudge.phrase}"
+    told = (*checks.sought, *checks.near) if nudge.direction == "towards" else (*checks.avoided, *checks.disliked)
+    others = [one for one in told if one.lower() != nudge.phrase.lower()]
+    return f"{nudge.direction}: {nudge.phrase}" + (f" ({', '.join(others)})" if others else "")
 
 
 def describe_range(limit: Range) -> str:

@@ -20,12 +20,13 @@ class Bound(Enum):
 
 
 class Mood(Enum):
-    """The mood of a thing: mentioned, demanded, refused, or wanted less."""
+    """The mood of a thing: mentioned, demanded, refused, wanted less, or neither wanted nor refused."""
 
     PLAIN = auto()
     MUST = auto()
     NOT = auto()
     LESS = auto()
+    ANY = auto()
 
 
 class Lead(Enum):
@@ -45,11 +46,12 @@ class Join(Enum):
 
 
 class Plain(Enum):
-    """Text without a meaning of its own: padding, the end of a clause, or an unknown word."""
+    """Text without a meaning of its own: padding, the end of a clause, an unknown word, or what no record tells."""
 
     FILLER = auto()
     STOP = auto()
     WORD = auto()
+    UNCHECKED = auto()
 
 
 REFUSALS: Final = (Mood.NOT, Mood.LESS)
@@ -97,10 +99,26 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
+class Leaning:
+    """The values of a field that show a mood or an audience."""
+
+    field: str = ""
+    meant: tuple[str, ...] = ()
+    """Values that mean it."""
+    near: tuple[str, ...] = ()
+    """Values that lean to it."""
+    away: tuple[str, ...] = ()
+    """Values that lean away from it."""
+    never: tuple[str, ...] = ()
+    """Values that rule it out."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tone:
-    """A description to embed."""
+    """A description to embed, and where the catalogue can check it, the values that show it."""
 
     phrase: str
+    leaning: Leaning = Leaning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +128,12 @@ class Title:
     title: str
 
 
-Thing = Bounds | Choice | Tag | Tone | Title
+@dataclass(frozen=True, slots=True)
+class Variety:
+    """A wish for things that differ."""
+
+
+Thing = Bounds | Choice | Tag | Tone | Title | Variety
 What = Thing | Cue | Lead | Join | Plain
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from pinakes.text.preference_pieces import Bound, Cue, Join, Lead, Mood, Piece, Plain, Title, What
+from pinakes.text.preference_pieces import Bound, Cue, Join, Lead, Mood, Piece, Plain, Title, Variety, What
 
 LONGEST_TITLE: Final = 200
 
@@ -102,23 +102,49 @@ STRUCTURE: Final[Mapping[str, What]] = {
     **each(
         Cue(Mood.MUST, takes_unknown=False),
         """only, strictly, exclusively, solely, purely, must be, has to be, have to be, needs to be, need to be,
-        should only be, nothing but, required""",
+        should only be, nothing but, required, is required, are required, is a must, are a must, a must, must-have,
+        is mandatory, are mandatory, is essential, are essential""",
     ),
     **each(Cue(Mood.MUST, takes_unknown=True), "must have, must include, has to have, have to have, needs to have"),
+    **each(
+        Cue(Mood.ANY, takes_unknown=True),
+        """don't mind, do not mind, wouldn't mind, would not mind, fine with, ok with, okay with, open to, not
+        necessarily, doesn't have to be, don't have to be, does not have to be, do not have to be, doesn't need to be,
+        need not be, needn't be, doesn't matter if, don't care if, don't care about, can also be, may also be""",
+    ),
+    **each(
+        Cue(Mood.ANY, takes_unknown=False),
+        """is fine, are fine, is ok, are ok, is okay, are okay, is also fine, are also fine, is alright, are alright, is
+        acceptable, are acceptable, is optional, are optional, is welcome, are welcome, would be fine, would be ok, is
+        allowed, are allowed, isn't a problem, is no problem, are no problem, doesn't bother me, don't bother me""",
+    ),
+    **each(Cue(Mood.LESS, takes_unknown=True), "rather than, instead of"),
     **each(Lead.HAVING, "with, with more, more, more of, featuring, features, having, has, have, including, lots of"),
     **each(Lead.ABOUT, "about, revolving around, centered on, centred on, focused on, focusing on, exploring"),
     **each(Lead.SETTING, "in, set in, set on, set during, takes place in, take place in, taking place in"),
     **{"and": Join.AND, "&": Join.AND, "plus": Join.AND, "as well as": Join.AND},
     **{"or": Join.OR, "nor": Join.OR, "/": Join.OR, ",": Join.COMMA},
     **each(Plain.STOP, "., ;, !, ?, (, ), :, –, —, but, though, although, yet, however, while, instead"),
+    **each(
+        Variety(),
+        """surprise me, something different, something completely different, anything different, more variety, more
+        varied, unexpected, out of my comfort zone, off the beaten path, mix it up""",
+    ),
     # Phrases that would be misread as the start of something else, such as a comparison without its number.
     **each(
         Plain.WORD, "more than, less than, fewer than, no more than, no less than, at least, in japanese, in english"
     ),
 }
 """Words of grammar; a catalogue's vocabulary cannot override them."""
-HOISTED_CUES: Final = frozenset({"only", "exclusively", "required"})
-"""Demands that may follow their object: 'movies only'."""
+HOISTED_CUES: Final = frozenset(
+    {"only", "exclusively", "required", "a must", "must-have"}
+    | {phrase for phrase, what in STRUCTURE.items() if isinstance(what, Cue) and phrase.startswith(("is ", "are "))}
+    | {"would be fine", "would be ok", "isn't a problem", "doesn't bother me", "don't bother me"}
+)
+"""Cues that may follow their object: 'movies only', 'romance is a must', 'horror is fine'."""
+PREFERRING: Final = phrases("prefer, preferred, preferably, preference, favor, favour, choose, pick, more")
+COMPARING: Final = phrases("over, to, than")
+"""Words between a preferred thing and the other: 'I'd prefer fantasy over sci-fi', 'more comedy than drama'."""
 
 FILLER: Final = phrases(
     """a, an, the, some, any, something, anything, stuff, thing, things, one, ones, kind of, sort of, a bit, a bit of,
@@ -134,10 +160,10 @@ FILLER: Final = phrases(
     into, let's, let us, go, go for, made, released, aired, airing, came out, come out, that came out,
     shows, title, titles, story, stories, plot, tone, vibe, vibes, atmosphere, setting, themes, theme,
     elements, style, type, kind, sort, genre, content, usual, typical, other, another, else, good, nice, great,
-    best, better, decent, open to, ok, okay, fine, bonus points for, as long as, not only, not just, not
-    necessarily, no matter, no preference, whatever, tagged, side, focus, all, every, both, either, mostly, mainly,
+    best, better, decent, ok, okay, fine, bonus points for, as long as, not only, not just,
+    no matter, no preference, whatever, tagged, side, focus, all, every, both, either, mostly, mainly,
     generally, overall, basically, especially, because, since i, if possible, possible, when, where, set, with,
-    time, right now, tonight, today, now, not sure, don't mind"""
+    time, right now, tonight, today, now, not sure"""
 )
 EDGES: Final = phrases(
     """a, an, the, some, any, a bit, a bit of, a little, bit, little, slightly, much, many, a lot, a lot of, lots, very,
@@ -165,7 +191,7 @@ TONES: Final[Mapping[str, str]] = described_by(
     bittersweet and nostalgic: bittersweet, nostalgic, nostalgia, wistful, poignant
     emotional and moving: emotional, moving, touching, heartfelt, cathartic
     mature, for adults: mature, adult, grown-up, for adults, for grown-ups, adult-oriented
-    for children and families: for kids, for children, kid-friendly, family-friendly, childish
+    for children and families: for kids, for children, kid-friendly, child-friendly, family-friendly, childish, all ages
     action-packed, with fights: action, action-packed, fights, battles, explosive
     slow-paced and quiet: slow, slower, slow-paced, slow-burn, quiet, quieter, unhurried, meditative
     fast-paced and energetic: fast, faster, fast-paced, energetic, high-energy, frantic, dynamic, upbeat
@@ -189,8 +215,7 @@ TONES: Final[Mapping[str, str]] = described_by(
     epic, on a grand scale: epic, grand, sweeping, large-scale
     realistic and grounded: realistic, grounded, down-to-earth, believable
     whimsical and magical: whimsical, magical, enchanting, fairy-tale, fairytale
-    beautiful, visually stunning: beautiful, gorgeous, stunning, good animation, great animation, great visuals
-    great soundtrack, memorable music: great soundtrack, good soundtrack, great music, good music, amazing soundtrack
+    beautiful, visually stunning: beautiful, gorgeous, stunning
     strong, well-developed characters: character-driven, character development, good characters, great characters
     strong female lead: strong female lead, strong female protagonist, strong heroine, badass heroine
     dystopian, an oppressive society: dystopian, dystopia
@@ -203,11 +228,18 @@ TONES: Final[Mapping[str, str]] = described_by(
     set underwater, in the sea: underwater, undersea, under the sea, deep sea
     rural, in the countryside: rural, countryside, in the countryside, pastoral
     cute and adorable: cute, cuter, adorable, kawaii
-    obscure, a hidden gem: obscure, underrated, hidden gem, hidden gems, lesser-known, niche, overlooked
     """
 )
 """Each tone or setting word, and the description to embed in its place."""
-KNOWN: Final = frozenset((*STRUCTURE, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS))
+UNCHECKED: Final = phrases(
+    """underrated, hidden gem, hidden gems, obscure, lesser-known, lesser known, niche, overlooked, popular, unpopular,
+    well-known, well known, famous, mainstream, acclaimed, critically acclaimed, highly rated, high rated, top rated,
+    best rated, well rated, highly-rated, top-rated, high rating, high ratings, good ratings, trending, cult classic"""
+)
+"""Phrases about fame and ratings, which a description does not tell."""
+KNOWN: Final = frozenset(
+    (*STRUCTURE, *UNCHECKED, *TONES, *FILLER, *RECENT_YEARS, *OLD_WORDS, *SHORT_WORDS, *LONG_WORDS)
+)
 
 
 def alternation(phrases: Iterable[str]) -> str:
@@ -239,6 +271,35 @@ LENGTHS: Final = re.compile(
     rf"(?=[\w<>≤≥~])(?<![\w.])(?:(?P<before>{alternation(LENGTH_BOUNDS)}){GAP})?(?P<low>{NUMBER})(?:{TO}(?P<high>{NUMBER}))?"
     rf"(?:{GAP}(?P<middle>{alternation(LENGTH_ENDINGS)}))?{DASH_GAP}(?P<unit>[^\W\d_]{{1,30}})(?!\w)"
     rf"(?:{GAP}(?P<after>{alternation(LENGTH_ENDINGS)}))?(?:\s(?:long|in length|in total|total|each)\b)?",
+    re.IGNORECASE,
+)
+SIZES: Final = re.compile(
+    rf"\b(?P<size>{alternation((*SHORT_WORDS, *LONG_WORDS))})\s{{1,3}}(?P<unit>[^\W\d_]{{2,30}})(?!\w)", re.IGNORECASE
+)
+OLDER_THAN: Final = phrases("older than, more than, over, at least")
+AGE: Final = re.compile(
+    rf"\b(?:(?P<not>not|no|nothing|none|never|isn't|aren't)\s{{1,3}})?(?:(?:much|any)\s)?"
+    rf"(?P<than>older than|newer than|younger than|more than|less than|over|under|at least|at most)\s{{1,3}}"
+    rf"(?P<count>{NUMBER})\s(?P<unit>years?|decades?)(?:(?<=years)|(?<=year)|(?<=decade)|(?<=decades))"
+    rf"(?:\s(?:old|ago)\b|(?<=years)(?!\s?\w))",
+    re.IGNORECASE,
+)
+AUDIENCE: Final = re.compile(
+    r"(?:\b(?:age[\s-])?(?:appropriate|suitable|fit|safe|good|ok|okay|fine|right|made|meant)\s{1,3})?\bfor\s{1,3}"
+    r"(?:(?:an?|my|our|the|his|her|their|kids|children|some)\s{1,3}){0,2}"
+    rf"(?:(?P<age>{NUMBER})[\s-]{{1,3}}years?[\s-]{{1,3}}olds?\b"
+    rf"|(?:ages?|aged|age of)\s{{1,3}}(?P<ages>{NUMBER})(?:{TO}(?:{NUMBER}|up|older|above))?\+?)"
+    r"(?:\s{1,3}(?:son|daughter|kid|kids|child|children|boy|girl|boys|girls|nephew|niece|brother|sister)\b)?",
+    re.IGNORECASE,
+)
+RELEASED: Final = (
+    r"(?:aired|airing|airs|air|released|premiered|premiering|premieres|came out|broadcast|started|starting)"
+)
+SEASONS: Final = re.compile(
+    rf"\b(?:(?:that\s)?(?:{RELEASED}\s{{1,3}})?(?:in|from|of|during|for)\s{{1,3}}(?:the\s{{1,3}})?)?"
+    r"(?P<dated>[^\W\d_]{3,12})(?:\s{1,3}season)?(?:,?\s{1,3}(?:of|in))?,?(?=\s{1,3}(?:1[5-9]|20)[0-9]{2}\b)"
+    rf"|\b{RELEASED}\s{{1,3}}(?:in|during)\s{{1,3}}(?:the\s{{1,3}})?(?P<released>[^\W\d_]{{3,12}})\b"
+    r"(?:\s{1,3}season\b)?",
     re.IGNORECASE,
 )
 UNITLESS: Final = re.compile(

@@ -7,21 +7,34 @@ those that were not. Nothing here searches, embeds or resolves a title.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import takewhile, zip_longest
 from typing import Final
 
-from pinakes.model.scope import Condition, Range
+from pinakes.model.scope import Condition
 from pinakes.text import preference_words as words
-from pinakes.text.preference_effects import Mention, Nudge, describe_effect, effect_of, merge_conditions, phrases
+from pinakes.text.preference_effects import (
+    Effect,
+    Indifference,
+    Mention,
+    Novelty,
+    Nudge,
+    describe_effect,
+    effects_of,
+    merge_conditions,
+    phrases,
+    wishes_of,
+)
+from pinakes.text.preference_numbers import RULES, Rule, checked, read_adjective
 from pinakes.text.preference_pieces import (
-    Bound,
     Bounds,
     Choice,
     Cue,
     Join,
     Lead,
+    Leaning,
     Mood,
     Piece,
     Plain,
@@ -33,28 +46,10 @@ from pinakes.text.preference_pieces import (
     combined,
     is_listed,
 )
+from pinakes.text.preference_vocabulary import PreferenceVocabulary
 
 LONGEST_SENTENCE: Final = 2_000
 LONGEST_RUN: Final = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferenceVocabulary:
-    """The words of a catalogue that a preference may use. Phrases are lower case."""
-
-    time_field: str | None = None
-    units: Mapping[str, str] = field(default_factory=dict)
-    multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """Words for a fixed number of something: word → field and number."""
-    choices: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    tag_field: str | None = None
-    names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Other values that are refused and demanded like tags, such as people: phrase → field and value."""
-    fillers: frozenset[str] = frozenset()
-    """Words without meaning here, such as the catalogue's own name in "recent novels"."""
-    long_field: tuple[str, float, float] | None = None
-    this_year: int = 2026
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +58,8 @@ class Understood:
 
     text: str
     meaning: str
+    by_vector: bool = field(default=False, compare=False)
+    """Whether only the embedded description can honour it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,104 +69,49 @@ class Preferences:
     conditions: tuple[Condition, ...] = ()
     towards: tuple[str, ...] = ()
     away_from: tuple[str, ...] = ()
+    wishes: tuple[Nudge, ...] = field(default=(), compare=False)
+    """The descriptions to move towards and away from, with what the catalogue can check of them."""
     like: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    is_novel: bool = False
     understood: tuple[Understood, ...] = ()
     not_understood: tuple[str, ...] = ()
 
 
+Meaning = Callable[[str], What | None]
+"""The meaning of a phrase, or None where it has none."""
 WORDS: Final = (Plain.FILLER, Plain.WORD)
-Reading = Callable[[re.Match[str], PreferenceVocabulary], What | None]
 
 
 def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     """Parse a sentence; any text has a result, if only that nothing was understood."""
     text = sentence[:LONGEST_SENTENCE]
-    pieces = with_descriptions(with_repeated_cues(with_demands_first(read(text, vocabulary), text)), text)
+    ordered = with_demands_first(with_comparisons(read(text, vocabulary), text), text)
+    pieces = with_descriptions(with_repeated_cues(ordered), text)
     mentions = list(iter_mentions(pieces))
-    judged = [(one, effect_of(one)) for one in mentions]
-    accepted = [(one, effect) for one, effect in judged if effect is not None]
-    refused = [(one.start, one.end) for one, effect in judged if effect is None]
-    effects = [effect for _, effect in accepted]
+    judged = [(one, effects_of(one) if one.mood is not Mood.ANY else [Indifference()]) for one in mentions]
+    refused = [(one.start, one.end) for one, effects in judged if not effects]
+    effects = [effect for _, some in judged for effect in some]
     return Preferences(
-        conditions=merge_conditions(effect for effect in effects if not isinstance(effect, Nudge)),
+        conditions=merge_conditions(effect for effect in effects if isinstance(effect, Condition)),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
+        wishes=wishes_of(effects),
         like=phrases(effects, "like"),
+        unlike=phrases(effects, "unlike"),
+        is_novel=Novelty() in effects,
         understood=tuple(
-            Understood(text[one.start : one.end], describe_effect(what, tag_field=vocabulary.tag_field))
-            for one, what in accepted
+            understood(text[one.start : one.end], some, tag_field=vocabulary.tag_field) for one, some in judged if some
         ),
         not_understood=join_spans([*refused, *find_unknown_spans(pieces, mentions)], text),
     )
 
 
-def read_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'after 2015', '2005-2010', 'the 90s or later'."""
-    low, high = found["low"], found["high"] or found["low"]
-    is_bare_and_ancient = not found["before"] and low.isdigit() and int(low) < 1900
-    if vocabulary.time_field is None or is_bare_and_ancient:
-        return None
-    bound = words.bound_of(found["after"], found["before"])
-    years = (*words.moment_years(low), *words.moment_years(high))
-    return Bounds(Range(vocabulary.time_field, *words.limited(bound, min(years), max(years), spread=2)))
-
-
-def read_recent_years(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'this year', 'last year', 'the last three years', 'the past decade'."""
-    if vocabulary.time_field is None:
-        return None
-    this_year, in_decades = vocabulary.this_year, found["unit"].lower().startswith("decade")
-    if found["which"].lower() == "this":
-        return Bounds(Range(vocabulary.time_field, this_year - this_year % 10 if in_decades else this_year, this_year))
-    if not found["count"] and not in_decades:
-        return Bounds(Range(vocabulary.time_field, this_year - 1, this_year - 1))
-    count = words.number(found["count"] or "1") * (10 if in_decades else 1)
-    return Bounds(Range(vocabulary.time_field, at_least=this_year - count))
-
-
-def read_length(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:
-    """Read '12-26 eps', '90 minutes or less', 'two dozen eggs', and 'at least 24' of the field of "long"."""
-    groups: dict[str, str | None] = found.groupdict()
-    unit, long_field = (groups.get("unit") or "").lower(), vocabulary.long_field
-    multiple_field, size = vocabulary.multiples.get(unit, (None, 1))
-    name = multiple_field or vocabulary.units.get(unit) if unit else long_field and long_field[0]
-    if not name:
-        return None
-    low, high = words.number(found["low"]), words.number(groups.get("high") or found["low"])
-    bound = words.bound_of(groups.get("after"), groups.get("middle"), groups["before"])
-    if multiple_field:
-        low, high = (low - 1) * size + 1, high * size
-        bound = Bound.AT_MOST if bound is Bound.WITHIN and low == 1 else bound
-    return Bounds(Range(name, *words.limited(bound, low, high, spread=max(2, round(high / 5)))))
-
-
-def read_setting(found: re.Match[str], _vocabulary: PreferenceVocabulary) -> What | None:
-    """Read 'set in 1920s Japan', which is about the story and not its release."""
-    return Tone(f"set in {found['said']}")
-
-
-def read_adjective(phrase: str, vocabulary: PreferenceVocabulary) -> Bounds | None:
-    """Read 'recent', 'classic', 'short', 'long'."""
-    time_field, long_field = vocabulary.time_field, vocabulary.long_field
-    if time_field is not None and phrase in words.RECENT_YEARS:
-        first_year = vocabulary.this_year - words.RECENT_YEARS[phrase]
-        return Bounds(Range(time_field, at_least=first_year), adjective=True)
-    if time_field is not None and phrase in words.OLD_WORDS:
-        return Bounds(Range(time_field, at_most=words.OLD_UNTIL), adjective=True)
-    if long_field is not None and phrase in words.SHORT_WORDS:
-        return Bounds(Range(long_field[0], at_most=long_field[1]), adjective=True)
-    if long_field is not None and phrase in words.LONG_WORDS:
-        return Bounds(Range(long_field[0], at_least=long_field[2]), adjective=True)
-    return None
-
-
-RULES: Final[tuple[tuple[re.Pattern[str], Reading], ...]] = (
-    (words.LENGTHS, read_length),
-    (words.LATELY, read_recent_years),
-    (words.SET_IN_YEARS, read_setting),
-    (words.YEARS, read_years),
-    (words.UNITLESS, read_length),
-)
+def understood(said: str, effects: Sequence[Effect], *, tag_field: str | None) -> Understood:
+    """Return the interpretation of some words by their effects."""
+    meaning = "; ".join(describe_effect(one, tag_field=tag_field) for one in effects)
+    by_vector = len(wishes_of(effects)) == len(effects) and all(one.checks is None for one in wishes_of(effects))
+    return Understood(said, meaning, by_vector)
 
 
 def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
@@ -177,14 +119,16 @@ def read(text: str, vocabulary: PreferenceVocabulary) -> list[Piece]:
     left = text.translate(words.STRAIGHT)
     pieces = list(words.title_pieces(left))
     left = blanked(left, pieces)
-    for pattern, reading in RULES:
-        found = list(matched(pattern, reading, left, vocabulary))
+    lowered = left.lower()
+    for rule in RULES:
+        found = list(matched(rule, left, vocabulary)) if rule.may_match(lowered) else []
         left = blanked(left, found)
         pieces += found
-    longest = words.longest_by_first((*words.KNOWN, *vocabulary.choices, *vocabulary.tags, *vocabulary.names))
+    named = (*vocabulary.choices, *vocabulary.tags, *vocabulary.names, *vocabulary.moods, *vocabulary.unchecked)
+    longest = words.longest_by_first((*words.KNOWN, *named))
     for gap in re.finditer(r"[^\0]+", left):
         tokens = list(words.TOKEN.finditer(left, gap.start(), gap.end()))
-        pieces += phrase_pieces(tokens, longest, vocabulary)
+        pieces += phrase_pieces(tokens, longest, cache(partial(read_phrase, vocabulary=vocabulary)))
     return sorted(pieces, key=lambda piece: piece.start)
 
 
@@ -195,25 +139,23 @@ def blanked(text: str, pieces: Iterable[Piece]) -> str:
     return text
 
 
-def matched(pattern: re.Pattern[str], reading: Reading, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
-    """Yield the matches of the pattern that the reading accepts, left to right."""
+def matched(rule: Rule, text: str, vocabulary: PreferenceVocabulary) -> Iterator[Piece]:
+    """Yield the matches of a rule that its reading accepts, left to right."""
     position = 0
-    while found := pattern.search(text, position):
-        what = reading(found, vocabulary)
+    while found := rule.pattern.search(text, position):
+        what = rule.reading(found, vocabulary)
         position = found.end() if what else found.start() + 1
         if what:
             yield Piece(*found.span(), what)
 
 
-def phrase_pieces(
-    tokens: list[re.Match[str]], longest: dict[str, int], vocabulary: PreferenceVocabulary
-) -> Iterator[Piece]:
+def phrase_pieces(tokens: list[re.Match[str]], longest: dict[str, int], meaning: Meaning) -> Iterator[Piece]:
     """Yield the longest known phrases, left to right; an unknown word is a piece of its own."""
     lowered = [token[0].lower() for token in tokens]
     index = 0
     while index < len(tokens):
         most = longest.get(lowered[index].partition("-")[0], 1)
-        size, what = longest_phrase(lowered[index : index + most], vocabulary)
+        size, what = longest_phrase(lowered[index : index + most], meaning)
         following = index + size
         if isinstance(what, Tone) and following < len(tokens) and lowered[following] in words.TONE_NOUNS:
             following += 1
@@ -221,10 +163,10 @@ def phrase_pieces(
         index = following
 
 
-def longest_phrase(tokens: Sequence[str], vocabulary: PreferenceVocabulary) -> tuple[int, What]:
+def longest_phrase(tokens: Sequence[str], meaning: Meaning) -> tuple[int, What]:
     """Return the length in tokens of the longest known phrase, and its meaning."""
     for size in range(len(tokens), 0, -1):
-        what = read_phrase(" ".join(tokens[:size]), vocabulary)
+        what = meaning(" ".join(tokens[:size]))
         if what is not None:
             return size, what
     return 1, Plain.WORD if tokens[0][0].isalnum() else Plain.FILLER
@@ -235,29 +177,76 @@ def read_phrase(phrase: str, vocabulary: PreferenceVocabulary) -> What | None:
     if phrase in words.STRUCTURE:
         return words.STRUCTURE[phrase]
     for spelling in words.spellings(phrase):
-        if spelling in vocabulary.choices:
-            return Choice(*vocabulary.choices[spelling])
-        if spelling in vocabulary.tags:
-            return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
-        if spelling in vocabulary.names:
-            name_field, name = vocabulary.names[spelling]
-            return Tag(name, name_field, is_name=True)
-        if spelling in words.TONES:
-            return Tone(words.TONES[spelling])
-    is_filler = phrase in words.FILLER or phrase in vocabulary.fillers
-    return Plain.FILLER if is_filler else read_adjective(phrase, vocabulary)
+        what = read_spelling(spelling, vocabulary)
+        if what is not None:
+            return what
+    if phrase in words.FILLER or phrase in vocabulary.fillers:
+        return Plain.FILLER
+    bounds = read_adjective(phrase, vocabulary)
+    return checked(bounds, vocabulary) if bounds else None
+
+
+def read_spelling(spelling: str, vocabulary: PreferenceVocabulary) -> What | None:
+    """Return the meaning of a phrase in one of its spellings, the catalogue's own words first."""
+    if spelling in vocabulary.unchecked or spelling in words.UNCHECKED:
+        return Plain.UNCHECKED
+    if spelling in vocabulary.choices:
+        return Choice(*vocabulary.choices[spelling])
+    if spelling in vocabulary.moods:
+        return vocabulary.moods[spelling]
+    if spelling in vocabulary.tags:
+        return Tag(vocabulary.tags[spelling], vocabulary.tag_field)
+    if spelling in vocabulary.names:
+        name_field, name = vocabulary.names[spelling]
+        return Tag(name, name_field, is_name=True)
+    return Tone(words.TONES[spelling]) if spelling in words.TONES else None
+
+
+def with_comparisons(pieces: Sequence[Piece], text: str) -> list[Piece]:
+    """Mark the lesser side of a comparison: in 'prefer fantasy over sci-fi', sci-fi makes no difference."""
+    marked = list(pieces)
+    is_preferring = False
+    for index, piece in enumerate(marked):
+        said = text[piece.start : piece.end].lower()
+        is_preferring = (is_preferring or said in words.PREFERRING) and piece.what is not Plain.STOP
+        is_between = 0 < index < len(marked) - 1 and isinstance(marked[index - 1].what, Thing)
+        if is_preferring and is_between and said in words.COMPARING and begins_thing(marked[index + 1 :], text):
+            marked[index] = replace(piece, what=Cue(Mood.ANY, takes_unknown=True))
+    return marked
+
+
+def begins_thing(pieces: Sequence[Piece], text: str) -> bool:
+    """Tell whether a thing follows, after articles."""
+    following = (one for one in pieces if text[one.start : one.end].lower() not in words.EDGES)
+    return isinstance(next(following, Piece(0, 0, Plain.STOP)).what, Thing)
 
 
 def with_demands_first(pieces: Sequence[Piece], text: str) -> list[Piece]:
-    """Move a demand that follows its object before it: 'movies only'."""
+    """Move a cue that follows its object before it: 'movies only', 'romance and drama are a must'."""
     ordered = list(pieces)
     for index in range(1, len(ordered)):
-        before, piece = ordered[index - 1 : index + 1]
+        piece = ordered[index]
         after = ordered[index + 1].what if index + 1 < len(ordered) else None
-        is_demand = text[piece.start : piece.end].lower() in words.HOISTED_CUES
-        if is_demand and isinstance(before.what, Thing) and not isinstance(after, Thing | Lead):
-            ordered[index - 1 : index + 1] = [piece, before]
+        said = text[piece.start : piece.end].lower()
+        if said in words.HOISTED_CUES and isinstance(ordered[index - 1].what, Thing):
+            is_sentence = said not in ("only", "exclusively", "required")
+            if is_sentence or not isinstance(after, Thing | Lead):
+                first = object_start(ordered, index, is_list=said.startswith("are "))
+                ordered[first : index + 1] = [piece, *ordered[first:index]]
     return ordered
+
+
+def object_start(pieces: Sequence[Piece], index: int, *, is_list: bool) -> int:
+    """Return the place of the first thing that a cue after it is about."""
+    first = index - 1
+    while (
+        first > 1
+        and is_list
+        and pieces[first - 1].what in (Join.AND, Join.OR)
+        and isinstance(pieces[first - 2].what, Thing)
+    ):
+        first -= 2
+    return first
 
 
 def with_repeated_cues(pieces: Sequence[Piece]) -> list[Piece]:
@@ -314,16 +303,27 @@ def trimmed(run: Sequence[Piece], text: str) -> list[Piece]:
 
 
 def described(run: Sequence[Piece], text: str, form: str = "{}") -> list[Piece]:
-    """Join a run of words into one description."""
+    """Join a run of words into one description, which leans to the tags among them."""
     phrase = " ".join(text[run[0].start : run[-1].end].split())
-    return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase)))]
+    return [Piece(run[0].start, run[-1].end, Tone(form.format(phrase), leaning_of(run)))]
+
+
+def leaning_of(run: Sequence[Piece]) -> Leaning:
+    """Return the tags that a run of words names: as its meaning if it has no other words, else as near to it."""
+    tags = [piece.what for piece in run if isinstance(piece.what, Tag) and piece.what.field]
+    if not tags:
+        return Leaning()
+    names = tuple(dict.fromkeys(tag.name for tag in tags if tag.field == tags[0].field))
+    is_whole = all(isinstance(piece.what, Tag) or piece.what is Plain.FILLER for piece in run)
+    return Leaning(tags[0].field or "", meant=names if is_whole else (), near=() if is_whole else names)
 
 
 def lead_pieces(lead: Lead, run: list[Piece], text: str) -> list[Piece]:
     """Return the pieces of a lead's run: a setting, a description if a word is unknown, else the things named."""
     if all(piece.what is Plain.FILLER for piece in run):
         return []
-    if lead is Lead.SETTING:
+    moods = [piece for piece in run if isinstance(piece.what, Tone) and piece.what.leaning.meant]
+    if lead is Lead.SETTING and not (len(moods) == 1 and len(run) == 1):
         return described(run, text, "set in {}")
     is_subject = lead is Lead.ABOUT and any(isinstance(piece.what, Choice) for piece in run)
     if is_subject or any(piece.what is Plain.WORD for piece in run):
@@ -394,7 +394,7 @@ def find_unknown_spans(pieces: Iterable[Piece], mentions: Iterable[Mention]) -> 
     return [
         (piece.start, piece.end)
         for piece in pieces
-        if piece.what is Plain.WORD or (isinstance(piece.what, Cue) and piece.start not in mentioned)
+        if piece.what in (Plain.WORD, Plain.UNCHECKED) or (isinstance(piece.what, Cue) and piece.start not in mentioned)
     ]
 
 

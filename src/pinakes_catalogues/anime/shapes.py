@@ -145,11 +145,26 @@ class SignalShape(ToolResult):
     format: float
 
 
+class OtherSignalShape(ToolResult):
+    """A signal that helps to choose records, 0–1, and its weight beside their similarity."""
+
+    value: float
+    weight: float
+
+
+class OtherSignalsShape(ToolResult):
+    """The signals by which a record was chosen besides its similarity; null where they do not apply."""
+
+    wish: OtherSignalShape | None = None
+    known: OtherSignalShape | None = None
+
+
 class RecommendedAnime(AnimeShape):
     """One recommendation."""
 
     similarity_score: float
     signals: SignalShape
+    other_signals: OtherSignalsShape
 
 
 class RecommendResult(PartialResult):

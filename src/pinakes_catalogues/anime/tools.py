@@ -36,6 +36,8 @@ from pinakes_catalogues.anime.shapes import (
     CategoryShape,
     DetailsParams,
     DetailsResult,
+    OtherSignalShape,
+    OtherSignalsShape,
     RecommendedAnime,
     RecommendParams,
     RecommendResult,
@@ -120,7 +122,9 @@ class AnimeTools:
         items = [(item, name) for name, answer in answers.items() for item in answer.items]
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendResult(
-            recommendations=[_recommended(item, self._catalogues.label(name)) for item, name in best],
+            recommendations=[
+                _recommended(item, views.found[name], self._catalogues.label(name)) for item, name in best
+            ],
             taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
             understood=_understood(answers.values()),
             not_understood=_not_understood(answers.values()),
@@ -276,8 +280,8 @@ def _tags(record: Record) -> list[TagShape]:
     return [TagShape(category=tag.category, value=tag.value) for tag in record.get("tags") or ()]
 
 
-def _recommended(item: Recommendation, catalogue: str | None) -> RecommendedAnime:
-    parts = item.signals
+def _recommended(item: Recommendation, view: CatalogueView, catalogue: str | None) -> RecommendedAnime:
+    parts, weights = item.signals, view.spec.recommend
     return RecommendedAnime(
         **_shape(item.record),
         catalogue=catalogue,
@@ -288,7 +292,15 @@ def _recommended(item: Recommendation, catalogue: str | None) -> RecommendedAnim
             temporal=round(parts.temporal, 4),
             format=round(parts.format, 4),
         ),
+        other_signals=OtherSignalsShape(
+            wish=_other_signal(parts.wish, parts.wish_weight),
+            known=_other_signal(parts.known, weights.known if weights else 0.0),
+        ),
     )
+
+
+def _other_signal(value: float | None, weight: float) -> OtherSignalShape | None:
+    return None if value is None else OtherSignalShape(value=round(value, 4), weight=weight)
 
 
 def _understood(answers: Collection[Recommendations]) -> list[str]:

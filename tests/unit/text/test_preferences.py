@@ -5,6 +5,7 @@ The sentences and what each must become are in `preferences.toml`, beside this f
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -14,13 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pinakes.model.scope import AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.text.preferences import Preferences, PreferenceVocabulary, Understood, understand
+from pinakes.text.preference_effects import Checks, Nudge
+from pinakes.text.preference_pieces import Leaning, Tone
+from pinakes.text.preference_vocabulary import PreferenceVocabulary
+from pinakes.text.preferences import Preferences, Understood, understand
 
 SENTENCES: Final = tomllib.loads(Path(__file__).with_name("preferences.toml").read_text("utf-8"))["sentence"]
 TAGS: Final = (
     *("sci-fi", "slice of life", "horror", "romance", "comedy", "ecchi", "gore", "mecha", "harem", "isekai"),
-    *("mystery", "thriller", "fantasy", "school"),
+    *("mystery", "thriller", "fantasy", "school", "space", "kids"),
 )
+FOR_KIDS: Final = Tone(
+    "for children and families", Leaning("tags", meant=("kids",), away=("thriller",), never=("gore", "horror"))
+)
+DARK: Final = Tone("dark, grim and serious", Leaning("tags", near=("horror", "thriller"), away=("comedy",)))
 ANIME: Final = PreferenceVocabulary(
     time_field="year",
     units={
@@ -34,10 +42,22 @@ ANIME: Final = PreferenceVocabulary(
         **dict.fromkeys(("ova", "ovas"), ("type", "OVA")),
         **dict.fromkeys(("finished", "completed"), ("status", "FINISHED")),
     },
-    tags={**{tag: tag for tag in TAGS}, "scifi": "sci-fi"},
+    seasons={
+        "spring": ("season", "SPRING"),
+        "summer": ("season", "SUMMER"),
+        **dict.fromkeys(("fall", "autumn"), ("season", "FALL")),
+    },
+    tags={**{tag: tag for tag in TAGS}, "scifi": "sci-fi", "high school": "school"},
     tag_field="tags",
+    moods={
+        **dict.fromkeys(("for kids", "for children", "family-friendly"), FOR_KIDS),
+        **dict.fromkeys(("dark", "darker"), DARK),
+        **dict.fromkeys(("in space", "set in space"), Tone("set in space", Leaning("tags", meant=("space",)))),
+    },
     fillers=frozenset(("anime", "animes")),
+    unchecked=frozenset(("great soundtrack", "good animation", "great animation", "filler", "subtitles")),
     long_field=("episodes", 13, 40),
+    lengths=dict.fromkeys(("episode", "episodes"), ("duration", 15, 40)),
     this_year=2026,
 )
 MUSIC: Final = PreferenceVocabulary(
@@ -83,7 +103,7 @@ def best_time_s(sentence: str, tries: int = 7) -> float:
 def test_a_sentence_becomes_exactly_what_the_table_says(sentence: Mapping[str, Any]) -> None:
     preferences = understand(sentence["say"], ANIME)
     assert preferences.conditions == tuple(condition(written) for written in sentence["conditions"])
-    for key in ("towards", "away_from", "like", "not_understood"):
+    for key in ("towards", "away_from", "like", "unlike", "not_understood"):
         if key in sentence:
             assert getattr(preferences, key) == tuple(sentence[key]), key
 
@@ -104,11 +124,15 @@ def test_the_table_has_enough_sentences_and_none_twice() -> None:
         ("not an OVA", [Understood("not an OVA", "type is not OVA")]),
         ("No Horror", [Understood("No Horror", "not tagged horror")]),
         ("must have romance", [Understood("must have romance", "tagged romance")]),
-        ("darker tone", [Understood("darker tone", "towards: dark, grim and serious")]),
+        ("darker tone", [Understood("darker tone", "towards: dark, grim and serious (horror, thriller)")]),
+        ("for kids", [Understood("for kids", "towards: for children and families (kids); not tagged gore, horror")]),
+        ("horror is fine", [Understood("horror is fine", "makes no difference")]),
+        ("nothing like Naruto", [Understood("nothing like Naruto", "unlike: Naruto")]),
+        ("surprise me", [Understood("surprise me", "different from each other and from the titles")]),
         ("not sad", [Understood("not sad", "away from: sad, melancholic")]),
         (
             "like Mushishi but in space",
-            [Understood("like Mushishi", "like: Mushishi"), Understood("in space", "towards: set in space")],
+            [Understood("like Mushishi", "like: Mushishi"), Understood("in space", "towards: set in space (space)")],
         ),
     ],
 )
@@ -116,6 +140,40 @@ def test_what_was_understood_is_told_in_the_words_of_the_sentence(
     sentence: str, understood: Sequence[Understood]
 ) -> None:
     assert understand(sentence, ANIME).understood == tuple(understood)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wishes"),
+    [
+        ("more comedy", [Nudge("towards", "comedy", Checks(field="tags", sought=("comedy",)))]),
+        ("less horror", [Nudge("away from", "horror", Checks(field="tags", avoided=("horror",)))]),
+        (
+            "darker",
+            [Nudge("towards", DARK.phrase, Checks(field="tags", near=("horror", "thriller"), disliked=("comedy",)))],
+        ),
+        ("not too dark", [Nudge("away from", DARK.phrase, Checks(field="tags", disliked=("horror", "thriller")))]),
+        ("set in a high school", [Nudge("towards", "set in high school", Checks(field="tags", sought=("school",)))]),
+        ("about a horror carnival", [Nudge("towards", "horror carnival", Checks(field="tags", near=("horror",)))]),
+        ("fewer movies", [Nudge("away from", "movie", Checks(field="type", avoided=("MOVIE",)))]),
+        ("bittersweet", [Nudge("towards", "bittersweet and nostalgic")]),
+    ],
+)
+def test_a_wish_names_the_values_by_which_the_catalogue_can_check_it(sentence: str, wishes: Sequence[Nudge]) -> None:
+    assert understand(sentence, ANIME).wishes == tuple(wishes)
+
+
+@pytest.mark.row("A7")
+def test_a_limit_on_a_field_that_no_record_has_is_not_understood() -> None:
+    bare = replace(ANIME, empty_fields=frozenset({"duration"}))
+    for sentence in ("short episodes", "under 30 minutes"):
+        preferences = understand(sentence, bare)
+        assert preferences.conditions == ()
+        assert preferences.not_understood == (sentence,)
+
+
+def test_what_only_a_description_can_honour_is_marked() -> None:
+    said = understand("bittersweet, darker, post-2020", ANIME).understood
+    assert [one.by_vector for one in said] == [True, False, False]
 
 
 def test_conditions_come_in_the_order_in_which_they_were_said() -> None:
