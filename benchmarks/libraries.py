@@ -93,13 +93,12 @@ def _run(folder: Path, *arguments: str) -> None:
 
 def link_models(folder: Path) -> None:
     """Share the models of all libraries, so that each is downloaded once."""
+    own, shared = folder / "models", folder.parent / "models"
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / "models").exists():
-        return
-    shared = folder.parent / "models"
     for model in LOCAL_MODELS.values():
-        pull_model(shared, model)
-    (folder / "models").symlink_to(shared.resolve(), target_is_directory=True)
+        pull_model(own if own.exists() else shared, model)
+    if not own.exists():
+        own.symlink_to(shared.resolve(), target_is_directory=True)
 
 
 def _first_rows(one: BenchCatalogue, folder: Path) -> Path:

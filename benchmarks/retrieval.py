@@ -6,10 +6,9 @@ from typing import Any
 from libraries import DATA, link_models
 
 from pinakes.assembly.app import App
-from pinakes.assembly.model_choice import get_embedder, want_model
-from pinakes.catalogue.loader import compile_text
-from pinakes.measure.beir import DECLARATION, choose_grades, load_collection
-from pinakes.measure.evaluate import evaluate
+from pinakes.assembly.model_choice import get_embedder
+from pinakes.measure.beir import choose_grades, load_collection
+from pinakes.measure.evaluate import evaluate, want_evaluated_model
 from pinakes.measure.figures import Figure, build_figure
 from pinakes.measure.metrics import Estimate
 from pinakes.settings import Settings
@@ -31,7 +30,7 @@ def evaluate_one(app: App, path: Path) -> dict[str, Any]:
     """Evaluate a collection; the default search with the values of each query, the others as means only."""
     collection, grades = choose_grades(load_collection(path, split="test"), binary=None)
     work = app.settings.home / "evaluations" / collection.name
-    embedder = get_embedder(app, want_model(app, compile_text(DECLARATION, origin="beir"), None))
+    embedder = get_embedder(app, want_evaluated_model(app))
     found = evaluate(collection, embedder=embedder, work=work, progress=lambda _: None)
     measured: dict[str, Any] = {"queries": len(collection.queries), "grades": grades, "model": embedder.model.name}
     for method, quality in found.items():

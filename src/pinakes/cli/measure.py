@@ -6,14 +6,13 @@ from pathlib import Path
 import click
 
 from pinakes.assembly.app import App
-from pinakes.assembly.model_choice import get_embedder, want_model
-from pinakes.catalogue.loader import compile_text
+from pinakes.assembly.model_choice import get_embedder
 from pinakes.cli.build import progress_bar, require_model
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
-from pinakes.measure.beir import DECLARATION, choose_grades, load_collection
+from pinakes.measure.beir import choose_grades, load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
-from pinakes.measure.evaluate import Quality, evaluate
+from pinakes.measure.evaluate import Quality, evaluate, want_evaluated_model
 from pinakes.measure.metrics import Estimate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
@@ -40,7 +39,7 @@ def eval_command(folder: Path, split: str, binary: bool | None, model: str | Non
     every document with a grade above 0.
     """
     app = App(load_settings())
-    choice = want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=model)
+    choice = want_evaluated_model(app, model)
     require_model(app, choice, quiet=as_json)
     embedder = get_embedder(app, choice)
     collection, grades = choose_grades(load_collection(folder, split=split), binary=binary)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pinakes.assembly.app import App
+from pinakes.assembly.model_choice import ModelChoice, want_model
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
 from pinakes.embed.port import Embedder
@@ -29,6 +31,11 @@ class Quality:
     ndcg_10: Estimate
     recall_100: Estimate
     mrr_10: Estimate
+
+
+def want_evaluated_model(app: App, asked: str | None = None) -> ModelChoice:
+    """Return the model to evaluate: the one asked for, the endpoint of the settings, or the one for prose."""
+    return want_model(app, compile_text(DECLARATION, origin="beir"), None, asked=asked)
 
 
 def evaluate(collection: Collection, *, embedder: Embedder, work: Path, progress: Progress) -> dict[str, Quality]:
