@@ -24,7 +24,7 @@ from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Ins
 from pinakes.model.scope import SEES_EVERYTHING
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
-from pinakes.search.calibrate import Calibration, find_calibration
+from pinakes.search.calibrate import CalibrationFile
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
@@ -306,6 +306,8 @@ class App:
 
     def _opened(self, installed: Installed, shelf: Shelf) -> OpenCatalogue:
         embedder = CatalogueEmbedder(shelf, self.embedder_of)
+        calibration = CalibrationFile(installed.folder / CALIBRATION_FILE)
+        calibration.find(None)  # says that it is damaged, where it is
         return OpenCatalogue(
             name=installed.name,
             spec=shelf.spec,
@@ -314,21 +316,12 @@ class App:
                 spec=shelf.spec,
                 embedder=embedder,
                 reranker=self.reranker,
-                calibration=self._calibration(installed, shelf),
+                find_calibration=calibration.find,
             ),
             recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
         )
-
-    def _calibration(self, installed: Installed, shelf: Shelf) -> Calibration | None:
-        """Return the calibration of a catalogue, unless it is damaged, or of another model than the vectors."""
-        try:
-            calibration = find_calibration(installed.folder / CALIBRATION_FILE)
-        except StorageError as error:
-            logger.warning("results of catalogue '%s' are not graded: %s", installed.name, error.message)
-            return None
-        return calibration if calibration and calibration.model == shelf.reader().model else None
 
 
 def _this_year() -> int:

@@ -4,6 +4,7 @@ The cosine between a query and unrelated records differs from catalogue to catal
 measured when a catalogue is built, with probes: short questions about many topics, most of them unrelated to it.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -19,6 +20,8 @@ from pinakes.errors import StorageError
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
 from pinakes.shelf.port import ShelfReader
+
+logger = logging.getLogger(__name__)
 
 PROBES_FILE = "probes.txt"
 
@@ -80,6 +83,37 @@ def find_calibration(path: Path) -> Calibration | None:
             "build the catalogue again, or remove the file"
         )
     return calibration
+
+
+class CalibrationFile:
+    """The calibration of a catalogue that is being served, read again after it was measured again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: int | None = -1
+        self._known: Calibration | None = None
+
+    def find(self, model: ModelId | None) -> Calibration | None:
+        """Return the calibration for vectors of a model; None where none was measured, or the file is damaged."""
+        stamp = _modified_at(self._path)
+        if stamp != self._stamp:
+            self._known, self._stamp = self._read(), stamp
+        known = self._known
+        return known if known is not None and known.model == model else None
+
+    def _read(self) -> Calibration | None:
+        try:
+            return find_calibration(self._path)
+        except StorageError as error:
+            logger.warning("results of catalogue '%s' are not graded: %s", self._path.parent.name, error.message)
+            return None
+
+
+def _modified_at(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _measures(known: Mapping[str, Any]) -> dict[str, float]:

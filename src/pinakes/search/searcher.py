@@ -13,7 +13,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
 from pinakes.model.hits import Ranking, SearchMode, SearchPage, build_ranking
 from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
-from pinakes.model.vectors import Vector
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.search.calibrate import Calibration
 from pinakes.search.candidates import Candidates, Floats, candidate_keys, line_up
 from pinakes.search.evidence import count_with_evidence, measure_strengths
@@ -71,10 +71,16 @@ class Searcher:
     reranker: Reranker | None = None
     calibration: Calibration | None = None
     """The meaning of a cosine in this catalogue; None where it was never measured, or there are no vectors."""
+    find_calibration: Callable[[ModelId | None], Calibration | None] | None = None
+    """Returns the calibration for vectors of a model, which may change while it is served; replaces `calibration`."""
     override: SearchSpec | None = None
     """Replaces the search section of the catalogue's spec."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
     """Runs the vector and title arms of a large catalogue beside the lexical arm."""
+
+    def calibration_of(self, model: ModelId | None) -> Calibration | None:
+        """Return the calibration for vectors of a model."""
+        return self.find_calibration(model) if self.find_calibration else self.calibration
 
     @property
     def search_spec(self) -> SearchSpec:
@@ -117,7 +123,7 @@ class Searcher:
             reader, text, query, words, query_vector, scope=scope, depth=max(wanted, self.search_spec.depth)
         )
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
-        strengths = measure_strengths(candidates, words, self.calibration)
+        strengths = measure_strengths(candidates, words, self.calibration_of(reader.model))
         ranked = Ranked(
             ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, wanted + SPARE)),
             total_matches=count_with_evidence(strengths),

@@ -11,6 +11,7 @@ Both files are written under other names and moved into place.
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -110,5 +111,7 @@ def _row_of(key: Key, record: Record, vector: Vector) -> PaperRow:
 
 def _config_of(reader: ShelfReader) -> bytes:
     model = reader.model
-    said = {"model": model.name if model else None, "dimension": model.dimension if model else None}
+    said: dict[str, Any] = {"model": model.name if model else None, "dimension": model.dimension if model else None}
+    if reader.mean is not None:
+        said["mean"] = reader.mean.tolist()
     return orjson.dumps(said, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

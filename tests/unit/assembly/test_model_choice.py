@@ -121,6 +121,8 @@ def test_a_change_of_the_model_is_made_while_readers_go_on_with_the_former_vecto
     assert model_of(server) == "german"
     found = search(server, "katze")
     assert (found.mode, found.degraded, found.hits[0].record.get("title")) == (SearchMode.HYBRID, None, "cat")
+    calibration = server.open_catalogue("things").searcher.calibration_of(ModelId(name="german", dimension=4))
+    assert calibration is not None
 
 
 def test_changing_back_embeds_nothing_again(new_app: Callable[[], App]) -> None:

@@ -179,7 +179,7 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
         "model": None if shelf.model is None else str(shelf.model),
         "vectors": vectors,
         "vectors_counted_over": counted,
-        "calibrated": catalogue.searcher.calibration is not None,
+        "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
         **shelf.counters,
     }
 
