@@ -18,6 +18,7 @@ import answers
 import passages
 import recommendation
 import retrieval
+import wishes
 from libraries import DATA, DEFAULT_HOME
 
 from pinakes.measure.figures import Figure, as_json, find_falls, flatten, load_recorded, save_recorded
@@ -29,6 +30,7 @@ MEASURES: dict[str, Callable[[Path], Mapping[str, Any]]] = {
     "anime": answers.measure,
     "abstention": abstention.measure,
     "passages": passages.measure,
+    "wishes": wishes.measure,
 }
 """Each takes the folder of the libraries, builds what it needs there, and returns figures, nested as it likes."""
 
