@@ -73,9 +73,9 @@ class Question:
     answers: tuple[str, ...]
 
 
-def measure(home: Path) -> dict[str, Any]:
+def measure(home: Path, *, model: str | None = None) -> dict[str, Any]:
     """Ask every question of every collection; return recall by collection, over all, and of both asked at once."""
-    app = open_library(home)
+    app = open_library(home, model=model)
     gate = app.build_gate()
     alone = {name: _recalls(gate, home, name, [name]) for name in CORPORA}
     at_once = {name: _recalls(gate, home, name, list(CORPORA)) for name in CORPORA}
@@ -89,14 +89,17 @@ def measure(home: Path) -> dict[str, Any]:
     }
 
 
-def open_library(home: Path) -> App:
-    """Unpack the collections and open their library; build it, or bring it up to date, first."""
-    folder = home / LIBRARY
+def open_library(home: Path, *, model: str | None = None) -> App:
+    """Unpack the collections and open their library; build it, or bring it up to date, first.
+
+    There is a library for each model; None is the one that documents have by default.
+    """
+    folder = home / (f"{LIBRARY}-{model}" if model else LIBRARY)
     for name, corpus in CORPORA.items():
         _unpack(corpus, _files_of(home, name))
         if not os.environ.get(AS_BUILT):
             link_models(folder)
-            _add(folder, _files_of(home, name), name)
+            _add(folder, _files_of(home, name), name, model)
     return App(Settings(home=folder))
 
 
@@ -189,15 +192,15 @@ def _is_taken(path: PurePosixPath, corpus: Corpus) -> bool:
     return is_part and not any(path.is_relative_to(root / part) for part in corpus.without)
 
 
-def _add(folder: Path, files: Path, name: str) -> None:
+def _add(folder: Path, files: Path, name: str, model: str | None) -> None:
     environment = {**os.environ, "PINAKES_HOME": str(folder)}
     command = [sys.executable, "-m", "pinakes", "add", str(files), "--name", name]
-    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    subprocess.run([*command, *(("--model", model) if model else ())], check=True, env=environment, stdout=sys.stderr)
 
 
-def _print_missed(home: Path) -> None:
+def _print_missed(home: Path, model: str | None) -> None:
     """Print the questions whose answer is not whole among the first ten, with what was found first."""
-    app = open_library(home)
+    app = open_library(home, model=model)
     gate = app.build_gate()
     for name in CORPORA:
         for question, recalls in _recalls(gate, home, name, [name]):
@@ -213,12 +216,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="folder of the libraries")
     parser.add_argument("--show", action="store_true", help="list the questions whose answer is not whole in the ten")
+    parser.add_argument("--model", help="measure with another model, in a library of its own")
     options = parser.parse_args()
     if missing := find_missing_data():
         sys.exit(f"not here: {', '.join(map(str, missing))}")
     if options.show:
-        _print_missed(options.home)
-    for name, figure in flatten(measure(options.home)).items():
+        _print_missed(options.home, options.model)
+    for name, figure in flatten(measure(options.home, model=options.model)).items():
         print(f"{name:30} {figure}")
 
 

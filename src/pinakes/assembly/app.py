@@ -321,7 +321,13 @@ class App:
             recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
             folder=installed.folder,
             list_sources=lambda: self.library.get_installed(installed.name).sources,
+            list_unserved=lambda: self._list_unserved(installed.spec_name),
         )
+
+    def _list_unserved(self, package: str) -> list[str]:
+        """Return the catalogues of a package that could not be opened."""
+        installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
+        return [name for name in self._unserved if name in installed and installed[name].spec_name == package]
 
 
 def _this_year() -> int:

@@ -42,6 +42,8 @@ class OpenCatalogue:
     """Its folder in the library; None where it is not in one."""
     list_sources: Callable[[], Sequence[str]] = tuple
     """Lists the locations it was built from; may grow while it is served."""
+    list_unserved: Callable[[], Sequence[str]] = tuple
+    """Lists the catalogues of its package that could not be opened when serving began."""
 
     @property
     def sources(self) -> tuple[Path, ...]:

@@ -154,8 +154,9 @@ class DocumentTools:
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Search collections in parallel and merge their results; skip one that cannot be searched."""
-        names = list(dict.fromkeys(params.sources or self._collections))
-        self._require_known(names)
+        damaged = [name for name in self._list_unserved() if principal.visibility.sees_catalogue(name)]
+        names = list(dict.fromkeys(params.sources or (*self._collections, *damaged)))
+        self._require_known(names, damaged)
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
         views = ask_each(there, OpenCatalogue.view)
@@ -167,7 +168,7 @@ class DocumentTools:
             evidence=evidence_of(pages),
             skipped=[name for name in names if name not in pages],
             notes=notes_of(pages),
-            unread=[*views.skipped, *asked.skipped],
+            unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
         )
 
     def searched(self, params: SearchParams) -> Iterable[str]:
@@ -211,8 +212,22 @@ class DocumentTools:
             return None
         return ResourceContent(mime_type=_mime_type(document.id), text=document.get("text"))
 
-    def _require_known(self, names: Iterable[str]) -> None:
-        known = (*self._collections, *DECLARED_SOURCES)
+    def complete(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
+        """Complete the name of a collection, or a path in it by its beginning or a part of it."""
+        if variable == "collection":
+            return [name for name in self._collections if name.startswith(typed)]
+        collection = self._collections.get(others.get("collection", ""))
+        if collection is None:
+            return []
+        paths = [path for path in _ids(collection, _scope(DOCUMENT, principal)) if typed.lower() in path.lower()]
+        return sorted(paths, key=lambda path: (not path.lower().startswith(typed.lower()), path))
+
+    def _list_unserved(self) -> Sequence[str]:
+        """Return the collections that could not be opened."""
+        return next(iter(self._collections.values())).list_unserved()
+
+    def _require_known(self, names: Iterable[str], damaged: Iterable[str]) -> None:
+        known = (*self._collections, *DECLARED_SOURCES, *damaged)
         unknown = [f"'{name}'" for name in names if name not in known]
         if unknown:
             raise InputError(f"'sources': no {', '.join(unknown)}; there are: {', '.join(self._collections)}")
@@ -304,6 +319,7 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
             name="document",
             description="The whole text of a document.",
             template_mime_type="text/markdown",
+            complete=documents.complete,
         )
     ]
 
@@ -357,11 +373,16 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
 def _search_text(result: SearchResult) -> str:
     names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
     skipped = [f"skipped: {', '.join(names)}"] if names else []
-    return result.with_evidence("\n\n".join([*_texts(result.results), *skipped, *_noted(result.notes)]))
+    return _whole_text(result, [*skipped, *_noted(result.notes)])
 
 
 def _handbook_text(result: HandbookResult) -> str:
-    return result.with_evidence("\n\n".join([*_texts(result.results), *_noted(result.notes)]))
+    return _whole_text(result, _noted(result.notes))
+
+
+def _whole_text(result: SearchResult | HandbookResult, remarks: Sequence[str]) -> str:
+    text = "\n\n".join([*_texts(result.results), *remarks])
+    return result.with_evidence(text) if result.results else text
 
 
 def _noted(notes: Iterable[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The document tools over three collections, through the gate; and the documents as resources."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, package_recipe
 from pinakes.errors import NotFoundError
 from pinakes.gate.gate import Gate
-from pinakes.model.hits import Hit, MatchType, SearchMode, SearchPage
+from pinakes.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
 from pinakes.model.principal import LOCAL_USER, Principal
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Visibility
@@ -28,7 +28,7 @@ from pinakes_catalogues.documents.merging import Found, merged, without_repeats
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
-LARGEST_TOOLS = 2_200
+LARGEST_TOOLS = 2_300
 
 
 def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:
@@ -106,10 +106,10 @@ def test_ping_answers_pong(gate: Gate) -> None:
 @pytest.mark.row("T2")
 def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) -> None:
     found = call(gate, "search_documents", query="code review")
-    assert set(found) == {"results", "notes"}
+    assert set(found) == {"results", "evidence", "notes"}
     for one in found["results"]:
         assert set(one) == {"content", "metadata", "source"}
-        assert set(one["metadata"]) == {
+        assert set(one["metadata"]) - {"relevance"} == {
             *("file_path", "source", "score", "section", "title", "heading_path", "first_line", "last_line", "id"),
         }
         assert one["source"] == one["metadata"]["source"]
@@ -162,8 +162,26 @@ def test_a_declared_source_that_is_missing_is_skipped_and_said_to_be(own_app: Ap
     assert [one["source"] for one in found["results"]] == ["notes"]
     assert found["skipped"] == ["handbook"]
     answer = gate.call(LOCAL_USER, "search_documents", {"query": "flour", "sources": ["dnd"]})
-    assert answer.structured == {"results": [], "skipped": ["dnd"]}
+    assert answer.structured == {"results": [], "evidence": "none", "skipped": ["dnd"]}
     assert "skipped: dnd" in answer.text
+
+
+@pytest.mark.row("T4")
+def test_a_collection_that_is_damaged_when_serving_begins_is_skipped_and_named(own_app: App, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        add(own_app, write(tmp_path / name, a=f"# Bread\n\nFlour for {name}."), name, embed=False)
+    own_app.close()
+    store = tmp_path / "home" / "catalogues" / "two" / "records.sqlite"
+    store.write_bytes(b"no database" * 1_000)
+    app = App(Settings(home=tmp_path / "home"))
+    gate = app.build_gate()
+    for sources in (None, ["one", "two"]):
+        answer = gate.call(LOCAL_USER, "search_documents", {"query": "flour", "sources": sources})
+        assert answer.structured is not None
+        assert [one["source"] for one in answer.structured["results"]] == ["one"]
+        assert answer.structured["skipped"] == ["two"]
+        assert "skipped: two (its storage cannot be read)" in answer.text
+    app.close()
 
 
 @pytest.mark.row("T4")
@@ -212,9 +230,9 @@ def test_only_a_passage_that_is_mostly_in_a_better_one_of_its_file_is_a_repeat()
     text = " ".join(f"word{number}" for number in range(100))
     half = len(text) // 2
     parts = {"whole": text[: half + 60], "mostly": text[40:], "little": text[half:], "within": text[200:300]}
-    found = [Found(source="a", record=passage(name, part), score=1.0) for name, part in parts.items()]
+    found = [Found(source="a", hit=hit(passage(name, part))) for name, part in parts.items()]
     assert [one.record.id for one in without_repeats(found)] == ["whole", "little"]
-    elsewhere = [found[0], Found(source="b", record=passage("copy", text[40:]), score=1.0)]
+    elsewhere = [found[0], Found(source="b", hit=hit(passage("copy", text[40:])))]
     assert without_repeats(elsewhere) == elsewhere
 
 
@@ -282,7 +300,7 @@ def test_a_search_by_words_alone_says_so_and_why(gate: Gate) -> None:
 @pytest.mark.row("T2")
 def test_a_search_by_vectors_has_no_notes(own_app: App, tmp_path: Path) -> None:
     add(own_app, write(tmp_path / "notes", a="# Bread\n\nFlour, water, salt."), "notes")
-    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {"results"}
+    assert set(call(own_app.build_gate(), "search_documents", query="flour")) == {"results", "evidence"}
 
 
 @pytest.mark.row("T2")
@@ -344,6 +362,20 @@ def test_documents_are_listed_and_read_whole(gate: Gate) -> None:
 
 
 @pytest.mark.row("T9")
+def test_the_template_of_documents_completes_collections_and_paths(gate: Gate) -> None:
+    template = "documents://{collection}/{+path}"
+    assert gate.complete(LOCAL_USER, template, "collection", "ha", {}).values == ["handbook"]
+    found = gate.complete(LOCAL_USER, template, "path", "time", {"collection": "handbook"}).values
+    assert "people/time-off.md" in found
+    assert (
+        gate.complete(LOCAL_USER, template, "path", "people/", {"collection": "handbook"})
+        .values[0]
+        .startswith("people/")
+    )
+    assert gate.complete(LOCAL_USER, template, "path", "a", {"collection": "none"}).values == []
+
+
+@pytest.mark.row("T9")
 def test_a_path_with_odd_letters_is_an_address_and_what_is_not_a_document_is_none(own_app: App, tmp_path: Path) -> None:
     odd = "a b/größe & 100% #1.md"
     path = tmp_path / "notes" / odd
@@ -363,43 +395,31 @@ def passage(name: str, text: str, *, path: str = "file.md") -> Record:
     return Record(id=RecordId(name), kind="passage", fields={"content": text, "path": path})
 
 
-def page(name: str, *scores: tuple[float, float, float], has_vectors: bool = True) -> SearchPage:
-    """Return a page of hits with these scores: fused, cosine, BM25."""
+def hit(record: Record, *, score: float = 0.9) -> Hit:
+    return Hit(key=Key(1), record=record, score=score, match_type=MatchType.HYBRID, reasons={})
+
+
+def page(name: str, *scores: float) -> SearchPage:
+    """Return a page of hits with these scores."""
     hits = [
-        Hit(
-            key=Key(number),
-            record=Record(
-                id=RecordId(f"{name}{number}"),
-                fields={"content": f"{name} {number}", "document": f"{number}", "path": f"{number}", "position": 1}
-                | {"first_line": 1, "last_line": 1},
-            ),
-            score=fused,
-            match_type=MatchType.HYBRID,
-            reasons={"cosine": cosine, "bm25": bm25},
-        )
-        for number, (fused, cosine, bm25) in enumerate(scores)
+        hit(passage(f"{name}{number}", f"{name} {number}", path=str(number)), score=score)
+        for number, score in enumerate(scores)
     ]
-    mode = SearchMode.HYBRID if has_vectors else SearchMode.FTS_ONLY
-    return SearchPage(hits=tuple(hits), total_matches=len(hits), mode=mode)
-
-
-def scores(found: Mapping[str, Sequence[Found]]) -> list[float]:
-    return [round(one.score, 4) for of_source in found.values() for one in of_source]
+    return SearchPage(
+        hits=tuple(hits), total_matches=len(hits), mode=SearchMode.HYBRID, evidence=Evidence.of(max(scores))
+    )
 
 
 @pytest.mark.row("T2")
 def test_a_collection_keeps_its_own_order_and_each_passage_its_own_score() -> None:
-    found = merged({"a": page("a", (1.0, 0.2, 3.0), (0.9, 0.6, 1.0))}, limit=5)
-    assert [one.record.id for one in found] == ["a0", "a1"]
-    assert found[0].score < found[1].score
-    both = merged(
-        {"a": page("a", (1.0, 0.2, 3.0), (0.9, 0.6, 1.0), (0.1, 0.1, 1.0)), "b": page("b", (1.0, 0.3, 1.0))}, limit=5
-    )
+    found = merged({"a": page("a", 0.6, 0.8)}, limit=5)
+    assert [(one.record.id, one.hit.score) for one in found] == [("a0", 0.6), ("a1", 0.8)]
+    both = merged({"a": page("a", 0.6, 0.8, 0.1), "b": page("b", 0.7)}, limit=5)
     assert [one.record.id for one in both] == ["a0", "a1", "b0", "a2"]
 
 
 @pytest.mark.row("T2")
 def test_equals_of_several_collections_take_turns_and_each_source_has_its_limit() -> None:
-    same = [(1.0, 0.5, 1.0)] * 3
+    same = [0.9] * 3
     found = merged({"b": page("b", *same), "a": page("a", *same)}, limit=2)
     assert [one.record.id for one in found] == ["a0", "b0", "a1", "b1"]
