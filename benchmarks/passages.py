@@ -129,7 +129,7 @@ def _share(answer: str, found: Iterable[Mapping[str, Any]], texts: Mapping[str, 
     first, last = (int(number) for number in lines.split("-"))
     text = texts[path]
     starts = _line_starts(text)
-    wanted = {at for at in range(starts[first - 1], starts[last]) if not text[at : at + 1].isspace()}
+    wanted = {at for at in range(starts[first - 1], starts[last] - 1) if not text[at].isspace()}
     covered: set[int] = set()
     for one in found:
         where = one["metadata"]
