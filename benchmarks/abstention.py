@@ -17,6 +17,7 @@ from libraries import DEFAULT_HOME, open_library
 
 from pinakes.catalogue.spec import texts_of
 from pinakes.measure.figures import build_figure, flatten
+from pinakes.model.hits import Evidence
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.tools.catalogue import CatalogueView
@@ -101,12 +102,12 @@ def ask_all(home: Path, only: str = "") -> Iterator[tuple[str, Answer]]:
 def ask(view: CatalogueView, question: Question) -> Answer:
     """Search as every tool does, and judge what came."""
     page = view.search(question.query, scope=WHOLE, limit=DEPTH)
-    labels = [hit.label for hit in page.hits]
+    labels = [hit.label for hit in page.hits]  # None where a hit has no evidence
     right = [question.is_answered_by(hit.record) for hit in page.hits]
     shown = [f"{view.spec.title_of(hit.record)} ({label or '–'})" for hit, label in zip(page.hits, labels, strict=True)]
     return Answer(
         question=question,
-        has_evidence=any(labels),
+        has_evidence=page.evidence is not Evidence.NONE,
         keeps_answer=any(is_right and label for is_right, label in zip(right, labels, strict=True)),
         best="; ".join(shown[:3]),
     )

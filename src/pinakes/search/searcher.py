@@ -33,6 +33,8 @@ FoundT = TypeVar("FoundT")
 RERANK_CHARS = 1_000
 SPARE = 10
 """The number of hits beyond those asked for, in whose place come others where a series has too many."""
+DEEPER = 3
+"""Where as many hits are wanted as a ranking contributes, this many times as many: the last ones are often in both."""
 ARMS_AT_ONCE = 4
 
 ARMS_APART_ABOVE = 200_000
@@ -119,9 +121,7 @@ class Searcher:
     ) -> Ranked:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
         words = weigh_words(reader, analyse_query(text, synonyms={}))
-        candidates = self._find(
-            reader, text, query, words, query_vector, scope=scope, depth=max(wanted, self.search_spec.depth)
-        )
+        candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=self._depth(wanted))
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
         strengths = measure_strengths(candidates, words, self.calibration_of(reader.model))
         ranked = Ranked(
@@ -134,6 +134,11 @@ class Searcher:
             spec=self.spec,
         )
         return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
+
+    def _depth(self, wanted: int) -> int:
+        """Return how many records each ranking contributes; the same for all pages of an ordinary search."""
+        depth = self.search_spec.depth
+        return depth if wanted < depth else DEEPER * wanted
 
     def _find(
         self,

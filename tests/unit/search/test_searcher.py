@@ -1,5 +1,6 @@
 """A search, end to end, over a shelf in memory."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -173,3 +174,17 @@ def test_a_query_with_broken_characters_reaches_the_embedder_clean(stories: Any,
 def test_of_a_very_long_query_the_beginning_counts(stories: Any, searcher: ShelfSearcher) -> None:
     assert ids(searcher, "bread " + "x" * 1_000_000)[0] in ("The Baker", "Space Bread")
     assert len(stories.embedder.queries[-1]) <= 2_000
+
+
+def test_a_search_for_many_hits_ranks_like_one_that_looks_at_every_record(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    generator = random.Random(3)
+    words = ["bread", "butter", "stars", "pilots", "town", "race"]
+    shelved.put(*(anime(f"S{n}", synopsis=" ".join(generator.choices(words, k=9))) for n in range(60)))
+    few, all_of_them = (
+        ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, override=SearchSpec(depth=depth))
+        for depth in (10, 60)
+    )
+    query = "pilots race for bread"
+    assert ids(few, query, limit=20) == ids(all_of_them, query, limit=20)
