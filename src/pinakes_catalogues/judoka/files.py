@@ -62,8 +62,9 @@ def text_of(record: Record) -> str:
 
 
 def source_of(record: Record) -> str:
-    """Return the source of a record: what a passage states, else the file of its kind."""
-    return str(record.get("source") or SOURCES.get(record.kind, "passages.json"))
+    """Return the source of a record: what a passage states, a technique's file, else the file of its kind."""
+    stated = record.get("source") or (record.get("rest") or {}).get("source")
+    return str(stated or SOURCES.get(record.kind, "passages.json"))
 
 
 class JudokonFiles:

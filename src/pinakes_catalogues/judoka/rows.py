@@ -121,14 +121,16 @@ def _rows_of(path: Path, document: Any) -> Iterator[SourceRow]:
     rows = document.get("items") if isinstance(document, dict) else document
     if not isinstance(rows, list):
         raise InputError(f"{path}: a list of rows or an object with the list 'items' is expected")
-    kind = KIND_OF_FILE.get(without_compression(path).name)
+    name = without_compression(path).name
+    kind = KIND_OF_FILE.get(name)
+    file = {"source": name} if kind == TECHNIQUE else {}
     for number, values in enumerate(rows, start=1):
         place = f"{path.name} row {number}"
         if not isinstance(values, dict):
             yield SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
             continue
         values.pop("embedding", None)
-        yield SourceRow(place=place, values={**values, "kind": kind or _kind_of(values)})
+        yield SourceRow(place=place, values={**file, **values, "kind": kind or _kind_of(values)})
 
 
 def _is_of(row: SourceRow, kind: str) -> bool:

@@ -16,6 +16,7 @@ from pinakes.errors import InputError
 from pinakes.ingest.mapping import require_valid
 from pinakes.model.record import Record
 from pinakes.settings import Settings
+from pinakes_catalogues.judoka.files import source_of
 from pinakes_catalogues.judoka.rows import (
     card_of,
     keep_files,
@@ -55,6 +56,13 @@ def test_a_folder_is_read_with_the_kind_of_each_row(small_files: Path) -> None:
     assert kinds(records) == {"card": 8, "technique": 2, "passage": 2}
     assert len({record.id for record in records}) == len(records)
     assert {"0", "ABEGENENOU_63", "technique:1", "passage:rules-1"} <= {record.id for record in records}
+
+
+@pytest.mark.row("J1")
+@pytest.mark.parametrize("name", ["gokyo.json", "techniques.json"])
+def test_the_source_of_a_technique_is_the_file_that_it_is_in(tmp_path: Path, name: str) -> None:
+    records = read(write(tmp_path, name, [{"id": 1, "name": "Uchi mata"}]).parent)
+    assert [source_of(record) for record in records] == [name]
 
 
 @pytest.mark.row("J7")
