@@ -310,7 +310,7 @@ def require_model(app: App, choice: ModelChoice | None = None, *, quiet: bool) -
     try:
         _install_model(app, choice.name, quiet=quiet)
     except ExpectedError as error:
-        if choice.is_required:
+        if choice.is_required or choice.name == app.embedder.model.name:
             raise
         click.echo(f"{app.embedder.model.name} is used instead of {choice.name}: {error.message}", err=True)
         require_model(app, quiet=quiet)
