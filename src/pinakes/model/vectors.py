@@ -26,10 +26,8 @@ class ModelId:
 
 def measure_mean(vectors: Vector) -> Vector:
     """Return the mean of unit vectors, drawn towards zero where they are few; rows of zeros are missing vectors."""
-    present = vectors[np.any(vectors, axis=1)]
-    if not len(present):
-        return np.zeros(vectors.shape[1], np.float32)
-    mean: Vector = (present.sum(axis=0, dtype=np.float64) / (len(present) + FEW)).astype(np.float32)
+    present = np.count_nonzero(np.any(vectors, axis=1))
+    mean: Vector = (vectors.sum(axis=0, dtype=np.float64) / (present + FEW)).astype(np.float32)
     return mean
 
 

@@ -90,3 +90,14 @@ def test_a_pooling_or_a_module_that_is_not_supported_is_named(tmp_path: Path) ->
 def test_a_name_that_leads_elsewhere_is_refused(export: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot name a model"):
         install_export(tmp_path / "models", "../tiny", export)
+
+
+def test_a_query_is_embedded_once_for_all_catalogues_that_ask(export: Path, tmp_path: Path) -> None:
+    install_export(tmp_path / "models", "tiny", export)
+    embedder = find_local(tmp_path / "models", "tiny")
+    assert embedder is not None
+    first = embedder.embed_query("dog")
+    assert embedder.embed_query("dog") is first
+    for number in range(20):
+        embedder.embed_query(f"cat {number}")
+    assert embedder.embed_query("dog") is not first  # only the last few are kept

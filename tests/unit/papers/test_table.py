@@ -81,6 +81,14 @@ def test_the_config_names_the_model_and_its_dimension(papers: Any, tmp_path: Pat
     assert json.loads((tmp_path / "p.json").read_text()) == {"model": "word-hash", "dimension": 64}
 
 
+@pytest.mark.row("P6")
+def test_the_config_has_the_mean_that_queries_need_where_vectors_are_centred(papers: Any, tmp_path: Path) -> None:
+    reader = papers.shelf.reader()
+    reader.mean = np.full(64, 0.25, np.float32)
+    export_paper_table(reader, SPEC, tmp_path / "p.sqlite")
+    assert json.loads((tmp_path / "p.json").read_text())["mean"] == [0.25] * 64
+
+
 def test_a_catalogue_without_vectors_says_that_there_is_no_model(tmp_path: Path) -> None:
     export_paper_table(MemoryShelf(SPEC).reader(), SPEC, tmp_path / "p.sqlite")
     assert json.loads((tmp_path / "p.json").read_text()) == {"model": None, "dimension": None}

@@ -21,7 +21,7 @@ from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
 from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
-from pinakes.shelf.embedded.vectors import VectorTable, build_vector_table
+from pinakes.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
 from pinakes.shelf.terms import column_number, entries_of, number_fields, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
@@ -144,7 +144,10 @@ class _SegmentBuilder:
         if not self._is_centred:
             return build_vector_table(rows), None
         mean = measure_mean(rows) if self._mean is None else self._mean
-        return build_vector_table(centre(rows, mean)), mean
+        for start in range(0, len(rows), BLOCK_ROWS):  # in place: a second array of a million rows would take 1.5 GB
+            block = slice(start, start + BLOCK_ROWS)
+            rows[block] = centre(rows[block], mean)
+        return build_vector_table(rows), mean
 
 
 def save_segment(segment: Segment, folder: Path) -> None:
