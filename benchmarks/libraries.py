@@ -76,6 +76,8 @@ def _build(folder: Path, catalogues: Sequence[BenchCatalogue]) -> None:
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == digest:
         return
     link_models(folder)
+    for calibration in folder.glob("catalogues/*/calibration.json"):
+        calibration.unlink()  # so that it is measured again, though no record may have changed
     for one in catalogues:
         location = _first_rows(one, folder) if one.rows else one.source
         as_package = ["--as", one.package] if one.package else ["--yes"]
