@@ -39,7 +39,7 @@ from pinakes.text.analyser import query_tokens
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.endpoint import (
     BodyParams,
     Endpoint,
@@ -49,7 +49,7 @@ from pinakes.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
-from pinakes.tools.layout import FoundRecord, FromCatalogue, LayoutCatalogues, shown_id
+from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec

@@ -5,6 +5,7 @@ the one of which most is known is taken; of other spellings and parts of names, 
 exact nor unique has the other records beside it, and one that is like no name has none.
 """
 
+import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -148,7 +149,9 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
     spelt = _candidates(reader, spec, typed, likely[:SPELT_TRIED], scope)
     if any(_is_likely(spec, typed, one) and one.by is MatchedBy.SPELLING for one in spelt):
         return _near(spec, typed, spelt)
-    return _near(spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, text, scope)], scope))
+    return _near(
+        spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, spec, text, scope)], scope)
+    )
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:
@@ -190,8 +193,10 @@ def _magnitude(number: float, full: float) -> float:
     return min(1.0, math.log1p(max(0.0, number)) / math.log1p(full))
 
 
-def _with_words(reader: ShelfReader, text: str, scope: Scope) -> list[Key]:
-    found = reader.lexical(analyse_query(text, synonyms={}), scope=scope, limit=WORDS_TRIED)
+def _with_words(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) -> list[Key]:
+    """Return the records with the typed words; in names alone, where these are searched apart from other text."""
+    search = reader.with_names if spec.fields_searched_as_names else reader.lexical
+    found = search(analyse_query(text, synonyms={}), scope=scope, limit=WORDS_TRIED)
     return [Key(key) for key in found.keys.tolist()]
 
 
@@ -219,7 +224,7 @@ def _candidate(spec: CatalogueSpec, key: Key, record: Record, match: NameMatch) 
 
 def _label(spec: CatalogueSpec, record: Record, match: NameMatch) -> str:
     other = match.name if fold_name(match.name) != fold_name(spec.title_of(record)) else ""
-    return describe(spec, record) + (f", also called {other}" if other else "")
+    return html.unescape(describe(spec, record) + (f", also called {other}" if other else ""))
 
 
 def _exact(
@@ -248,7 +253,7 @@ def _better_known(
         same = [match.key for match in alike if match.likeness >= SAME]
         found += _candidates(reader, spec, TypedName(text=best.title), same, scope) if len(same) > 1 else ()
     if spec.known and best.prominence < OBSCURE:
-        found += _candidates(reader, spec, typed, _with_words(reader, typed.text, scope), scope)
+        found += _candidates(reader, spec, typed, _with_words(reader, spec, typed.text, scope), scope)
     better = {one.key: one for one in found if one.prominence > best.prominence + BETTER_KNOWN}
     return list(better.values())
 

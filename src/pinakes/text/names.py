@@ -40,6 +40,9 @@ TAKEN_SHARES = (0.25, 0.35)
 FEWEST_MISSPELT = 5
 """Shorter names are not taken for misspelt ones: a single letter makes another name."""
 
+MISSPELT_LENGTHS = (4, 7, 11)
+"""The numbers of letters from which a word may have one, two and three wrong ones."""
+
 FEWEST_OF_PART = 3
 """Fewer letters do not name a record as a part of its name; two characters do in scripts without blanks."""
 
@@ -202,10 +205,11 @@ def _is_misspelt(word: str, words: Sequence[str], *, is_alone: bool) -> bool:
 
 
 def _few_edits(word: str, other: str, *, same_first: bool) -> bool:
-    """Tell whether two words are spellings of one: at most one edit in four letters."""
+    """Tell whether two words are spellings of one: few edits for their length."""
     if same_first and word[0] != other[0]:
         return False
-    most = min(3, min(len(word), len(other)) // 4) if word.isascii() else 1
+    shorter = min(len(word), len(other))
+    most = sum(shorter >= length for length in MISSPELT_LENGTHS) if word.isascii() else 1
     return OSA.distance(word, other, score_cutoff=most) <= most
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, StorageError, did_you_mean
@@ -117,6 +117,13 @@ class CatalogueView:
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""
         return self.catalogue.recommender.recommend(self.reader, request, scope=scope)
+
+
+class FoundRecord(NamedTuple):
+    """A record, and the view that it was read from."""
+
+    view: CatalogueView
+    record: Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

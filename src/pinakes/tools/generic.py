@@ -18,11 +18,12 @@ from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.principal import Principal
-from pinakes.model.record import Record, RecordId
+from pinakes.model.record import Record
 from pinakes.model.scope import Scope
+from pinakes.search.ids import page_forms
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
-from pinakes.tools.catalogue import UNREADABLE, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
 from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
@@ -204,10 +205,8 @@ class GenericTools:
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record."""
-        catalogue, record_id = self._located(params.id)
-        record = catalogue.view().find_record(record_id, scope=Scope(visibility=principal.visibility))
-        if record is None:
-            raise _no_record(params.id)
+        view, record = self._get_record(params.id, Scope(visibility=principal.visibility))
+        catalogue = view.catalogue
         return FetchResult(
             id=address_of(catalogue.name, record.id),
             title=catalogue.spec.title_of(record),
@@ -218,15 +217,12 @@ class GenericTools:
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
         """Return the records nearest in meaning to one, in its own catalogue or another."""
-        home, record_id = self._located(params.id)
-        target = self._get(params.catalogue) if params.catalogue else home
-        own = home.shelf.reader()
-        reader = own if target is home else target.shelf.reader()
         scope = Scope(visibility=principal.visibility)
-        own_key = own.find([record_id], scope=scope).get(record_id)
-        if own_key is None:
-            raise _no_record(params.id)
-        vectors = own.vectors([own_key])
+        view, record = self._get_record(params.id, scope)
+        home, own = view.catalogue, view.reader
+        target = self._get(params.catalogue) if params.catalogue else home
+        reader = own if target is home else target.shelf.reader()
+        vectors = own.vectors(list(own.find([record.id], scope=scope).values()))
         if reader.model is None or reader.model != own.model or not np.any(vectors):
             raise InputError(
                 f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
@@ -234,7 +230,7 @@ class GenericTools:
         (ranking,) = reader.nearest(vectors, scope=scope, limit=params.limit + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
-        kept = [(other, score) for other, score in near if target is not home or other.id != record_id]
+        kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
         return SimilarResult(
             results=[_shape(target, other, score=score, label=None) for other, score in kept[: params.limit]]
         )
@@ -258,7 +254,8 @@ class GenericTools:
         """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
         parsed = parse_address(params.id)
         other = params.catalogue if isinstance(params, SimilarParams) else None
-        return [*([parsed[0]] if parsed else self._catalogues), *([other] if other else ())]
+        is_addressed = parsed is not None and not page_forms(params.id)
+        return [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
 
     def _chosen(self, params: SearchParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
@@ -275,15 +272,20 @@ class GenericTools:
         notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
-    def _located(self, address: str) -> tuple[OpenCatalogue, RecordId]:
-        """Resolve `CATALOGUE/ID`; the name may be left out where one catalogue is served."""
+    def _get_record(self, address: str, scope: Scope) -> FoundRecord:
+        """Return the record of `CATALOGUE/ID`, of a page, or of an id that only one catalogue has."""
         parsed = parse_address(address)
-        if parsed is None and len(self._catalogues) == 1:
-            (only,) = self._catalogues
-            parsed = only, RecordId(address)
-        if parsed is None:
+        if parsed is not None and not page_forms(address):
+            stated, asked = str(parsed[1]), {parsed[0]: self._get(parsed[0])}
+        else:
+            stated, asked = address, self._catalogues
+        found = ask_each(asked, lambda one: _find(one.view(), stated, scope)).found.values()
+        having = [one for one in found if one is not None]
+        if len(having) == 1:
+            return having[0]
+        if len(asked) > 1 and not page_forms(address):
             raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
-        return self._get(parsed[0]), parsed[1]
+        raise _no_record(address)
 
     def _get(self, name: str) -> OpenCatalogue:
         if name not in self._catalogues:
@@ -341,8 +343,13 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     ]
 
 
+def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
+    record = view.find_stated(stated, scope=scope)
+    return FoundRecord(view, record) if record else None
+
+
 def _no_record(address: str) -> NotFoundError:
-    return NotFoundError(f"there is no record '{address[:200]}'")
+    return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
 
 
 def _offset(cursor: str | None) -> int:

@@ -6,7 +6,7 @@ Where one catalogue is served, nothing of this is seen. Where there are several,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field, create_model
 from pydantic.json_schema import SkipJsonSchema
@@ -14,7 +14,8 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.errors import InputError, StorageError, did_you_mean
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
-from pinakes.tools.catalogue import CatalogueView, Gathered, OpenCatalogue, ask_each
+from pinakes.search.ids import SCHEME
+from pinakes.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.spec import ToolResult, ToolSpec
 
 
@@ -22,13 +23,6 @@ class FromCatalogue(ToolResult):
     """A part of an answer that names its catalogue where several of the layout are served; not in the schema."""
 
     catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda name: name is None)
-
-
-class FoundRecord(NamedTuple):
-    """A record, and the view that it was read from."""
-
-    view: CatalogueView
-    record: Record
 
 
 class LayoutCatalogues:
@@ -62,7 +56,7 @@ class LayoutCatalogues:
 
         Where no readable catalogue has it and another cannot be read, raise StorageError.
         """
-        name, _, rest = stated.partition("/")
+        name, _, rest = stated.removeprefix(SCHEME).partition("/")
         if self.is_several and name in views.found and rest:
             views, stated = Gathered(found={name: views.found[name]}, skipped=[]), rest
         asked = ask_each(views.found, lambda view: find(view, stated))

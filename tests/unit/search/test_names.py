@@ -17,7 +17,16 @@ pytestmark = pytest.mark.row("A8")
 def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
     shelved.put(
         anime("fma", title="Fullmetal Alchemist", year=2003),
-        anime("fmab", title="Fullmetal Alchemist: Brotherhood", alternatives=("Hagaren",), year=2009),
+        anime(
+            "fmab",
+            title="Fullmetal Alchemist: Brotherhood",
+            alternatives=("Hagaren", *(f"Hagaren {number}" for number in range(20))),
+            year=2009,
+            episodes=64,
+            sources=tuple(f"https://example.com/{number}" for number in range(12)),
+            synopsis="Two brothers look for the stone that gives them back what they lost. " * 15,
+            tags=[f"tag {number}" for number in range(15)],
+        ),
         anime("bebop", title="Cowboy Bebop", alternatives=("カウボーイビバップ",), year=1998),
         anime("mushishi", title="Mushishi", alternatives=("Mushi-shi",), year=2005),
         anime("remake", title="Mushishi Zoku Shou", alternatives=("Mushishi",), year=2001),

@@ -66,6 +66,7 @@ template = "{title}. {blurb}"
 PLANTS = BOOKS.replace('"books"', '"plants"').replace('"Books"', '"Plants"').replace("NOVEL", "TREE")
 WORDS = ("star", "pilot", "robot", "garden", "king", "winter", "summer", "river", "road", "war", "love", "song")
 STAFF = "staff"
+AS_FOUND = "give the id of a result of search"
 OUTSIDER = Principal(
     name="outsider", actions=frozenset({Action.ACCESS_CATALOG}), visibility=Visibility(frozenset({"another audience"}))
 )
@@ -413,17 +414,18 @@ def test_any_id_can_be_fetched_by_what_search_says_it_is(novels: Any, record_id:
     assert parse_address(uri_of("books", RecordId(record_id))) == ("books", record_id)
 
 
-def test_where_there_is_one_catalogue_an_id_may_stand_alone(novels: Any, served: Served) -> None:
+def test_an_id_that_only_one_catalogue_has_may_stand_alone(novels: Any, served: Served) -> None:
     assert serve(opened(novels)).ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
-    code, text = served.refusal("fetch", id="The Lighthouse")
+    assert served.ask("fetch", id="The Lighthouse")["id"] == "books/The Lighthouse"
+    code, text = served.refusal("fetch", id="The Darkhouse")
     assert code == "invalid_input"
-    assert "'id' must be CATALOGUE/ID, as search returns it; given: 'The Lighthouse'" in text
+    assert "'id' must be CATALOGUE/ID, as search returns it; given: 'The Darkhouse'" in text
 
 
 @pytest.mark.parametrize("tool", ["fetch", "similar"])
 @pytest.mark.parametrize("address", ["books/Nothing", "pinakes://books/Nothing", "books/the lighthouse"])
 def test_an_unknown_id_is_not_found(served: Served, tool: str, address: str) -> None:
-    assert served.refusal(tool, id=address) == ("not_found", f"not_found: there is no record '{address}'")
+    assert served.refusal(tool, id=address) == ("not_found", f"not_found: there is no record '{address}'; {AS_FOUND}")
 
 
 @pytest.mark.parametrize("address", ["book/The Lighthouse", "pinakes://book/The%20Lighthouse"])
@@ -589,7 +591,7 @@ def test_fetch_says_of_a_hidden_record_what_it_says_of_none(guarded: Served) -> 
         guarded.call("fetch", principal=OUTSIDER, id=f"books/{name}").text.replace(name, "NAME")
         for name in ("Secret Bread", "Nothing at all")
     }
-    assert answers == {"not_found: there is no record 'books/NAME'"}
+    assert answers == {f"not_found: there is no record 'books/NAME'; {AS_FOUND}"}
     assert guarded.ask("fetch", principal=INSIDER, id="books/Secret Bread")["title"] == "Secret Bread"
 
 
