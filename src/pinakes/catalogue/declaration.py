@@ -110,6 +110,8 @@ class DeclaredFusion(Declared):
     """The number of records that each ranking contributes."""
     vector_weight: float = Field(default=0.6, ge=0, le=1)
     """The weight of the vector score in a blend; the text score has the rest."""
+    by_coverage: bool = False
+    """Whether the text score counts less in a blend where no record has most of the query's words."""
     feedback_weight: float = Field(default=0.5, ge=0, le=1)
     """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
     smoothing_weight: float = Field(default=0.2, ge=0, le=1)

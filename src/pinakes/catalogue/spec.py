@@ -139,6 +139,7 @@ class SearchSpec:
     rrf_k: int = 60
     depth: int = 100
     vector_weight: float = 0.6
+    by_coverage: bool = False
     feedback_records: int = 3
     feedback_weight: float = 0.5
     smoothing_weight: float = 0.2

@@ -33,6 +33,8 @@ class Candidates:
     vectors: Vector
     known: Floats
     named: Floats
+    covered: float = 1.0
+    """The share of the query's words that the best record by words has."""
 
     @property
     def has_cosines(self) -> bool:
@@ -63,8 +65,12 @@ def line_up(
     query: Vector | None,
     known: Floats,
     named: Floats,
+    full_score: float = 0.0,
 ) -> Candidates:
-    """Align the results of the arms by key; `keys` are those of `candidate_keys`."""
+    """Align the results of the arms by key; `keys` are those of `candidate_keys`.
+
+    `full_score` is the score by BM25 of a record of average length that has every word of the query; 0: not known.
+    """
     bm25 = np.zeros(len(keys))
     bm25[np.searchsorted(keys, lexical.keys)] = lexical.scores
     name = np.zeros(len(keys))
@@ -82,6 +88,7 @@ def line_up(
         vectors=vectors,
         known=known,
         named=named,
+        covered=min(float(bm25.max(initial=0.0)) / full_score, 1.0) if full_score else 1.0,
     )
 
 

@@ -50,7 +50,9 @@ def _with_priors(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Fl
 
 
 def _weighted(candidates: Candidates, cosine: Floats, spec: SearchSpec) -> Floats:
-    return (1 - spec.vector_weight) * candidates.lexical + spec.vector_weight * over_best(cosine)
+    by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
+    weights = by_words + spec.vector_weight
+    return (by_words * candidates.lexical + spec.vector_weight * over_best(cosine)) / (weights or 1.0)
 
 
 def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:

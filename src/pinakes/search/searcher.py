@@ -169,6 +169,7 @@ class Searcher:
             query=query_vector.vector,
             known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
             named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
+            full_score=words.total,
         )
 
 
