@@ -116,7 +116,7 @@ class DeclaredFusion(Declared):
     """The weight in a blend of the best hits, towards which the query is moved; 0 leaves it as it is."""
     smoothing_weight: float = Field(default=0.2, ge=0, le=1)
     """The share of a hit's score in a blend that comes from the hits most like it."""
-    known_weight: float = Field(default=0.4, ge=0, le=2)
+    known_weight: float = Field(default=0.5, ge=0, le=2)
     """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
     named_weight: float = Field(default=0.3, ge=0, le=2)
     """The weight of having the values that the query names, compared with a score of 1."""

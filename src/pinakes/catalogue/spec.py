@@ -145,7 +145,7 @@ class SearchSpec:
     smoothing_weight: float = 0.2
     smoothing_neighbours: int = 5
     smoothing_depth: int = 100
-    known_weight: float = 0.4
+    known_weight: float = 0.5
     named_weight: float = 0.3
     named: tuple[str, ...] = ()
 

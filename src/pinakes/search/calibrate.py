@@ -25,11 +25,13 @@ logger = logging.getLogger(__name__)
 
 PROBES_FILE = "probes.txt"
 
-SPREAD_SHARE = 0.16
-"""The quantile one standard deviation below the median of a normal distribution. The spread is measured on the lower
-side, since probes that are related to the catalogue widen the upper side."""
+LOWER_SHARES = (0.05, 0.25)
+LOWER_SPREADS = 0.97
+LOW_TO_MIDDLE = 0.67
+"""Two quantiles of a normal distribution, their distance, and that from the second to the middle, both in standard
+deviations. Only the lower side is measured, since probes that are related to the catalogue widen the upper side."""
 
-LEAST_SPREAD = 0.02
+LEAST_SPREAD = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +53,9 @@ def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
         return None
     probes = np.array([embedder.embed_query(probe) for probe in load_probes()])
     nearest = np.array([ranking.scores.max(initial=0.0) for ranking in reader.nearest(probes, scope=WHOLE, limit=1)])
-    middle = float(np.median(nearest))
-    spread = max(middle - float(np.quantile(nearest, SPREAD_SHARE)), LEAST_SPREAD)
-    return Calibration(model=embedder.model, middle=middle, spread=spread)
+    lowest, low = (float(one) for one in np.quantile(nearest, LOWER_SHARES))
+    spread = max((low - lowest) / LOWER_SPREADS, LEAST_SPREAD)
+    return Calibration(model=embedder.model, middle=low + LOW_TO_MIDDLE * spread, spread=spread)
 
 
 @cache

@@ -123,7 +123,8 @@ class Searcher:
         words = weigh_words(reader, analyse_query(text, synonyms={}))
         candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=self._depth(wanted))
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
-        strengths = measure_strengths(candidates, words, self.calibration_of(reader.model))
+        calibration = self.calibration_of(reader.model)
+        strengths = measure_strengths(candidates, words, calibration, record_count=reader.count(WHOLE))
         ranked = Ranked(
             ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, wanted + SPARE)),
             total_matches=count_with_evidence(strengths),

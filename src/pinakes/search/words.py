@@ -15,11 +15,18 @@ class WeighedWords:
 
     query: TextQuery
     weights: Mapping[str, float]
+    unknown: frozenset[str]
+    """The words that no record has."""
 
     @property
     def total(self) -> float:
         """The score by BM25 of a record of average length that has every word once."""
         return sum(self.weights.values())
+
+    @property
+    def unknown_share(self) -> float:
+        """The share of the query's weight in words that no record has."""
+        return self.share_of(self.unknown)
 
     def share_of(self, words: Collection[str]) -> float:
         """Return the share of the query's weight that some of its words have."""
@@ -34,4 +41,5 @@ def weigh_words(reader: ShelfReader, query: TextQuery) -> WeighedWords:
         token: weight * math.log(1 + (max(count, some) - some + 0.5) / (some + 0.5))
         for (token, weight), some in zip(query.terms, having, strict=True)
     }
-    return WeighedWords(query, weights)
+    unknown = frozenset(token for (token, _), some in zip(query.terms, having, strict=True) if not some)
+    return WeighedWords(query, weights, unknown)
