@@ -420,7 +420,7 @@ def _object_in(node: Schema, definitions: Schema) -> tuple[Schema | None, str]:
     """Return the object that a property is or lists, and `[]` where it lists them."""
     for option in (node, *node.get("anyOf", ())):
         is_list = option.get("type") == "array"
-        inner = _resolved(option["items"] if is_list else option, definitions)
+        inner = _resolved(option.get("items", {}) if is_list else option, definitions)
         if "properties" in inner:
             return inner, "[]" if is_list else ""
     return None, ""

@@ -28,6 +28,7 @@ from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Co
 from pinakes.model.vectors import Vector
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.recommend.vocabulary import preference_vocabulary
+from pinakes.search.conditions import resolve_choices
 from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.ranked import Ranked, RankedKey
 from pinakes.search.searcher import QueryVector, Searcher
@@ -49,6 +50,7 @@ from pinakes.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
+from pinakes.tools.filters import parse_exclusions, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge, merge_facets, search_each
@@ -183,9 +185,12 @@ __all__ = [
     "like_words",
     "merge",
     "merge_facets",
+    "parse_exclusions",
     "preference_vocabulary",
     "query_tokens",
     "read_section",
+    "require_excludable",
+    "resolve_choices",
     "resolve_name",
     "scope_each",
     "scope_of",

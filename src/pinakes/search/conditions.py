@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
+from pinakes.model.hits import FacetCount
 from pinakes.model.record import Record
 from pinakes.model.scope import (
     AUDIENCE_FIELD,
@@ -65,6 +66,14 @@ def resolve_conditions(
         resolved.append(replace(condition, values=tuple(dict.fromkeys(match.value for match in matches))))
         notes += [note for match in matches for note in _notes(match, values, condition, label)]
     return NamedConditions(conditions=tuple(resolved), notes=tuple(dict.fromkeys(notes)))
+
+
+def resolve_choices(asked: Sequence[str], known: Iterable[str], *, label: str) -> tuple[list[str], list[str]]:
+    """Return the names that are meant, of a short list, and notes; raise InputError for one that nothing is near."""
+    values = FieldValues(FacetCount("", name, 1) for name in known)
+    matches = [_require_value(values, name, label) for name in asked]
+    notes = [f"'{one.asked}' taken as '{one.value}'" for one in matches if not one.is_as_written]
+    return list(dict.fromkeys(one.value for one in matches)), notes
 
 
 def without_adult(

@@ -1,7 +1,8 @@
 """Estimate of the number of tokens that an embedding model makes of a text, without its vocabulary.
 
 Subword vocabularies of English have most words of up to eight letters whole, and cut longer ones, numbers and other
-scripts into pieces. Fitted on two handbooks: the median estimate is 1.01 of the count, nine in ten are within .88–1.13.
+scripts into pieces. Fitted on two company manuals: the median estimate is 1.01 of the count, nine in ten are within
+.88–1.13.
 """
 
 import re

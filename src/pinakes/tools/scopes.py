@@ -43,10 +43,11 @@ class Scoped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scope:
-    """A scope in one catalogue, its notes, and by field the errors of excluded values that the catalogue lacks."""
+    """A scope in one catalogue, its notes, the fields it excludes values by, and the errors of values it lacks."""
 
     scope: Scope
     notes: tuple[str, ...]
+    excluding: frozenset[str]
     unknown: Mapping[str, InputError]
 
 
@@ -81,7 +82,8 @@ def _scope_or_refusal(view: CatalogueView, asked: Asked) -> _Scope | InputError:
     except InputError as error:
         return error
     scope = Scope(conditions=(*conditions, *hidden), visibility=asked.visibility)
-    return _Scope(scope=scope, notes=tuple(notes), unknown=unknown)
+    excluding = frozenset(one.field for one in conditions if isinstance(one, NoneOf))
+    return _Scope(scope=scope, notes=tuple(notes), excluding=excluding, unknown=unknown)
 
 
 def _resolved(view: CatalogueView, asked: Asked) -> tuple[list[Condition], list[str], dict[str, InputError]]:
@@ -110,7 +112,7 @@ def _hidden(view: CatalogueView, asked: Asked, conditions: Sequence[Condition]) 
 
 def _require_known_exclusions(scopes: Sequence[_Scope]) -> None:
     """Refuse an exclusion of a value that no catalogue knows: it would do nothing, and nobody would be told."""
-    known = {one.field for scope in scopes for one in scope.scope.conditions if isinstance(one, NoneOf)}
+    known = {field for scope in scopes for field in scope.excluding}
     for scope in scopes:
         for field, error in scope.unknown.items():
             if field not in known:

@@ -14,10 +14,13 @@ from pinakes.api import (
     KIND_FIELD,
     Action,
     AnyOf,
+    Asked,
     CatalogueView,
+    Condition,
     Cost,
     FoundResult,
     InputError,
+    NoneOf,
     OpenCatalogue,
     Principal,
     RecordId,
@@ -32,6 +35,8 @@ from pinakes.api import (
     ToolSpec,
     ask_each,
     catalogue_tool,
+    resolve_choices,
+    scope_of,
 )
 from pinakes_catalogues.documents.merging import Found, evidence_of, merged, notes_of
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
@@ -48,6 +53,7 @@ SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
 
+BARE_LIST = WithJsonSchema({"type": "array"})
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -80,6 +86,7 @@ class SearchParams(DocumentParams):
 
     query: Query
     sources: list[Name] | None = None
+    exclude_sources: Annotated[list[Name], BARE_LIST] | None = None
     n_results: int = Field(default=10, ge=1, le=20, description="Per source")
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
 
@@ -89,6 +96,7 @@ class HandbookParams(DocumentParams):
 
     query: Query
     section: Name | None = Field(default=None, description='Such as "engineering"')
+    exclude_sections: Annotated[list[Name], BARE_LIST] | None = None
     n_results: int = Field(default=10, ge=1, le=20)
 
 
@@ -130,7 +138,6 @@ class HandbookResult(FoundResult, DocumentResult):
     """The answer of `search_handbook`."""
 
     results: list[FoundPassage]
-    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
 class SearchResult(FoundResult, DocumentResult):
@@ -138,7 +145,6 @@ class SearchResult(FoundResult, DocumentResult):
 
     results: list[PassageWithNeighbours]
     skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
-    notes: list[str] = Field(default_factory=list, exclude_if=lambda notes: not notes)
 
 
 class DocumentTools:
@@ -155,8 +161,7 @@ class DocumentTools:
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Search collections in parallel and merge their results; skip one that cannot be searched."""
         damaged = [name for name in self._list_unserved() if principal.visibility.sees_catalogue(name)]
-        names = list(dict.fromkeys(params.sources or (*self._collections, *damaged)))
-        self._require_known(names, damaged)
+        names, notes = self._sources(params, damaged)
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
         views = ask_each(there, OpenCatalogue.view)
@@ -167,27 +172,35 @@ class DocumentTools:
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             evidence=evidence_of(pages),
             skipped=[name for name in names if name not in pages],
-            notes=notes_of(pages),
+            notes=[*notes, *notes_of(pages)],
             unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
         )
 
     def searched(self, params: SearchParams) -> Iterable[str]:
-        """Return the names of the collections that a search reads."""
-        return params.sources or self._collections
+        """Return the names of the collections that a search reads; none of a search that is refused."""
+        try:
+            return self._sources(params)[0]
+        except InputError:
+            return ()
 
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
         """Search the handbook, or one section of it."""
-        handbook, scope = self._collections[HANDBOOK].view(), _scope(PASSAGE, principal)
-        if params.section:
-            _require_section(handbook, params.section, scope)
-            scope = scope.narrowed(AnyOf("section", (params.section,)))
+        handbook = self._collections[HANDBOOK].view()
+        asked = Asked(
+            query=params.query,
+            visibility=principal.visibility,
+            conditions=lambda _spec: _sections(params),
+            label=lambda one: "exclude_sections" if isinstance(one, NoneOf) else "section",
+        )
+        within, notes = scope_of(handbook, asked)
+        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
         page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
         pages = {HANDBOOK: page}
         found = merged(pages, limit=params.n_results)
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=evidence_of(pages),
-            notes=notes_of(pages),
+            notes=[*notes, *notes_of(pages)],
         )
 
     def entries(self, principal: Principal) -> list[ResourceEntry]:
@@ -226,11 +239,12 @@ class DocumentTools:
         """Return the collections that could not be opened."""
         return next(iter(self._collections.values())).list_unserved()
 
-    def _require_known(self, names: Iterable[str], damaged: Iterable[str]) -> None:
+    def _sources(self, params: SearchParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+        """Return the names of the collections that are meant, all by default, and notes."""
         known = (*self._collections, *DECLARED_SOURCES, *damaged)
-        unknown = [f"'{name}'" for name in names if name not in known]
-        if unknown:
-            raise InputError(f"'sources': no {', '.join(unknown)}; there are: {', '.join(self._collections)}")
+        chosen, notes = resolve_choices(params.sources or (*self._collections, *damaged), known, label="sources")
+        excluded, more = resolve_choices(params.exclude_sources or (), known, label="exclude_sources")
+        return [name for name in chosen if name not in excluded], [*notes, *more]
 
 
 def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:
@@ -260,10 +274,10 @@ def _scope(kind: str, principal: Principal) -> Scope:
     return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
-def _require_section(handbook: CatalogueView, section: str, scope: Scope) -> None:
-    sections = sorted(facet.value for facet in handbook.reader.facets("section", scope=scope))
-    if section.strip().lower() not in {one.lower() for one in sections}:
-        raise InputError(f"'section': no '{section[:80]}'; there are: {', '.join(sections)}")
+def _sections(params: HandbookParams) -> list[Condition]:
+    wanted = [AnyOf("section", (params.section,))] if params.section else []
+    unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
+    return [*wanted, *unwanted]
 
 
 def _shape(found: Found) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from pinakes.api import KIND_FIELD, AnyOf, Condition, InputError, Range, ToolParams
+from pinakes.api import KIND_FIELD, AnyOf, Condition, InputError, NoneOf, Range, ToolParams
 from pinakes_catalogues.judoka.rows import CARD, STATS, normalised_class
 
 CARDS = AnyOf(KIND_FIELD, (CARD,))
@@ -71,7 +71,7 @@ class CardFilters(ToolParams):
         """Return the filters as conditions."""
         if self.weight_min is not None and self.weight_max is not None and self.weight_min > self.weight_max:
             raise InputError(f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}")
-        found: list[Condition] = [CARDS]
+        found: list[Condition] = []
         if self.country and (country := self.country.strip()):
             found.append(AnyOf("countryCode" if COUNTRY_CODE.fullmatch(country) else "country", (country,)))
         if self.rarity:
@@ -83,3 +83,9 @@ class CardFilters(ToolParams):
         if self.weight_min is not None or self.weight_max is not None:
             found.append(Range("weight", self.weight_min, self.weight_max))
         return [*found, *(parse_threshold(text) for text in self.stats or ())]
+
+
+def argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    name = "country" if condition.field == "countryCode" else condition.field
+    return f"exclude.{name}" if isinstance(condition, NoneOf) else f"filters.{name}"

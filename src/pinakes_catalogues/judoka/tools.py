@@ -5,13 +5,15 @@ hidden are found and looked up like others; they are not drawn at random and not
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import orjson
 
 from pinakes.api import (
     AnyOf,
+    Asked,
     CatalogueView,
     FoundRecord,
     Gathered,
@@ -25,16 +27,20 @@ from pinakes.api import (
     RecordId,
     ResourceSpec,
     Scope,
+    Scoped,
     ShelfReader,
     ToolSpec,
     catalogue_tool,
     like_words,
     merge_facets,
+    parse_exclusions,
+    require_excludable,
+    scope_each,
     search_each,
 )
 from pinakes_catalogues.judoka.codes import check_code, code_key
 from pinakes_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
-from pinakes_catalogues.judoka.filters import SHOWN, CardFilters
+from pinakes_catalogues.judoka.filters import CARDS, SHOWN, CardFilters, argument_of
 from pinakes_catalogues.judoka.rows import CARD, STATS, card_of, shown_id, stats_of
 from pinakes_catalogues.judoka.shapes import (
     CardResult,
@@ -81,7 +87,7 @@ class JudokonTools:
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
-        page = _search(views, params.query, scope, RAG_RESULTS)
+        page = _search(views, params.query, dict.fromkeys(views.found, scope), RAG_RESULTS)
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
         hits = [self._rag_hit(item) for item in page.first(RAG_RESULTS)]
@@ -89,10 +95,15 @@ class JudokonTools:
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find cards by a description."""
-        scope = _scope(principal, params.filters)
-        page = _search(self._catalogues.views(catalogue), params.query, scope, params.top_k)
-        hits = [self._hit(item) for item in page.first(params.top_k)]
-        return SearchResult(results=hits, evidence=page.evidence, hint=_hint(page.degraded), unread=page.unread)
+        scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
+        page = _search(scoped.views, params.query, scoped.scopes, params.top_k)
+        return SearchResult(
+            results=[self._hit(item) for item in page.first(params.top_k)],
+            evidence=page.evidence,
+            hint=_hint(page.degraded),
+            unread=page.unread,
+            notes=scoped.notes,
+        )
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
         """Return one card."""
@@ -100,8 +111,13 @@ class JudokonTools:
 
     def draw(self, principal: Principal, params: RandomParams, *, catalogue: str | None = None) -> CardResult:
         """Draw a card that is not hidden; the same seed draws the same card of the same cards."""
-        views, scope = self._catalogues.views(catalogue).found, _scope(principal, params.filters).narrowed(SHOWN)
-        cards = sorted((record_id, name) for name, view in views.items() for record_id in _ids(view.reader, scope))
+        scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters)
+        views, scopes = scoped.views.found, scoped.scopes
+        cards = sorted(
+            (record_id, name)
+            for name, view in views.items()
+            for record_id in _ids(view.reader, scopes[name].narrowed(SHOWN))
+        )
         if not cards:
             raise NotFoundError("no judoka meets these filters; judokon.listCountries lists the countries")
         chance = self._chance if params.seed is None else random.Random(params.seed)
@@ -165,7 +181,7 @@ class JudokonTools:
     ) -> CountriesResult:
         """Count the cards of each country."""
         readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
-        scope = _scope(principal, None)
+        scope = _scope(principal)
         facets = merge_facets([reader.facets("country", scope=scope) for reader in readers])
         rows = [
             CountryCount(country=one.value, code=_country_code(readers, one.value, scope), count=one.count)
@@ -174,7 +190,7 @@ class JudokonTools:
         return CountriesResult(countries=rows)
 
     def _get_card(self, views: Gathered[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
-        scope = _scope(principal, None)
+        scope = _scope(principal)
         found = self._catalogues.find_one(
             views, stated, lambda view, plain: view.find_record(RecordId(plain), scope=scope)
         )
@@ -220,11 +236,11 @@ class JudokonTools:
         )
 
 
-def _search(views: Gathered[CatalogueView], query: str, scope: Scope, limit: int) -> MergedPage:
+def _search(views: Gathered[CatalogueView], query: str, scopes: Mapping[str, Scope], limit: int) -> MergedPage:
     return search_each(
         views,
         query,
-        lambda view, vector: search_expanded(view, query, vector, scope=scope, limit=limit),
+        lambda view, vector: search_expanded(view, query, vector, scope=scopes[view.name], limit=limit),
     )
 
 
@@ -242,7 +258,7 @@ def _ids(reader: ShelfReader, scope: Scope) -> list[RecordId]:
 
 
 def _cards(view: CatalogueView, principal: Principal, condition: AnyOf) -> list[Record]:
-    reader, scope = view.reader, _scope(principal, None).narrowed(condition)
+    reader, scope = view.reader, _scope(principal).narrowed(condition)
     return list(reader.fetch(reader.scan(scope=scope, limit=reader.count(scope)), scope=scope).values())
 
 
@@ -357,8 +373,27 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     return [one.declare() for one in files]
 
 
-def _scope(principal: Principal, filters: CardFilters | None) -> Scope:
-    return Scope(conditions=tuple((filters or CardFilters()).conditions()), visibility=principal.visibility)
+def _scope(principal: Principal) -> Scope:
+    return Scope(conditions=(CARDS,), visibility=principal.visibility)
+
+
+def _scoped(
+    views: Gathered[CatalogueView],
+    principal: Principal,
+    filters: CardFilters | None,
+    exclude: Mapping[str, Any] | None = None,
+) -> Scoped:
+    """Return the scope of the cards that meet the filters, in each catalogue, with values by any spelling."""
+    require_excludable(exclude or {}, [view.spec for view in views.found.values()])
+    conditions = (filters or CardFilters()).conditions()
+    asked = Asked(
+        query="",
+        visibility=principal.visibility,
+        conditions=lambda spec: [*conditions, *parse_exclusions(exclude or {}, spec)],
+        label=argument_of,
+    )
+    scoped = scope_each(views, asked)
+    return replace(scoped, scopes={name: scope.narrowed(CARDS) for name, scope in scoped.scopes.items()})
 
 
 def _hint(degraded: str | None) -> str | None:
@@ -418,8 +453,9 @@ def _rag_text(result: RagResult) -> str:
 def _search_text(result: SearchResult) -> str:
     lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
     if not lines:
-        return "no judoka meets this; judokon.listCountries lists the countries there are"
-    return result.with_evidence("\n".join(lines))
+        lines = ["no judoka meets this; judokon.listCountries lists the countries there are"]
+        return "\n".join([*result.notes, *lines])
+    return result.with_evidence("\n".join([*result.notes, *lines]))
 
 
 def _card_text(card: CardResult) -> str:

@@ -36,10 +36,11 @@ LIKE = 0.5
 
 
 class MusicLibrary:
-    """One snapshot of one catalogue for one caller."""
+    """One snapshot of one catalogue for one caller, of it the records that meet the conditions."""
 
-    def __init__(self, view: CatalogueView, principal: Principal) -> None:
+    def __init__(self, view: CatalogueView, principal: Principal, *, conditions: Sequence[Condition] = ()) -> None:
         self.view = view
+        self._conditions = tuple(conditions)
         self.catalogue = view.catalogue
         self._visibility = principal.visibility
 
@@ -51,7 +52,7 @@ class MusicLibrary:
     def scope(self, kind: str | None = None, *conditions: Condition) -> Scope:
         """Return the scope of a kind, or of all kinds, that the caller may see."""
         of_kind = (AnyOf(KIND_FIELD, (kind,)),) if kind else ()
-        return Scope(conditions=(*of_kind, *conditions), visibility=self._visibility)
+        return Scope(conditions=(*of_kind, *self._conditions, *conditions), visibility=self._visibility)
 
     def count(self, kind: str, *conditions: Condition) -> int:
         """Count records."""

@@ -4,7 +4,24 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pinakes.api import EVIDENCE_AT, CatalogueView, Evidence, Hit, Merged, Ranked, RankedKey, Searcher, fold_name
+from pinakes.api import (
+    EVIDENCE_AT,
+    Asked,
+    CatalogueView,
+    Evidence,
+    Gathered,
+    Hit,
+    Merged,
+    Principal,
+    Ranked,
+    RankedKey,
+    Scoped,
+    Searcher,
+    fold_name,
+    parse_exclusions,
+    require_excludable,
+    scope_each,
+)
 from pinakes_catalogues.music.grouping import KINDS
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.shapes import MOST, SearchParams
@@ -34,6 +51,18 @@ class FoundKinds:
     kinds: Mapping[str, FoundOfKind]
     evidence: Evidence
     degraded: str | None
+
+
+def scope_search(views: Gathered[CatalogueView], principal: Principal, params: SearchParams) -> Scoped:
+    """Return the scope of a search in each catalogue: without what it excludes."""
+    excluded = params.exclude or {}
+    require_excludable(excluded, [view.spec for view in views.found.values()])
+    asked = Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda spec: parse_exclusions(excluded, spec),
+    )
+    return scope_each(views, asked)
 
 
 def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool) -> FoundKinds:

@@ -40,7 +40,7 @@ from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, choose, minutes_in
-from pinakes_catalogues.music.search import NEAREST_OF_KIND, FoundOfKind, search_kinds
+from pinakes_catalogues.music.search import NEAREST_OF_KIND, FoundKinds, FoundOfKind, scope_search, search_kinds
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
@@ -84,11 +84,15 @@ class MusicTools:
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Search artists, albums and tracks, each kind separately."""
-        views = self._catalogues.views(catalogue)
+        scoped = scope_search(self._catalogues.views(catalogue), principal, params)
+        views = scoped.views
         is_merged = len(views.found) > 1
-        asked = ask_each(
-            views.found, lambda view: search_kinds(MusicLibrary(view, principal), params, is_merged=is_merged)
-        )
+
+        def search(view: CatalogueView) -> FoundKinds:
+            library = MusicLibrary(view, principal, conditions=scoped.scopes[view.name].conditions)
+            return search_kinds(library, params, is_merged=is_merged)
+
+        asked = ask_each(views.found, search)
         kinds = [params.kind] if params.kind else KINDS
         groups: dict[str, Any] = {
             GROUPS[kind]: self._group([one.kinds[kind] for one in asked.found.values()], params, is_merged=is_merged)
@@ -98,7 +102,7 @@ class MusicTools:
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         evidence = Evidence.best(one.evidence for one in asked.found.values())
-        return SearchResult(**groups, evidence=evidence, degraded=degraded, unread=skipped)
+        return SearchResult(**groups, evidence=evidence, degraded=degraded, unread=skipped, notes=scoped.notes)
 
     def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
@@ -426,7 +430,7 @@ def _search_text(result: SearchResult) -> str:
         for line in _group_lines(name, group, shown=MOST)
     ]
     degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
-    return result.with_evidence("\n".join([*lines, *degraded]))
+    return result.with_evidence("\n".join([*result.notes, *lines, *degraded]))
 
 
 def _group_lines(name: str, group: Group, *, shown: int) -> list[str]:

@@ -1,20 +1,22 @@
 """The paper tool: search. Its name, parameters, defaults, limits and fields are a fixed interface."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.api import (
     WORDS_FIELD,
     AllOf,
+    CatalogueView,
     Condition,
     FoundResult,
     FromCatalogue,
     InputError,
     LayoutCatalogues,
     Merged,
+    NoneOf,
     OpenCatalogue,
     Principal,
     QueryText,
@@ -61,6 +63,9 @@ class SearchParams(ToolParams):
     paper_count: int = Field(default=10, ge=1, le=50)
     publish_year_range: YearRange | None = Field(default=None, description="[start, end]")
     keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
+    exclude_keywords: Annotated[list[Keyword], WithJsonSchema({"type": "array"})] | None = Field(
+        default=None, max_length=20
+    )
 
 
 class AuthorShape(ToolResult):
@@ -98,12 +103,15 @@ class PaperTools:
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
+        views = self._catalogues.views(catalogue)
         found = search_each(
-            self._catalogues.views(catalogue),
+            views,
             params.query,
             lambda view, vector: view.search(params.query, scope=scope, limit=params.paper_count, query_vector=vector),
         )
+        missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         return SearchResult(
+            notes=missing,
             papers=[self._shape(item) for item in found.first(params.paper_count)],
             total=found.total_matches,
             evidence=found.evidence,
@@ -147,6 +155,8 @@ def _conditions(params: SearchParams) -> list[Condition]:
         found.append(Range("publish_year", start, end))
     if params.keywords:
         found.append(AllOf(WORDS_FIELD, _words_of(params.keywords)))
+    if params.exclude_keywords:
+        found.append(NoneOf(WORDS_FIELD, _words_of(params.exclude_keywords)))
     return found
 
 
@@ -161,10 +171,21 @@ def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _missing_words(views: Iterable[CatalogueView], keywords: Sequence[str], principal: Principal) -> list[str]:
+    """Return a note on each keyword that no paper has."""
+    readers = [view.reader for view in views]
+    scopes = {
+        keyword: Scope(conditions=(AllOf(WORDS_FIELD, _words_of([keyword])),), visibility=principal.visibility)
+        for keyword in keywords
+    }
+    missing = [keyword for keyword, scope in scopes.items() if not any(reader.count(scope) for reader in readers)]
+    return [f"no paper has the keyword '{keyword}'" for keyword in missing]
+
+
 def _search_text(result: SearchResult) -> str:
     head = f"{result.total} papers ({result.search_mode})"
     lines = [f"{n}. {_line(paper)}" for n, paper in enumerate(result.papers[:LISTED_IN_TEXT], start=1)]
-    return result.with_evidence("\n".join([head, *lines]))
+    return result.with_evidence("\n".join([head, *result.notes, *lines]))
 
 
 def _line(paper: PaperShape) -> str:

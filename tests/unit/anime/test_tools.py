@@ -48,6 +48,48 @@ def test_empty_filters_filter_nothing(sample: Any) -> None:
         assert sample.structured("search_anime", query="love", filters=filters) == wanted
 
 
+@pytest.mark.row("A1")
+@pytest.mark.parametrize("tag", ["yuri", "sport", "history", "school life", "scifi", "shonen", "magical girl"])
+def test_a_tag_is_never_a_silent_zero(sample: Any, tag: str) -> None:
+    found = sample.structured("search_anime", query="story", filters={"tags": [tag]})
+    assert any(note.startswith(f"'{tag}' taken as '") for note in found["notes"])
+    assert found["results"] or any("no record has" in note for note in found["notes"])
+    assert found["notes"][0] in sample.call("search_anime", query="story", filters={"tags": [tag]}).text
+
+
+@pytest.mark.row("A1")
+def test_an_unknown_tag_is_refused_and_excluded_tags_do_not_come(sample: Any) -> None:
+    wrong = sample.call("search_anime", query="story", filters={"excludeTags": ["qwertyuiop"]})
+    assert wrong.error_code == "invalid_input"
+    assert "'filters.excludeTags': no value 'qwertyuiop'" in wrong.text
+    found = sample.structured("search_anime", query="love", limit=50, filters={"excludeTags": ["romantic", "Comedy"]})
+    tags = {tag["value"] for hit in found["results"] for tag in hit["tags"]}
+    assert tags.isdisjoint({"romance", "comedy"})
+
+
+@pytest.mark.row("A1")
+def test_types_are_understood_in_other_words(sample: Any) -> None:
+    found = sample.structured("search_anime", query="love", filters={"type": ["film", "tv"], "status": ["finished"]})
+    assert {hit["type"] for hit in found["results"]} <= {"MOVIE", "TV"}
+    assert found["notes"] == ["'film' taken as 'MOVIE'"]
+
+
+@pytest.mark.row("A9")
+@pytest.mark.parametrize(
+    ("search", "tag"), [("magical girl", "mahou shoujo"), ("science fiction", "sci-fi"), ("history", "historical")]
+)
+def test_the_taxonomy_is_searched_by_synonyms_too(sample: Any, search: str, tag: str) -> None:
+    (shape,) = sample.structured("browse_taxonomy", search=search)["categories"]
+    assert [one["value"] for one in shape["tags"]] == [tag]
+
+
+@pytest.mark.row("A9")
+def test_a_taxonomy_without_a_match_says_so(sample: Any) -> None:
+    answer = sample.call("browse_taxonomy", search="qwertyuiop")
+    assert answer.text == "no tag like 'qwertyuiop'"
+    assert "there are more under" in sample.call("browse_taxonomy", category="genre").text
+
+
 @pytest.mark.row("A2")
 def test_the_text_beside_the_structure_names_the_hits(sample: Any) -> None:
     answer = sample.call("search_anime", query="mushishi", limit=3)

@@ -63,12 +63,14 @@ def test_a_search_has_eight_results_by_default_and_one_to_fifty_by_wish(judokon:
         ({"country": "france"}, {3, 6}),
         ({"country": "FR"}, {3, 6}),
         ({"country": "jp", "rarity": "Epic"}, {1}),
+        ({"country": "FRA"}, {3, 6}),
+        ({"country": "Frnace"}, {3, 6}),
         ({"rarity": "Legendary"}, {0, 3}),
+        ({"rarity": "legendary"}, {0, 3}),
         ({"weightClass": "-60"}, {1, 2, 3}),
         ({"weightClass": "+100"}, {0, 5}),
         ({"weightClass": "100 kg"}, {4}),
         ({"gender": "female"}, {6, "ABEGENENOU_63"}),
-        ({"country": "Atlantis"}, set()),
         ({"country": ""}, {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}),
     ],
 )
@@ -105,7 +107,9 @@ def test_weights_and_stats_narrow_a_search(judokon: Any, filters: dict[str, Any]
         ({"stats": ["power>=many"]}, "'power>=8' or 'average>=7.5' is one"),
         ({"stats": ["power"]}, "filters.stats.0"),
         ({"weightMin": 90, "weightMax": 60}, "weightMin 90 is above weightMax 60"),
-        ({"rarity": "Mythic"}, "'Common', 'Epic' or 'Legendary'"),
+        ({"rarity": "Mythic"}, "must be one of Common, Epic, Legendary (given: 'Mythic')"),
+        ({"country": "Atlantis"}, "'filters.country': no value 'Atlantis'; one of Japan, France"),
+        ({"weightClass": "-61"}, "'filters.weightClass': no value '-61'"),
         ({"contry": "Japan"}, "did you mean 'country'?"),
     ],
 )
@@ -143,6 +147,21 @@ def test_a_random_card_meets_the_filters_is_not_hidden_and_follows_its_seed(judo
     nobody = judokon.call("judokon.random", filters={"country": "Vanuatu"})
     assert nobody.error_code == "not_found"
     assert "listCountries" in nobody.text
+    wrong = judokon.call("judokon.random", filters={"contry": "Japan"})
+    assert "unknown argument 'filters.contry' (did you mean 'country'?); known: country, rarity" in wrong.text
+
+
+@pytest.mark.row("J2")
+def test_values_are_excluded_from_a_search_and_notes_say_what_was_taken_for_what(judokon: Any) -> None:
+    found = judokon.structured(
+        "judokon.search", query="judoka", topK=50, exclude={"country": ["JPN", "france"], "rarity": ["Legendary"]}
+    )
+    assert {hit["country"] for hit in found["results"]}.isdisjoint({"Japan", "France"})
+    assert {hit["rarity"] for hit in found["results"]} == {"Common", "Epic"}
+    assert found["notes"] == ["'JPN' taken as 'Japan'"]
+    assert "'JPN' taken as 'Japan'" in judokon.call("judokon.search", query="x", exclude={"country": ["JPN"]}).text
+    wrong = judokon.call("judokon.search", query="x", exclude={"contry": ["Japan"]})
+    assert "'exclude.contry': nothing can be excluded by it (did you mean 'country'?)" in wrong.text
 
 
 @pytest.mark.row("J5")

@@ -505,3 +505,13 @@ def test_hostile_queries_and_names_are_answered_or_refused_and_never_fail(sample
         ):
             answer = gate.call(LOCAL_USER, tool, arguments)
             assert answer.error_code in (None, "invalid_input", "not_found")
+
+
+@pytest.mark.row("Z4")
+def test_a_search_leaves_out_records_of_excluded_genres(sample_music: Any) -> None:
+    everything = sample_music.ask("search", query="piano", kind="track", limit=20)["tracks"]["items"]
+    listed = [set(one["genres"]) for one in everything]
+    genre = sorted(set.union(*listed) - set.intersection(*listed))[0]
+    found = sample_music.ask("search", query="piano", kind="track", limit=20, exclude={"genres": [genre.upper()]})
+    assert found["tracks"]["items"]
+    assert all(genre not in one.get("genres", ()) for one in found["tracks"]["items"])

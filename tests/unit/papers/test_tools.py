@@ -141,7 +141,7 @@ def test_without_vectors_the_answer_says_that_it_goes_by_words(serve: Callable[.
 def test_the_declaration_has_the_names_and_limits_of_the_interface_and_is_small(serve: Callable[..., Served]) -> None:
     (tool,) = serve().gate.list_tools(LOCAL_USER)
     properties = tool.input_schema["properties"]
-    assert list(properties) == ["query", "paper_count", "publish_year_range", "keywords"]
+    assert list(properties) == ["query", "paper_count", "publish_year_range", "keywords", "exclude_keywords"]
     assert tool.input_schema["required"] == ["query"]
     assert properties["paper_count"] == {"default": 10, "maximum": 50, "minimum": 1, "type": "integer"}
     years = properties["publish_year_range"]
@@ -224,6 +224,18 @@ def test_every_keyword_occurs_whatever_its_case_and_ending(
     found = serve().search(query="graphs", keywords=keywords, publish_year_range=publish_year_range)
     assert {paper["title"] for paper in found["papers"]} == titles
     assert found["total"] == len(titles)
+
+
+def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Callable[..., Served]) -> None:
+    papers = serve()
+    every = set(papers.titles(query="graphs", paper_count=50))
+    having = set(papers.titles(query="graphs", keywords=["graph"], paper_count=50))
+    assert having
+    assert set(papers.titles(query="graphs", exclude_keywords=["Graph"], paper_count=50)) == every - having
+    none = papers.call(query="graphs", keywords=["graph", "transfomer"])
+    assert none.structured is not None
+    assert none.structured["notes"] == ["no paper has the keyword 'transfomer'"]
+    assert "no paper has the keyword 'transfomer'" in none.text
 
 
 def test_an_empty_list_of_keywords_filters_nothing(serve: Callable[..., Served]) -> None:
