@@ -118,7 +118,7 @@ class DeclaredFusion(Declared):
     """The share of a hit's score in a blend that comes from the hits most like it."""
     known_weight: float = Field(default=0.5, ge=0, le=2)
     """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
-    named_weight: float = Field(default=0.3, ge=0, le=2)
+    named_weight: float = Field(default=0.15, ge=0, le=2)
     """The weight of having the values that the query names, compared with a score of 1."""
     named: tuple[str, ...] = ()
     """The fields whose values count as evidence when the query names them, as genres do."""

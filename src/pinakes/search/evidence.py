@@ -20,7 +20,7 @@ from pinakes.search.calibrate import Calibration
 from pinakes.search.candidates import Candidates, Floats
 from pinakes.search.words import WeighedWords
 
-OFFSET = -2.04
+OFFSET = -2.2
 NEARNESS = 0.67
 SHARE_OF_WORDS = 1.55
 AMOUNT_OF_WORDS = 2.7

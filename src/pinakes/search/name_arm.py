@@ -13,7 +13,7 @@ from pinakes.model.scope import Scope
 from pinakes.search.words import WeighedWords
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.analyser import index_tokens
-from pinakes.text.normalise import fold_name
+from pinakes.text.normalise import fold, fold_name
 from pinakes.text.query import FUNCTION_TOKENS
 
 MAX_NAME_WORDS = 6
@@ -23,6 +23,8 @@ SPELLING_FLOOR = 0.8
 """Names less like the query than this are ignored; a short query must be closer."""
 SHORT_FLOOR = 0.88
 SHORT_CHARS = 8
+LETTERS_LEFT = 3
+"""Where fewer letters are left without its signs, as of `C++`, a query is no name."""
 EXACT_BELOW_CHARS = 5
 """A shorter query is a name only if it is spelt exactly so."""
 SPELLING_ZERO = 0.6
@@ -71,7 +73,10 @@ def _alike(reader: ShelfReader, text: str, scope: Scope) -> dict[Key, float]:
     """Return the records with a name spelt like the whole query."""
     if len(text.split()) > MAX_NAME_WORDS:
         return {}
-    size = len(fold_name(text))
+    folded = fold_name(text)
+    size = len(folded)
+    if size < LETTERS_LEFT and folded != fold(text).strip():
+        return {}
     least = 1.0 if size < EXACT_BELOW_CHARS else SHORT_FLOOR if size < SHORT_CHARS else SPELLING_FLOOR
     matches = reader.titles_like(text, scope=scope, limit=ALIKE_TRIED)
     return {
