@@ -4,7 +4,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,43 @@ def choose(candidates: Sequence[Candidate], *, target_s: float) -> list[Candidat
     chosen = _fitted(_pick(ranked, target_s), ranked, target_s)
     if _excess(_length(chosen) - target_s, target_s):
         chosen = _exactly(ranked, target_s) or chosen
-    return arranged(chosen)
+    return arranged(_balanced(chosen, ranked, target_s))
+
+
+def by_turns(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates with artists taking turns, each artist's own in order; scored by rank among their own."""
+    by_artist: dict[str, list[Candidate]] = {}
+    for one in candidates:
+        by_artist.setdefault(one.artist, []).append(one)
+    rounds = zip_longest(*by_artist.values())
+    return [
+        replace(one, score=1 / (1 + number)) for number, some in enumerate(rounds) for one in some if one is not None
+    ]
+
+
+def _balanced(chosen: list[Candidate], candidates: Sequence[Candidate], target_s: float) -> list[Candidate]:
+    """Exchange tracks of an artist who has more than half of them, while the length allows it."""
+    chosen = list(chosen)
+    while len(chosen) > 1:
+        artist, count = Counter(one.artist for one in chosen).most_common(1)[0]
+        if 2 * count <= len(chosen) + 1:
+            break
+        taken, off_s = {one.record.id for one in chosen}, _length(chosen) - target_s
+        most_s = max(_excess(off_s, target_s), 0.0)
+        exchange = next(
+            (
+                (place, other)
+                for other in candidates
+                if other.artist != artist and other.record.id not in taken
+                for place, out in reversed(list(enumerate(chosen)))
+                if out.artist == artist and _excess(off_s - out.seconds + other.seconds, target_s) <= most_s
+            ),
+            None,
+        )
+        if exchange is None:
+            break
+        chosen[exchange[0]] = exchange[1]
+    return chosen
 
 
 def _length(chosen: Sequence[Candidate]) -> float:

@@ -4,12 +4,9 @@
 arguments of `catalog.mutate`, for a user who may edit. Nothing here writes.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,23 +20,19 @@ from pinakes.api import (
     LayoutCatalogues,
     Merged,
     OpenCatalogue,
-    Preferences,
     Principal,
     Record,
     ToolSpec,
     ask_each,
     catalogue_tool,
-    fold_name,
     merge,
-    preference_vocabulary,
     shown_id,
-    understand,
 )
 from pinakes_catalogues.music.fixes import Fix, propose_fixes
 from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
-from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, choose, minutes_in
+from pinakes_catalogues.music.playlist_request import make_playlist
 from pinakes_catalogues.music.search import NEAREST_OF_KIND, FoundKinds, FoundOfKind, scope_search, search_kinds
 from pinakes_catalogues.music.shapes import (
     MOST,
@@ -64,12 +57,6 @@ from pinakes_catalogues.music.shapes import (
 from pinakes_catalogues.music.similar import find_similar
 
 GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
-CANDIDATES = 300
-"""Tracks that a playlist is chosen from, unless it is very long."""
-SHORT_TRACK_S = 120
-POOL = 4
-"""A playlist is chosen from the best tracks of this many times its length."""
-FEWEST = 30
 TOP_TRACKS = 10
 """Tracks of an artist that are listed beside the albums."""
 SHOWN_OF_GROUP = 5
@@ -160,7 +147,7 @@ def _ways(naming: Mapping[str, str]) -> dict[str, Callable[[MusicLibrary, GetPar
         "stats": _stats,
         "similar": _similar,
         "gaps": _gaps,
-        "playlist": _playlist,
+        "playlist": make_playlist,
         "fixes": partial(_fixes, naming=naming),
     }
 
@@ -340,54 +327,6 @@ def _proposed(fix: Fix, naming: Mapping[str, str]) -> ProposedFix:
         replaces={field: plain_value(record.get(field)) for field in fix.fields},
         reasons=list(fix.reasons),
     )
-
-
-def _playlist(library: MusicLibrary, params: GetParams) -> GetResult:
-    """Return tracks that fit a sentence, of the requested total length."""
-    if params.about is None:
-        raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
-    said_minutes, about = minutes_in(params.about)
-    target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
-    wishes = _wishes(library, about)
-    chosen = choose(_candidates(library, about, wishes, target_s), target_s=target_s)
-    seconds = sum(one.seconds for one in chosen)
-    notes = [f"{one.text}: {one.meaning}" for one in wishes.understood]
-    notes += [f"{words}: searched for as words" for words in wishes.not_understood]
-    if abs(seconds - target_s) > TOLERANCE * target_s:
-        notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
-    if any(one.artist == following.artist for one, following in pairwise(chosen)):
-        notes.append("an artist is there twice in a row: too few others fit")
-    limit = params.limit if "limit" in params.model_fields_set else MOST
-    return GetResult(
-        query_type="playlist",
-        tracks=page_of([entry_of(one.record) for one in chosen], offset=params.offset, limit=limit),
-        seconds=round(seconds, 1),
-        notes=notes,
-    )
-
-
-def _wishes(library: MusicLibrary, about: str) -> Preferences:
-    spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
-    vocabulary = preference_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
-    artists = {
-        spelling: ("artists", str(record.get("name")))
-        for record, name in library.iter_named_in(ARTIST, about)
-        for spelling in (name.lower(), fold_name(name))
-    }
-    return understand(about, replace(vocabulary, names=artists))
-
-
-def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> list[Candidate]:
-    """Return the tracks that best fit the sentence: several times the wanted length, to choose from."""
-    scope = library.scope(TRACK, *wishes.conditions)
-    looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
-    page = library.view.search(about, scope=scope, limit=looked_at)
-    found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
-    if not found and (wishes.conditions or not about):
-        keys = library.reader.scan(scope=scope, limit=looked_at)
-        found = [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
-    lengths = np.cumsum([one.seconds for one in found])
-    return found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:

@@ -339,6 +339,24 @@ def test_a_playlist_leaves_out_and_keeps_to_the_artists_that_the_sentence_says(
 
 
 @pytest.mark.row("Z15")
+@pytest.mark.parametrize("minutes", [20, 30, 60, 120])
+def test_a_playlist_of_two_artists_alternates_where_both_have_enough(sample_music: Any, minutes: int) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="only Bach and Mozart", minutes=minutes)
+    artists = [one["artists"][0] for one in found["tracks"]["items"]]
+    assert len(set(artists)) == 2
+    assert not any(one == following for one, following in pairwise(artists))
+    assert not any("twice in a row" in note for note in found["notes"])
+
+
+@pytest.mark.row("N2")
+def test_a_playlist_that_nothing_fits_says_so_first(sample_music: Any) -> None:
+    found = sample_music.ask("get", query_type="playlist", about="thrash metal dubstep", minutes=30)
+    assert found["notes"][0].startswith("nothing here fits 'thrash metal dubstep'")
+    calm = sample_music.ask("get", query_type="playlist", about="Chopin nocturnes", minutes=30)
+    assert not any("nothing here fits" in note for note in calm["notes"])
+
+
+@pytest.mark.row("Z15")
 def test_a_playlist_says_what_of_the_sentence_it_only_looked_for_as_words(sample_music: Any) -> None:
     found = sample_music.ask("get", query_type="playlist", about="calm zzzzqqqq wibble piano", minutes=20)
     assert "zzzzqqqq wibble: searched for as words" in found["notes"]

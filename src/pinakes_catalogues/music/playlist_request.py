@@ -1,0 +1,91 @@
+"""A playlist from a sentence: what it asks for, the tracks to choose from, and how the choice falls short of it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from pinakes.api import AnyOf, Evidence, InputError, Preferences, fold_name, preference_vocabulary, understand
+from pinakes_catalogues.music.grouping import ARTIST, TRACK
+from pinakes_catalogues.music.library import MusicLibrary
+from pinakes_catalogues.music.playlist import DEFAULT_MINUTES, TOLERANCE, Candidate, by_turns, choose, minutes_in
+from pinakes_catalogues.music.shapes import MOST, GetParams, GetResult, entry_of, page_of
+
+CANDIDATES = 300
+"""Tracks that a playlist is chosen from, unless it is very long."""
+SHORT_TRACK_S = 120
+POOL = 4
+"""A playlist is chosen from the best tracks of this many times its length."""
+FEWEST = 30
+
+
+def make_playlist(library: MusicLibrary, params: GetParams) -> GetResult:
+    """Return tracks that fit a sentence, of the requested total length."""
+    if params.about is None:
+        raise InputError("'about' is missing: a playlist is made from a sentence, as in 'calm piano before 1850'")
+    said_minutes, about = minutes_in(params.about)
+    target_s = 60 * (params.minutes or said_minutes or DEFAULT_MINUTES)
+    wishes = _wishes(library, about)
+    pool = _candidates(library, about, wishes, target_s)
+    chosen = choose(pool.candidates, target_s=target_s)
+    limit = params.limit if "limit" in params.model_fields_set else MOST
+    return GetResult(
+        query_type="playlist",
+        tracks=page_of([entry_of(one.record) for one in chosen], offset=params.offset, limit=limit),
+        seconds=round(sum(one.seconds for one in chosen), 1),
+        notes=_playlist_notes(about, wishes, pool, chosen, target_s),
+    )
+
+
+def _playlist_notes(
+    about: str, wishes: Preferences, pool: "_Pool", chosen: Sequence[Candidate], target_s: float
+) -> list[str]:
+    """Return what of a sentence was understood, and how the tracks fall short of it."""
+    notes = [f"{one.text}: {one.meaning}" for one in wishes.understood]
+    if pool.is_unrelated:
+        notes.insert(0, f"nothing here fits '{about}'" + ("; these are the nearest tracks" if chosen else ""))
+    notes += [f"{words}: searched for as words" for words in wishes.not_understood]
+    seconds = sum(one.seconds for one in chosen)
+    if abs(seconds - target_s) > TOLERANCE * target_s:
+        notes.append(f"{seconds / 60:.1f} of {target_s / 60:g} minutes: there is not more that fits")
+    if any(one.artist == following.artist for one, following in pairwise(chosen)):
+        notes.append("an artist is there twice in a row: no other choice of fitting tracks has this length")
+    return notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pool:
+    """The tracks that a playlist is chosen from; unrelated ones are only the nearest to the sentence."""
+
+    candidates: Sequence[Candidate]
+    is_unrelated: bool = False
+
+
+def _wishes(library: MusicLibrary, about: str) -> Preferences:
+    spec, this_year = library.catalogue.spec, library.catalogue.recommender.this_year()
+    vocabulary = preference_vocabulary(library.reader, spec, scope=library.scope(TRACK), this_year=this_year)
+    artists = {
+        spelling: ("artists", str(record.get("name")))
+        for record, name in library.iter_named_in(ARTIST, about)
+        for spelling in (name.lower(), fold_name(name))
+    }
+    return understand(about, replace(vocabulary, names=artists))
+
+
+def _candidates(library: MusicLibrary, about: str, wishes: Preferences, target_s: float) -> _Pool:
+    """Return the tracks that best fit the sentence: several times the wanted length, to choose from."""
+    scope = library.scope(TRACK, *wishes.conditions)
+    looked_at = max(CANDIDATES, math.ceil(POOL * target_s / SHORT_TRACK_S))
+    page = library.view.search(about, scope=scope, limit=looked_at)
+    found = [Candidate(record=hit.record, score=hit.score) for hit in page.hits]
+    if not found and (wishes.conditions or not about):
+        keys = library.reader.scan(scope=scope, limit=looked_at)
+        found = [Candidate(record=record, score=1.0) for record in library.fetch(keys)]
+    if any(isinstance(one, AnyOf) and one.field == "artists" for one in wishes.conditions):
+        found = by_turns(found)
+    lengths = np.cumsum([one.seconds for one in found])
+    is_unrelated = bool(about) and not wishes.conditions and page.evidence is Evidence.NONE
+    kept = found[: max(int(np.searchsorted(lengths, POOL * target_s)) + 1, FEWEST)]
+    return _Pool(candidates=kept, is_unrelated=is_unrelated)
