@@ -118,6 +118,8 @@ class DeclaredFusion(Declared):
     """The share of a hit's score in a blend that comes from the hits most like it."""
     known_weight: float = Field(default=0.5, ge=0, le=2)
     """The weight of how much is known of a record (`[known]`), compared with a score of 1."""
+    little_known_discount: float = Field(default=0.0, ge=0, le=1)
+    """Share taken off the cosine of a record of which nothing is known: any query is near to a text of few words."""
     named_weight: float = Field(default=0.15, ge=0, le=2)
     """The weight of having the values that the query names, compared with a score of 1."""
     named: tuple[str, ...] = ()

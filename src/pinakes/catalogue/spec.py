@@ -146,6 +146,7 @@ class SearchSpec:
     smoothing_neighbours: int = 5
     smoothing_depth: int = 100
     known_weight: float = 0.5
+    little_known_discount: float = 0.0
     named_weight: float = 0.15
     named: tuple[str, ...] = ()
 

@@ -12,6 +12,7 @@ from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
 from pinakes.model.hits import Ranking, SearchMode, SearchPage, build_ranking
+from pinakes.model.record import Key
 from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.search.calibrate import Calibration
@@ -160,18 +161,28 @@ class Searcher:
         nearest = vector_arm.result()
         keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
         found = keys.tolist()
-        no_vectors = np.zeros((len(keys), 0), np.float32)
+        known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
         return line_up(
             keys,
             lexical=lexical,
             names=names,
             nearest=nearest,
-            vectors=no_vectors if query_vector.vector is None else reader.vectors(found),
+            vectors=self._trusted_vectors(reader, found, known, query_vector),
             query=query_vector.vector,
-            known=reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys)),
+            known=known,
             named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
             full_score=words.total,
         )
+
+    def _trusted_vectors(
+        self, reader: ShelfReader, keys: Sequence[Key], known: Floats, query_vector: QueryVector
+    ) -> Vector:
+        """Return the records' vectors, shortened where little is known: to a text of few words any query is near."""
+        if query_vector.vector is None:
+            return np.zeros((len(keys), 0), np.float32)
+        discount = self.search_spec.little_known_discount if self.spec.known else 0.0
+        vectors = reader.vectors(keys)
+        return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:
