@@ -34,7 +34,7 @@ def scored(shelved: Any, candidate: Record, *liked: Record) -> Signals:
 
 def test_the_weights_are_those_of_the_specification(spec: RecommendSpec) -> None:
     assert (spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight) == (0.50, 0.20, 0.15, 0.15)
-    assert (spec.temporal.sigma, spec.neighbours, spec.popularity.weight) == (5, 50, 0)
+    assert (spec.temporal.sigma, spec.neighbours, spec.popularity.weight) == (5, 150, 0)
 
 
 @pytest.mark.parametrize(
