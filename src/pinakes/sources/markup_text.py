@@ -14,13 +14,13 @@ from pinakes.sources.text_encoding import decode
 DEEPEST = 6
 FENCE = "```"
 
-_FENCED = re.compile(r"^(\s*(?:```|~~~)[^\n]*\n.*?(?:^\s*(?:```|~~~)\s*$|\Z))", re.MULTILINE | re.DOTALL)
-_IMPORT = re.compile(r"^import\s+(?:[^'\";]{1,2000}?\bfrom\s+)?['\"][^'\"\n]+['\"];?[ \t]*$", re.MULTILINE)
+_FENCED = re.compile(r"^([ \t]*(?:```|~~~)[^\n]*\n.*?(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z))", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"^import\s++(?:[^'\";]{1,600}?\bfrom\s+)?['\"][^'\"\n]+['\"];?[ \t]*$", re.MULTILINE)
 _EXPORT = re.compile(
     r"^export\s+(?:const|let|var|default|function|async|\*|\{)[^\n]*(?:\n[^\n#\s][^\n]*|\n[ \t]+\S[^\n]*)*", re.M
 )
-_JSX_COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
-_JSX_TAG = re.compile(r"</?(?:[A-Z][\w.]*|[a-z][\w.]*(?=\s+[\w-]+=\{))(?:\s+[^<>]*?)?/?>|</?>", re.DOTALL)
+_JSX_COMMENT = re.compile(r"\{/\*[^{}]*\*/\}")
+_JSX_TAG = re.compile(r"</?(?:[A-Z][\w.]*|[a-z][\w.]*(?=\s+[\w-]+=\{))(?:\s[^<>]*)?/?>|</?>", re.DOTALL)
 _JSX_TITLE = re.compile(r"\b(?:title|label|summary|question|alt)=(?:\"([^\"]*)\"|'([^']*)')")
 
 

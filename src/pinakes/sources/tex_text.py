@@ -7,6 +7,9 @@ from pinakes.sources.text_encoding import decode
 
 LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
 
+DEEPEST_COMMANDS = 8
+"""The depth to which commands within commands are read."""
+
 _COMMENT = re.compile(r"(?<!\\)%.*")
 _PREAMBLE = re.compile(r"\A.*?\\begin\{document\}", re.DOTALL)
 _TITLE = re.compile(r"\\title\{([^{}]*)\}")
@@ -29,8 +32,8 @@ def read_tex(content: bytes) -> Extracted:
     for pattern in (_SILENT, _TITLE):
         text = pattern.sub(_blank, text)
     text = _ITEM.sub(lambda found: f"- {found[1] or ''}", _headed(text))
-    while (unwrapped := _WRAPPED.sub(r"\1", text)) != text:
-        text = unwrapped
+    for _ in range(DEEPEST_COMMANDS):
+        text = _WRAPPED.sub(r"\1", text)
     text = _COMMAND.sub(" ", _ESCAPED.sub(r"\1", text))
     return Extracted(text=text, title=" ".join(_COMMAND.sub(" ", title[1]).split()) if title else "")
 

@@ -371,7 +371,9 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _hard_cut(text: MeasuredText, start: int, end: int, *, limit: int) -> Iterator[tuple[int, int]]:
     """Yield a part, cut at spaces, or anywhere, where it is longer than a passage."""
     while end - start > MOST_CHARS or text.tokens(start, end) > limit:
-        furthest = min(text.reach(start, limit), start + MOST_CHARS)
+        furthest = start + MOST_CHARS
+        if text.tokens(start, furthest) > limit:
+            furthest = text.reach(start, limit)
         space = max(text.text.rfind(mark, start + 1, furthest) for mark in " \n\t")
         cut = space if space > start else furthest
         yield from _trimmed(text.text, start, cut)

@@ -119,7 +119,7 @@ def test_code_and_tables_are_kept_whole_where_they_fit() -> None:
 def test_what_does_not_fit_is_cut_at_lines_and_at_worst_anywhere() -> None:
     code = "```\n" + "\n".join(f"line {number} of a very long listing" for number in range(400)) + "\n```"
     endless = "x" * 20_000
-    for text in (code, endless, "日本語の文章です。" * 1_000):
+    for text in (code, endless, "日本語の文章です。" * 1_000, "* " * 5_000, "| - " * 5_000, "https://a.b/c " * 1_000):
         passages = split_passages(text)
         assert len(passages) > 3
         assert all(len(passage.text) <= MOST_CHARS for passage in passages)
