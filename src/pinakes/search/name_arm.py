@@ -31,7 +31,9 @@ SPELLING_ZERO = 0.6
 """The likeness at which the score would be 0; it grows to 1 for the same name."""
 
 ALIKE_TRIED = 10
-PARTS_TRIED = 20
+SHARED_CHARS = 3
+JOINING_WORDS = 2
+PARTS_TRIED = 10
 HAS_LATIN = re.compile("[a-z0-9]")
 
 PART_OF_NAME = 0.95
@@ -100,8 +102,16 @@ def _in_other_scripts(names: Mapping[Key, Sequence[str]], text: str) -> dict[Key
 def _with_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> dict[Key, float]:
     """Return records with a name that has all words of the query, or whose words are all in the query."""
     asked = set(words.weights)
-    scored = {key: _best_score(some, asked, words) for key, some in names.items()}
+    beginnings = tuple(token[:SHARED_CHARS] for token in asked)
+    near = {key: [name for name in some if _may_match(name.lower(), beginnings)] for key, some in names.items()}
+    scored = {key: _best_score(some, asked, words) for key, some in near.items()}
     return {key: score for key, score in scored.items() if score}
+
+
+def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
+    """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
+    there = [one in lowered for one in beginnings]
+    return all(there) or (any(there) and len(lowered.split()) <= len(beginnings) + JOINING_WORDS)
 
 
 def _best_score(names: Iterable[str], asked: set[str], words: WeighedWords) -> float:

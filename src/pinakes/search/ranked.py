@@ -9,7 +9,7 @@ from pinakes.model.hits import Evidence, Hit, MatchType, SearchMode, SearchPage
 from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.candidates import Candidates, Floats
-from pinakes.search.series import pick_diverse, work_of
+from pinakes.search.series import Work, pick_diverse, work_of
 from pinakes.shelf.port import ShelfReader
 
 BEST = 10
@@ -64,14 +64,28 @@ class Ranked:
 
     def _spread(self, limit: int) -> list[Hit]:
         """Return the first hits; more than a few of one series in every ten are put off to later places."""
-        waiting = self.read(self.ranking[: limit + BEST])
-        works = {hit.key: work_of(hit.record, self.spec) for hit in waiting}
-        hits: list[Hit] = []
-        while waiting and len(hits) < limit:
-            chosen = pick_diverse([works[hit.key] for hit in waiting], limit=BEST, per_franchise=OF_ONE_SERIES)
-            hits += [waiting[index] for index in chosen]
-            waiting = [hit for index, hit in enumerate(waiting) if index not in set(chosen)]
-        return hits[:limit]
+        first = self.read(self.ranking[:limit])
+        works = [work_of(hit.record, self.spec) for hit in first]
+        if len(first) <= BEST and len(_diverse(works)) == len(first):
+            return first
+        waiting = [*first, *self.read(self.ranking[limit : limit + BEST])]
+        works += [work_of(hit.record, self.spec) for hit in waiting[len(first) :]]
+        return [waiting[index] for index in _in_tens(works, limit)]
+
+
+def _diverse(works: Sequence[Work]) -> list[int]:
+    return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
+
+
+def _in_tens(works: Sequence[Work], limit: int) -> list[int]:
+    """Return the places of the first works, every ten with a few of one series at most."""
+    waiting = list(range(len(works)))
+    order: list[int] = []
+    while waiting and len(order) < limit:
+        chosen = {waiting[index] for index in _diverse([works[place] for place in waiting])}
+        order += [place for place in waiting if place in chosen]
+        waiting = [place for place in waiting if place not in chosen]
+    return order[:limit]
 
 
 def rank_rows(candidates: Candidates, scores: Floats, strengths: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:

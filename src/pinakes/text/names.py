@@ -55,6 +55,10 @@ _SIGN = re.compile(r"[+#]")
 _NUMBER = re.compile(r"\d+|[ivx]+")
 
 
+SHARED_CHARS = 3
+ROUGHLY_ALIKE = 55
+
+
 class MatchedBy(StrEnum):
     """The way in which a typed name, or id, matches a record."""
 
@@ -131,7 +135,7 @@ class TypedName:
 
     def _matches(self, name: str, *, is_title: bool) -> Iterator[NameMatch]:
         """Yield how a name matches, by each of its spellings."""
-        if self._is_of_other_script(name):
+        if self._is_of_other_script(name) or not self._may_match(name.lower()):
             return
         for spelling in name_spellings(name):
             if spelling in self.spellings and _signs(name) >= self.signs:
@@ -139,6 +143,12 @@ class TypedName:
             elif self.words:
                 matches = (self._spelt_like(spelling), self._part_of(spelling))
                 yield from (one._replace(name=name) for one in matches if one.likeness)
+
+    def _may_match(self, lowered: str) -> bool:
+        """Tell, at little cost, whether a name is worth comparing: it has the typed words, or is spelt roughly so."""
+        if not self.words or all(word[:SHARED_CHARS] in lowered for word in self.words):
+            return True
+        return fuzz.ratio(self.plain, lowered, score_cutoff=ROUGHLY_ALIKE) > 0
 
     def _is_of_other_script(self, name: str) -> bool:
         """Tell, at little cost, that a name shares no letter with the typed one."""

@@ -343,7 +343,8 @@ on_submit("search-form", async (form, {query, tool}) => {
   const found = first_list(answer);
   const took = `${Math.max(1, Math.round(performance.now() - started))} ms`;
   const notes = [...(answer.notes ?? []), answer.hint ?? ""].filter(Boolean);
-  const count = found.length === 0 ? "Nothing found" : `${found.length} shown`;
+  const is_nearest = answer.evidence === "none" && found.length > 0;
+  const count = found.length === 0 ? "Nothing found" : is_nearest ? `Nothing here answers this; the nearest ${found.length}` : `${found.length} shown`;
   said.textContent = [`${count} in ${took}`, ...notes].join(" · ");
   at("results").replaceChildren(...found.map(result_item));
   at("raw-text").textContent = JSON.stringify(answer, null, 2);
