@@ -28,6 +28,9 @@ ONE_IN = 5
 
 TASTE_TAGS = 10
 
+LIKELY = 0.85
+"""The likeness from which a record is left out for an excluded title that is not sure to mean it."""
+
 WISHES_SEARCHED = 3
 """The wishes for which candidates are searched; the others only score."""
 
@@ -107,7 +110,7 @@ class Recommender:
             raise InputError(_nothing_found(choices))
         vectors, disliked = reader.vectors(list(liked)), reader.vectors(list(_found(named.disliked)))
         taste = build_taste(reader, vectors, disliked, preferences, embedder=self.embedder)
-        left_out = set(_found((*named.liked, *named.disliked, *named.excluded)))
+        left_out = {*_found((*named.liked, *named.disliked, *named.excluded)), *_likely(named.excluded)}
         within = scope.narrowed(*preferences.conditions, *self._without_adult(liked.values(), taste))
         near = _candidates(reader, taste, left_out, within, spec.neighbours)
         return Recommendations(
@@ -195,6 +198,13 @@ class _Named:
 
 def _found(choices: Iterable[NameChoice]) -> dict[Key, Record]:
     return {choice.key: choice.record for choice in choices if choice.key and choice.record}
+
+
+def _likely(excluded: Iterable[NameChoice]) -> Iterator[Key]:
+    """Yield the records that an excluded title, too misspelt to be sure of, probably means: none is missed."""
+    for choice in excluded:
+        if choice.key is None:
+            yield from (one.key for one in choice.others if one.likeness >= LIKELY)
 
 
 def require_recommend(spec: CatalogueSpec) -> RecommendSpec:
