@@ -142,8 +142,9 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
     if not typed.spellings:
         return NameChoice(asked=text)
     alike = reader.titles_like(text, scope=scope, limit=NAMES_TRIED)
-    namesakes = _candidates(reader, spec, typed, [match.key for match in alike if match.likeness >= SAME], scope)
-    if namesakes and namesakes[0].by in (MatchedBy.TITLE, MatchedBy.ALTERNATIVE):
+    same = [match.key for match in alike if match.likeness >= SAME]
+    namesakes = [one for one in _candidates(reader, spec, typed, same, scope) if one.by in EXACT]
+    if namesakes:
         return _exact(reader, spec, typed, namesakes, scope)
     likely = [match.key for match in alike if match.likeness >= ALIKE_FLOOR]
     spelt = _candidates(reader, spec, typed, likely[:SPELT_TRIED], scope)
@@ -152,6 +153,13 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
     return _near(
         spec, typed, _candidates(reader, spec, typed, [*likely, *_with_words(reader, spec, text, scope)], scope)
     )
+
+
+def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
+    """Return the records that have exactly this name."""
+    alike = reader.titles_like(name, scope=scope, limit=NAMES_TRIED)
+    same = [match.key for match in alike if match.likeness >= SAME]
+    return [one for one in _candidates(reader, spec, TypedName(text=name), same, scope) if one.by in EXACT]
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:

@@ -21,8 +21,9 @@ from pinakes.ingest.edits.draft import (
 from pinakes.ingest.edits.undo import is_visible, record_change
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.model.record import RecordId
-from pinakes.model.scope import Scope
+from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
+from pinakes.search.ids import example_id, find_by_id
+from pinakes.search.names import find_namesakes, resolve_name
 from pinakes.shelf.port import Author, Op, PastChange, Shelf
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.generic import GenericParams, GenericResult
@@ -34,6 +35,9 @@ RECENT = "recent"
 CHANGES_SHOWN = 50
 CHANGES_LOGGED = 100
 PAGES_LOOKED_AT = 10
+NAMESAKES_LISTED = 5
+BY_NAME = (EditAction.UPDATE, EditAction.DELETE)
+"""The actions on a record, which may be given by its name."""
 LONGEST_VALUE = 500
 LONGEST_LIST = 2_000
 """The most characters shown of a text, and of a list as JSON."""
@@ -97,14 +101,15 @@ class EditTools:
     def mutate(self, principal: Principal, params: MutateParams, call_id: str) -> MutateResult:
         """Plan an edit, and apply it unless only a preview is asked for."""
         name = self._chosen(principal, params)
-        edits, request = self._edits[name], _request_of(params, name)
+        edits = self._edits[name]
+        request, notes = _request_of(params, name, edits.shelf, Scope(visibility=principal.visibility))
         if params.preview:
             plan = edits.plan(request, visibility=principal.visibility)
-            return _result(principal, plan, token=plan.token if plan.changes else None)
+            return _result(principal, plan, token=plan.token if plan.changes else None, notes=notes)
         author = Author(principal=principal.name, call_id=call_id)
         applied = edits.apply(request, author=author, token=params.plan, visibility=principal.visibility)
         made = call_id if applied.plan.changes else None
-        return _result(principal, applied.plan, call_id=made, notes=applied.notes)
+        return _result(principal, applied.plan, call_id=made, notes=[*notes, *applied.notes])
 
     def _chosen(self, principal: Principal, params: MutateParams) -> str:
         """Return the catalogue that is meant: the named one, or the only one that the request can be about."""
@@ -123,6 +128,9 @@ class EditTools:
         scope = Scope(visibility=principal.visibility)
         asked_of = ask_each(self._edits, lambda edits: _is_about(params, edits.shelf, scope))
         able = [name for name, is_about in asked_of.found.items() if is_about]
+        if not able and params.id and params.action in BY_NAME:
+            asked_of = ask_each(self._edits, lambda edits: _is_named(params, edits.shelf, scope))
+            able = [name for name, is_named in asked_of.found.items() if is_named]
         if len(able) == 1 and not asked_of.skipped:  # one that cannot be read may be the one that is meant
             return able[0]
         raise InputError(f"'catalogue' is missing; one of {', '.join(known)}")
@@ -136,7 +144,12 @@ def _is_about(params: MutateParams, shelf: Shelf, scope: Scope) -> bool:
         return False
     if params.action is EditAction.UNDO:
         return bool(shelf.history().list_changes(call_id=params.id, limit=1))
-    return bool(shelf.reader().find([RecordId(params.id)], scope=scope))
+    return find_by_id(shelf.reader(), params.id, scope=scope) is not None
+
+
+def _is_named(params: MutateParams, shelf: Shelf, scope: Scope) -> bool:
+    """Tell whether a catalogue has a record of the name that is given as an id."""
+    return bool(find_namesakes(shelf.reader(), shelf.spec, params.id or "", scope=_of_kind(scope, params.kind)))
 
 
 class ChangelogResource:
@@ -200,13 +213,52 @@ def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
     ]
 
 
-def _request_of(params: MutateParams, catalogue: str) -> EditRequest:
-    record_id = params.id
-    if record_id and params.action in (EditAction.UPDATE, EditAction.DELETE):
-        record_id = record_id.removeprefix(f"{catalogue}/")  # the form of the generic tools
-    return EditRequest(
+def _request_of(params: MutateParams, catalogue: str, shelf: Shelf, scope: Scope) -> tuple[EditRequest, list[str]]:
+    """Return the request with the id as the catalogue has it, and notes on a name that was taken for one."""
+    record_id, notes = params.id, []
+    if params.action is EditAction.CREATE:
+        notes = _namesake_notes(params, shelf, scope)
+    elif record_id and params.action in BY_NAME:
+        record_id, notes = _meant(params, catalogue, shelf, scope)
+    request = EditRequest(
         action=params.action, id=record_id, kind=params.kind, fields=params.fields or {}, cascade=params.cascade
     )
+    return request, notes
+
+
+def _meant(params: MutateParams, catalogue: str, shelf: Shelf, scope: Scope) -> tuple[str, list[str]]:
+    """Return the id of the record that an id or a name means; refuse a name that is not of exactly one record."""
+    stated, reader, spec = params.id or "", shelf.reader(), shelf.spec
+    require_id(stated, longest=LONGEST_SOURCE_ID)
+    key = find_by_id(reader, stated, scope=scope, catalogue=catalogue)
+    if key is not None:
+        return reader.ids([key])[0], []
+    named = find_namesakes(reader, spec, stated, scope=_of_kind(scope, params.kind))
+    if len(named) == 1:
+        return named[0].record.id, [f"'{stated[:80]}' was taken for {named[0].label}"]
+    if params.plan:  # the planner says what is wrong with it
+        return stated, []
+    if named:
+        listed = "; ".join(one.label for one in named[:NAMESAKES_LISTED])
+        raise InputError(f"'id': several are called '{stated[:80]}'; give the id of one: {listed}")
+    like = resolve_name(reader, spec, stated, scope=_of_kind(scope, params.kind))
+    near = ([like.label] if like.label else list(like.suggestions))[:NAMESAKES_LISTED]
+    hint = f"; did you mean {' or '.join(near)}?" if near else f"; an id looks like '{example_id(reader, scope=scope)}'"
+    raise NotFoundError(f"there is no record '{stated[:80]}' in '{catalogue}'{hint}")
+
+
+def _namesake_notes(params: MutateParams, shelf: Shelf, scope: Scope) -> list[str]:
+    """Return a note on the records that have the name of a new one."""
+    title = (params.fields or {}).get(shelf.spec.title_field.name)
+    if not isinstance(title, str):
+        return []
+    named = find_namesakes(shelf.reader(), shelf.spec, title, scope=_of_kind(scope, params.kind))
+    listed = "; ".join(one.label for one in named[:NAMESAKES_LISTED])
+    return [f"there is one of this name already: {listed}"] if named else []
+
+
+def _of_kind(scope: Scope, kind: str | None) -> Scope:
+    return scope.narrowed(AnyOf(KIND_FIELD, (kind,))) if kind else scope
 
 
 def _result(

@@ -191,9 +191,7 @@ class JudokonTools:
 
     def _get_card(self, views: Gathered[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal)
-        found = self._catalogues.find_one(
-            views, stated, lambda view, plain: view.find_record(RecordId(plain), scope=scope)
-        )
+        found = self._catalogues.find_one(views, stated, lambda view, plain: view.find_stated(plain, scope=scope))
         if found is None or found.record.kind != CARD:
             alike = [one for view in views.found.values() for one in _alike(view.reader, stated, scope)][:ALIKE]
             hint = f"; alike: {', '.join(alike)}" if alike else "; judokon.search finds ids"

@@ -43,6 +43,8 @@ class MusicLibrary:
         self._conditions = tuple(conditions)
         self.catalogue = view.catalogue
         self._visibility = principal.visibility
+        self.notes: list[str] = []
+        """What was taken for a name that is not exactly a record's, and what else it could be."""
 
     @property
     def reader(self) -> ShelfReader:
@@ -75,10 +77,8 @@ class MusicLibrary:
             yield from self.fetch(keys[start : start + SCAN_KEYS])
 
     def find(self, record_id: str) -> Record | None:
-        """Return the record of an id, also in the form `CATALOGUE/ID` of the generic tools."""
-        plain = RecordId(record_id.removeprefix(f"{self.catalogue.name}/"))
-        found = self.reader.find([plain], scope=self.scope())
-        return next(iter(self.fetch(list(found.values()))), None)
+        """Return the record of an id, in any form in which tools show it."""
+        return self.view.find_stated(record_id, scope=self.scope())
 
     def albums_of(self, artist: Record) -> list[Record]:
         """Return an artist's albums, the oldest first."""
@@ -147,8 +147,18 @@ class MusicLibrary:
         for kind in kinds if not ID.fullmatch(wanted) else ():
             record = self._find_spelt(alike[kind], wanted) or self._find_with_words(kind, wanted)
             if record is not None:
+                self.notes.append(self._note(kind, wanted, record))
                 return record
         raise NotFoundError(f"no {' or '.join(kinds)} '{wanted[:200]}'{self._hint(kinds, wanted)}")
+
+    def _note(self, kind: str, wanted: str, taken: Record) -> str:
+        """Return a note with the record that was taken for a name, and the others that it could mean."""
+        choice = self.view.resolve(wanted, scope=self.scope(kind))
+        records = [choice.record, *(one.record for one in choice.others)]
+        others = [one for one in records if one is not None and one.id != taken.id]
+        listed = "; ".join(f"'{one.get('name')}' ({one.id})" for one in others)
+        hint = f"; it could also be {listed}" if listed else ""
+        return f"'{wanted[:100]}' was taken for '{taken.get('name')}' ({taken.id}){hint}"
 
     def _find_spelt(self, alike: Sequence[Key], wanted: str) -> Record | None:
         """Return the first record with a similar name and the same numbers in it; None without one."""

@@ -116,7 +116,9 @@ class MusicTools:
         library, plain = self._meant(views, libraries, params)
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}
-        return _ways(naming)[params.query_type](library, plain).model_copy(update={"catalogue": label})
+        result = _ways(naming)[params.query_type](library, plain)
+        notes = [*(result.notes or ()), *dict.fromkeys(library.notes)]
+        return result.model_copy(update={"catalogue": label, "notes": notes or result.notes})
 
     def _meant(
         self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams

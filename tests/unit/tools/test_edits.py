@@ -236,6 +236,39 @@ def test_an_id_as_search_gives_it_is_understood(music: Served) -> None:
     assert music.mutate(action="delete", id=found)["applied"]
 
 
+@pytest.mark.parametrize("stated", ["Clara Schumann", "pinakes://music/artist-clara-schumann"])
+def test_a_name_that_one_record_has_is_as_good_as_its_id(music: Served, stated: str) -> None:
+    music.create(name="Clara Schumann")
+    result = music.mutate(action="update", id=stated, fields={"year": 1819})
+    assert [one["id"] for one in result["changes"]] == ["artist-clara-schumann"]
+    assert music.mutate(action="delete", id=stated, kind="artist")["applied"]
+
+
+def test_a_name_that_several_have_is_refused_with_their_ids(music: Served) -> None:
+    music.create(name="Clara Schumann")
+    music.create(name="Clara Schumann")
+    answer = music.call(action="delete", id="Clara Schumann")
+    assert answer.error_code == "invalid_input"
+    assert "several are called 'Clara Schumann'" in answer.text
+    assert "artist-clara-schumann-2" in answer.text
+
+
+def test_a_misspelt_name_is_not_changed_but_the_right_one_is_suggested(music: Served) -> None:
+    music.create(name="Clara Schumann")
+    answer = music.call(action="delete", id="Clara Schuman")
+    assert answer.error_code == "not_found"
+    assert "did you mean Clara Schumann (artist, artist-clara-schumann)?" in answer.text
+
+
+def test_a_record_of_a_name_that_exists_is_created_with_a_note(music: Served) -> None:
+    assert music.create(name="Nadia Boulanger")["notes"] == []
+    again = music.create(name="nadia boulanger")
+    assert again["notes"] == [
+        "there is one of this name already: Nadia Boulanger (artist, artist-nadia-boulanger)",
+    ]
+    assert music.create(kind="album", name="Nadia Boulanger")["notes"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
