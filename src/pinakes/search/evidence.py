@@ -3,7 +3,7 @@
 A strength is between 0 and 1. Three things are evidence:
 - nearness: by how much the cosine is above that of unrelated queries in the same catalogue (`calibrate`);
 - words: which share of the query the record has, each word weighed by its rarity, and how many words that are; words
-  that no record of the catalogue has speak against all of them;
+  that no record of the catalogue has speak against all of them, values that the query names for those that have them;
 - names: a query that is the name of a record, exactly or misspelt, or a part of it.
 Nearness and words are joined by a logistic function whose weights were fitted on judged questions about catalogues of
 several kinds (`docs/quality.md`). A name is evidence by itself. Nothing depends on the other candidates, so a filter
@@ -20,11 +20,12 @@ from pinakes.search.calibrate import Calibration
 from pinakes.search.candidates import Candidates, Floats
 from pinakes.search.words import WeighedWords
 
-OFFSET = -2.2
+OFFSET = -2.05
 NEARNESS = 0.67
 SHARE_OF_WORDS = 1.55
 AMOUNT_OF_WORDS = 2.7
 UNKNOWN_WORDS = -2.4
+NAMED_VALUES = 0.4
 MANY_WORDS = 10
 """The number of words from which a description counts as long."""
 
@@ -53,6 +54,7 @@ def measure_strengths(
         + SHARE_OF_WORDS * covered
         + AMOUNT_OF_WORDS * amount
         + UNKNOWN_WORDS * words.unknown_share
+        + NAMED_VALUES * candidates.named
     )
     if not any(LATIN.search(word) for word in words.weights):  # a model of English makes nothing of it
         by_content = by_words
