@@ -71,7 +71,7 @@ class SearchParams(GenericParams):
     query: QueryText
     catalogue: str | None = None
     filters: dict[str, Any] | None = None
-    exclude: dict[str, Any] | None = Field(default=None, description='Values to leave out, {"field": ["value"]}')
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
     limit: int = Field(default=10, ge=1, le=50)
     cursor: str | None = None
 

@@ -63,7 +63,7 @@ class SearchParams(ToolParams):
     query: Query
     top_k: int = Field(default=8, ge=1, le=50)
     filters: CardFilters | None = None
-    exclude: dict[str, Any] | None = Field(default=None, description='As {"country": ["Japan"]}')
+    exclude: dict[str, Any] | None = None
 
 
 class JudokaShape(FromCatalogue):

@@ -48,7 +48,7 @@ class SearchParams(MusicParams):
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
     kind: Kind | None = None
     offset: int = Field(default=0, ge=0, le=MOST)
-    exclude: dict[str, Any] | None = Field(default=None, description='As {"genres": ["Rock"]}')
+    exclude: dict[str, Any] | None = None
 
 
 class GetParams(MusicParams):

@@ -213,3 +213,13 @@ def test_a_catalogue_that_does_not_recommend_says_so(
 ) -> None:
     with pytest.raises(InputError, match=r"has no \[recommend\] section"):
         recommend(new_shelved(replace(anime_spec, recommend=None)), "x")
+
+
+def test_adult_records_are_recommended_only_for_a_liked_one(stories: Any, anime: Callable[..., Record]) -> None:
+    space = "Pilots and engines among distant stars"
+    stories.put(
+        anime("Night Orbit", synopsis=space, tags=["space", "hentai"]),
+        anime("Night Vacuum", synopsis=space, tags=["space", "erotica"]),
+    )
+    assert {"Night Orbit", "Night Vacuum"}.isdisjoint(ids(recommend(stories, "Liftoff")))
+    assert "Night Vacuum" in ids(recommend(stories, "Night Orbit"))
