@@ -56,7 +56,7 @@ OBSCURE = 0.45
 WELL_KNOWN = 0.72
 """The prominence from which a single misspelt word is taken for the name of a record, where specs say what is known."""
 
-BETTER_KNOWN = 0.08
+BETTER_KNOWN = 0.05
 """The difference in prominence from which another record is named beside the only one with exactly this name."""
 
 PROMINENCE_WEIGHT = 0.1
