@@ -1,12 +1,14 @@
 """Fusion, whatever the arms found."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import TitleMatch, build_ranking
+from pinakes.model.hits import build_ranking
 from pinakes.model.record import Key
 from pinakes.search.candidates import Candidates, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS, reciprocal_rank
@@ -17,7 +19,8 @@ SPEC = SearchSpec(smoothing_depth=20)
 KEYS = st.integers(1, 60)
 QUERY = np.array([1, 0, 0, 0], dtype=np.float32)
 WORDS = st.dictionaries(KEYS, st.floats(0.01, 50, allow_nan=False), max_size=40)
-TITLES = st.dictionaries(KEYS, st.floats(0.8, 1.0), max_size=3)
+NAMES = st.dictionaries(KEYS, st.floats(0.0, 1.0), max_size=3)
+PRIORS = st.integers(0, 1_000)
 NEAR = st.sets(KEYS, max_size=40)
 
 
@@ -26,43 +29,54 @@ def vector_of(key: int) -> np.ndarray:
     return (row / np.linalg.norm(row)).astype(np.float32)
 
 
-def lined_up(words: dict[int, float], titles: dict[int, float], near: set[int]) -> Candidates:
+def lined_up(
+    words: dict[int, float], names: dict[int, float], near: set[int], *, priors: int | None = None
+) -> Candidates:
+    """Line up what was found, with priors drawn from this seed, or without."""
     lexical = build_ranking(list(words), list(words.values()), limit=len(words))
-    alike = [TitleMatch(Key(key), likeness) for key, likeness in titles.items()]
     nearest = build_ranking(list(near), [float(vector_of(key) @ QUERY) for key in near], limit=len(near))
-    keys = candidate_keys(lexical, alike, nearest)
-    vectors = np.array([vector_of(key) for key in keys], dtype=np.float32).reshape(len(keys), 4)
-    return line_up(keys, lexical=lexical, titles=alike, nearest=nearest, vectors=vectors, query=QUERY)
+    keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
+    drawn = np.zeros((2, len(keys))) if priors is None else np.random.default_rng(priors).uniform(size=(2, len(keys)))
+    return line_up(
+        keys,
+        lexical=lexical,
+        names={Key(key): likeness for key, likeness in names.items()},
+        nearest=nearest,
+        vectors=np.array([vector_of(key) for key in keys], dtype=np.float32).reshape(len(keys), 4),
+        query=QUERY,
+        known=drawn[0],
+        named=drawn[1],
+    )
 
 
 def reordered(candidates: Candidates, order: np.ndarray) -> Candidates:
     """Return the same candidates in other rows."""
-    return Candidates(
-        keys=candidates.keys[order],
-        bm25=candidates.bm25[order],
-        title=candidates.title[order],
-        lexical=candidates.lexical[order],
-        cosine=candidates.cosine[order],
-        in_vector_arm=candidates.in_vector_arm[order],
-        vectors=candidates.vectors[order],
-    )
+    rows = {one.name: getattr(candidates, one.name)[order] for one in fields(candidates)}
+    return Candidates(**rows)
 
 
-@given(words=WORDS, titles=TITLES, near=NEAR, fusion=st.sampled_from(list(Fusion)), by_words=st.booleans())
+@given(
+    words=WORDS,
+    names=NAMES,
+    near=NEAR,
+    fusion=st.sampled_from(list(Fusion)),
+    by_words=st.booleans(),
+    priors=PRIORS,
+)
 def test_scores_lie_between_nothing_and_one(
-    words: dict[int, float], titles: dict[int, float], near: set[int], fusion: Fusion, by_words: bool
+    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, by_words: bool, priors: int
 ) -> None:
-    candidates = lined_up(words, titles, near)
+    candidates = lined_up(words, names, near, priors=priors)
     scores = FUSIONS[fusion](candidates, None if by_words else QUERY, SPEC)
     assert scores.shape == (len(candidates.keys),)
     assert ((scores >= 0) & (scores <= 1 + 1e-12)).all()
 
 
-@given(words=WORDS, titles=TITLES, near=NEAR, seed=st.integers(0, 1_000))
+@given(words=WORDS, names=NAMES, near=NEAR, seed=st.integers(0, 1_000))
 def test_reciprocal_rank_does_not_depend_on_the_order_of_the_rows(
-    words: dict[int, float], titles: dict[int, float], near: set[int], seed: int
+    words: dict[int, float], names: dict[int, float], near: set[int], seed: int
 ) -> None:
-    candidates = lined_up(words, titles, near)
+    candidates = lined_up(words, names, near, priors=seed)
     order = np.random.default_rng(seed).permutation(len(candidates.keys))
     scores = reciprocal_rank(candidates, QUERY, SPEC)
     assert reciprocal_rank(reordered(candidates, order), QUERY, SPEC).tolist() == scores[order].tolist()
@@ -76,16 +90,30 @@ def test_reciprocal_rank_is_the_naive_sum_over_both_rankings(words: dict[int, fl
     by_words = sorted(words, key=lambda key: (-(words[key] / best_words), key))
     rows = {key: row for row, key in enumerate(candidates.keys)}
     by_meaning = sorted(near, key=lambda key: (-candidates.cosine[rows[key]], key))
+    naive = {
+        key: sum(1 / (61 + ranking.index(key)) for ranking in (by_words, by_meaning) if key in ranking)
+        for key in candidates.keys
+    }
     for key in candidates.keys:
-        wanted = sum(1 / (61 + ranking.index(key)) for ranking in (by_words, by_meaning) if key in ranking)
-        assert scores[key] == pytest.approx(wanted / (2 / 61))
+        assert scores[key] / max(scores.values()) == pytest.approx(naive[key] / max(naive.values()))
 
 
-@given(words=WORDS, titles=TITLES, near=NEAR, fusion=st.sampled_from(list(Fusion)))
+@given(words=WORDS, fusion=st.sampled_from(list(Fusion)))
 def test_a_better_lexical_score_never_lowers_a_record_among_those_without_vectors(
-    words: dict[int, float], titles: dict[int, float], near: set[int], fusion: Fusion
+    words: dict[int, float], fusion: Fusion
 ) -> None:
     candidates = lined_up(words, {}, set())
     scores = FUSIONS[fusion](candidates, None, SPEC)
     order = np.argsort(-candidates.bm25, kind="stable")
     assert (np.diff(scores[order]) <= 1e-12).all()
+
+
+@given(words=WORDS, names=NAMES, near=NEAR, fusion=st.sampled_from(list(Fusion)), priors=PRIORS, typed=KEYS)
+def test_a_record_with_the_query_as_its_name_is_above_every_other(
+    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, priors: int, typed: int
+) -> None:
+    others = {key: min(likeness, 0.99) for key, likeness in names.items()}
+    candidates = lined_up(words, {**others, typed: 1.0}, near, priors=priors)
+    scores = FUSIONS[fusion](candidates, QUERY, SPEC)
+    assert candidates.keys[scores.argmax()] == typed
+    assert (scores == scores.max()).sum() == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pinakes.catalogue.spec import Fusion, SearchSpec
-from pinakes.model.hits import TitleMatch, build_ranking
+from pinakes.model.hits import build_ranking
 from pinakes.model.record import Key
 from pinakes.search.candidates import Candidates, candidate_keys, line_up
 from pinakes.search.fuse import FUSIONS, blend, reciprocal_rank
@@ -21,44 +21,84 @@ def towards(cosine: float) -> list[float]:
 
 
 def found(
-    *, words: Mapping[int, float], near: Mapping[int, float], titles: Mapping[int, float] | None = None
+    *,
+    words: Mapping[int, float],
+    near: Mapping[int, float],
+    names: Mapping[int, float] | None = None,
+    known: Mapping[int, float] | None = None,
+    named: Mapping[int, float] | None = None,
 ) -> Candidates:
-    """Line up what the arms found: BM25 scores, cosines, likenesses of titles, each by key."""
+    """Line up BM25 scores, cosines, likenesses of names, how much is known and named values, each by key."""
     lexical = build_ranking(list(words), list(words.values()), limit=len(words))
     nearest = build_ranking(list(near), list(near.values()), limit=len(near))
-    alike = [TitleMatch(Key(key), likeness) for key, likeness in (titles or {}).items()]
-    keys = candidate_keys(lexical, alike, nearest)
+    alike = {Key(key): likeness for key, likeness in (names or {}).items()}
+    keys = candidate_keys(lexical.keys, np.array(list(alike), dtype=np.int64), nearest.keys)
     vectors = np.array([towards(near.get(key, 0.0)) for key in keys.tolist()], dtype=np.float32).reshape(len(keys), 2)
-    return line_up(keys, lexical=lexical, titles=alike, nearest=nearest, vectors=vectors, query=QUERY)
+    return line_up(
+        keys,
+        lexical=lexical,
+        names=alike,
+        nearest=nearest,
+        vectors=vectors,
+        query=QUERY,
+        known=np.array([(known or {}).get(key, 0.0) for key in keys.tolist()]),
+        named=np.array([(named or {}).get(key, 0.0) for key in keys.tolist()]),
+    )
 
 
 def by_key(candidates: Candidates, scores: np.ndarray) -> dict[int, float]:
     return {int(key): float(score) for key, score in zip(candidates.keys, scores, strict=True)}
 
 
+def best_of(scores: Mapping[int, float]) -> int:
+    """Return the key of the best score."""
+    return max(scores, key=lambda key: scores[key])
+
+
 @pytest.mark.row("A4")
-def test_reciprocal_rank_is_the_sum_of_the_arms_over_the_best_a_record_could_reach() -> None:
+def test_reciprocal_rank_is_the_sum_over_the_arms() -> None:
     candidates = found(words={1: 9.0, 2: 5.0}, near={2: 0.9, 3: 0.5})
     scores = by_key(candidates, reciprocal_rank(candidates, QUERY, SPEC))
-    best = 2 / 61
-    assert scores[1] == pytest.approx((1 / 61) / best)
-    assert scores[2] == pytest.approx((1 / 62 + 1 / 61) / best)
-    assert scores[3] == pytest.approx((1 / 62) / best)
+    assert scores[1] / scores[2] == pytest.approx((1 / 61) / (1 / 62 + 1 / 61))
+    assert scores[3] / scores[2] == pytest.approx((1 / 62) / (1 / 62 + 1 / 61))
 
 
 @pytest.mark.row("A4")
 def test_reciprocal_rank_counts_a_neighbour_on_the_far_side_of_the_query_as_found() -> None:
     candidates = found(words={}, near={1: 0.2, 2: -0.4})
     scores = by_key(candidates, reciprocal_rank(candidates, QUERY, SPEC))
-    assert scores[2] == pytest.approx((1 / 62) / (2 / 61))
+    assert scores[2] / scores[1] == pytest.approx(61 / 62)
 
 
-@pytest.mark.row("A2")
-def test_a_record_that_is_first_in_every_arm_that_ran_has_the_score_one() -> None:
-    both = found(words={1: 3.0}, near={1: 0.8})
-    assert by_key(both, reciprocal_rank(both, QUERY, SPEC))[1] == pytest.approx(1.0)
-    words_alone = found(words={1: 3.0}, near={})
-    assert by_key(words_alone, reciprocal_rank(words_alone, None, SPEC))[1] == pytest.approx(1.0)
+@pytest.mark.row("A4")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_a_record_that_is_best_in_everything_has_the_score_one(fusion: Fusion) -> None:
+    everything = found(words={1: 3.0}, near={1: 0.8}, names={1: 1.0}, known={1: 1.0}, named={1: 1.0})
+    assert by_key(everything, FUSIONS[fusion](everything, QUERY, SPEC))[1] == pytest.approx(1.0)
+    assert by_key(everything, FUSIONS[fusion](everything, None, SPEC))[1] == pytest.approx(1.0)
+
+
+@pytest.mark.row("A4")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_of_records_that_match_equally_the_one_of_which_more_is_known_comes_first(fusion: Fusion) -> None:
+    alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, known={1: 0.1, 2: 0.9})
+    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, SPEC))) == 2
+    unweighed = SearchSpec(known_weight=0.0)
+    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, unweighed))) == 1
+
+
+@pytest.mark.row("A4")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_of_records_that_match_equally_the_one_with_the_values_that_are_named_comes_first(fusion: Fusion) -> None:
+    alike = found(words={1: 3.0, 2: 3.0}, near={1: 0.8, 2: 0.8}, named={2: 1.0})
+    assert best_of(by_key(alike, FUSIONS[fusion](alike, QUERY, SPEC))) == 2
+
+
+@pytest.mark.row("A4")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_of_records_of_the_same_name_the_one_of_which_more_is_known_comes_first(fusion: Fusion) -> None:
+    twins = found(words={}, near={1: 0.9, 2: 0.85}, names={1: 1.0, 2: 1.0}, known={2: 1.0})
+    assert best_of(by_key(twins, FUSIONS[fusion](twins, QUERY, SPEC))) == 2
 
 
 @pytest.mark.parametrize("fusion", list(Fusion))
@@ -73,7 +113,7 @@ def test_scores_lie_between_nothing_and_one(fusion: Fusion) -> None:
     rng = np.random.default_rng(0)
     words = {key: float(score) for key, score in enumerate(rng.exponential(5, 120))}
     near = {key: float(cosine) for key, cosine in zip(range(60, 260), rng.uniform(-1, 1, 200), strict=True)}
-    candidates = found(words=words, near=near, titles={3: 0.85, 300: 1.0})
+    candidates = found(words=words, near=near, names={3: 0.85, 300: 1.0})
     scores = FUSIONS[fusion](candidates, QUERY, SPEC)
     assert ((scores >= 0) & (scores <= 1)).all()
 
@@ -85,9 +125,10 @@ def test_nothing_found_is_fused_to_nothing(fusion: Fusion) -> None:
     assert FUSIONS[fusion](candidates, None, SPEC).tolist() == []
 
 
-def test_without_a_query_vector_the_blend_is_the_lexical_score_over_the_best() -> None:
+def test_without_a_query_vector_the_blend_goes_by_the_words() -> None:
     candidates = found(words={1: 8.0, 2: 2.0}, near={})
-    assert by_key(candidates, blend(candidates, None, SPEC)) == {1: 1.0, 2: 0.25}
+    scores = by_key(candidates, blend(candidates, None, SPEC))
+    assert scores[2] / scores[1] == pytest.approx(0.25)
 
 
 def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
@@ -98,12 +139,13 @@ def test_the_blend_keeps_what_lies_below_its_smoothed_depth_below_it() -> None:
     assert scores[order[:10]].min() >= scores[order[10:]].max()
 
 
-def test_a_typed_title_comes_first_whatever_the_vectors_say() -> None:
+@pytest.mark.row("A4")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_a_typed_name_comes_first_whatever_the_vectors_and_priors_say(fusion: Fusion) -> None:
     near = {key: 0.99 - key / 100 for key in range(10)}
-    candidates = found(words={50: 1.0}, near=near, titles={50: 1.0})
-    scores = by_key(candidates, blend(candidates, QUERY, SPEC))
-    assert scores[50] == 1.0
-    assert max(scores, key=lambda key: scores[key]) == 50
+    everything = dict.fromkeys(range(10), 1.0)
+    candidates = found(words={0: 9.0}, near=near, names={50: 1.0, 0: 0.9}, known=everything, named=everything)
+    assert best_of(by_key(candidates, FUSIONS[fusion](candidates, QUERY, SPEC))) == 50
 
 
 def test_feedback_moves_the_query_towards_what_the_best_answers_share() -> None:
