@@ -7,6 +7,7 @@ from pinakes.embed.port import Embedder
 from pinakes.model.hits import SearchPage
 from pinakes.model.scope import Scope
 from pinakes.recommend.recommender import Recommendations, Recommender, Request
+from pinakes.search.calibrate import Calibration
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.shelf.port import Shelf
 
@@ -19,11 +20,16 @@ class ShelfSearcher:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     override: SearchSpec | None = None
+    calibration: Calibration | None = None
 
     def search(self, text: str, *, scope: Scope, limit: int) -> SearchPage:
         """Search the shelf as it is now."""
         searcher = Searcher(
-            spec=self.shelf.spec, embedder=self.embedder, reranker=self.reranker, override=self.override
+            spec=self.shelf.spec,
+            embedder=self.embedder,
+            reranker=self.reranker,
+            override=self.override,
+            calibration=self.calibration,
         )
         return searcher.search(self.shelf.reader(), text, scope=scope, limit=limit)
 

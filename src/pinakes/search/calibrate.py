@@ -52,10 +52,12 @@ def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:
     if reader.model != embedder.model or not reader.count(WHOLE):
         return None
     probes = np.array([embedder.embed_query(probe) for probe in load_probes()])
-    nearest = np.array([ranking.scores.max(initial=0.0) for ranking in reader.nearest(probes, scope=WHOLE, limit=1)])
+    nearest = [ranking.scores[0] for ranking in reader.nearest(probes, scope=WHOLE, limit=1) if ranking.total]
+    if not nearest:
+        return None
     lowest, low = (float(one) for one in np.quantile(nearest, LOWER_SHARES))
     spread = max((low - lowest) / LOWER_SPREADS, LEAST_SPREAD)
-    return Calibration(model=embedder.model, middle=low + LOW_TO_MIDDLE * spread, spread=spread)
+    return Calibration(model=embedder.model, middle=min(low + LOW_TO_MIDDLE * spread, 1.0), spread=spread)
 
 
 @cache

@@ -1,0 +1,242 @@
+"""Calibration: the cosine of unrelated queries in one catalogue."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.api.registry import get_package
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, package_recipe
+from pinakes.errors import StorageError
+from pinakes.library import CALIBRATION_FILE
+from pinakes.model.record import Record
+from pinakes.model.vectors import ModelId
+from pinakes.search.calibrate import Calibration, calibrate, find_calibration, load_probes, save_calibration
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+from support.memory_shelf import MemoryShelf
+
+pytestmark = pytest.mark.row("P2")
+
+MODEL = ModelId(name="word-hash", dimension=64)
+KNOWN = Calibration(model=MODEL, middle=0.3, spread=0.1)
+FORMER = {
+    "model": asdict(MODEL),
+    "floor": 0.4,
+    "relevant": 0.55,
+    "similar": 0.65,
+    "highly_similar": 0.8,
+    "identical": 0.95,
+}
+WORDS = ("star", "bread", "sea", "robot", "garden", "king", "winter", "river")
+
+
+def measured(shelved: Any) -> Calibration | None:
+    return calibrate(shelved.shelf.reader(), shelved.embedder)
+
+
+CATALOGUES: dict[str, list[dict[str, Any]]] = {
+    "one record": [{"synopsis": "Bread."}],
+    "one record that is its title": [{"synopsis": None}],
+    "two records": [{"synopsis": "Bread."}, {"synopsis": "The sea."}],
+    "the same text many times": [{"title": "Same", "synopsis": "The same."}] * 30,
+    "texts that say nothing of their titles": [
+        {"synopsis": f"{WORDS[place % 8]} {WORDS[place % 5]} " * 40} for place in range(50)
+    ],
+    "titles alone": [{"title": f"{WORDS[place % 8]} {place}", "synopsis": None} for place in range(300)],
+    "a record that is a probe": [{"title": load_probes()[0], "synopsis": None}],
+    "every probe": [{"title": probe, "synopsis": None} for probe in load_probes()],
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUES)
+def test_any_catalogue_can_be_measured(shelved: Any, anime: Callable[..., Record], tmp_path: Path, name: str) -> None:
+    shelved.put(*(anime(f"Title {place}", **fields) for place, fields in enumerate(CATALOGUES[name])))
+    calibration = measured(shelved)
+    assert calibration is not None
+    assert calibration.model == shelved.embedder.model
+    save_calibration(calibration, tmp_path / CALIBRATION_FILE)
+    assert find_calibration(tmp_path / CALIBRATION_FILE) == calibration
+
+
+def test_the_same_catalogue_is_measured_the_same_every_time(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(*(anime(f"Title {place}", synopsis=WORDS[place % 8]) for place in range(20)))
+    assert measured(shelved) == measured(shelved)
+
+
+def test_a_catalogue_is_measured_by_the_probes_alone_however_large_it_is(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    shelved.put(*(anime(f"Title {place}") for place in range(450)))
+    measured(shelved)
+    assert len(shelved.embedder.queries) == len(load_probes())
+
+
+def test_a_catalogue_with_something_near_every_query_has_a_higher_middle(
+    new_shelved: Callable[[Any], Any], anime_spec: Any, anime: Callable[..., Record]
+) -> None:
+    near, far = new_shelved(anime_spec), new_shelved(anime_spec)
+    near.put(*(anime(f"Title {place}", synopsis=probe) for place, probe in enumerate(load_probes())))
+    far.put(*(anime(f"Title {place}", synopsis=word) for place, word in enumerate(WORDS)))
+    by_near, by_far = measured(near), measured(far)
+    assert by_near is not None
+    assert by_far is not None
+    assert by_near.middle > by_far.middle
+
+
+def test_without_vectors_there_is_nothing_to_measure(
+    shelved: Any, anime: Callable[..., Record], new_embedder: Callable[[ModelId], Any]
+) -> None:
+    assert measured(shelved) is None
+    shelved.put(anime("A"), embed=False)
+    assert measured(shelved) is None
+    shelved.put(anime("B"))
+    assert measured(shelved) is not None
+    other = new_embedder(ModelId(name="other", dimension=64))
+    assert calibrate(shelved.shelf.reader(), other) is None
+    assert other.queries == []
+    assert calibrate(MemoryShelf(shelved.spec).reader(), shelved.embedder) is None
+
+
+def test_the_probes_are_many_and_each_is_once() -> None:
+    probes = load_probes()
+    assert len(probes) >= 50
+    assert len(set(probes)) == len(probes)
+    assert all(probe.strip() == probe != "" for probe in probes)
+
+
+def test_nearness_counts_spreads_above_the_middle() -> None:
+    assert KNOWN.nearness_of(0.3) == pytest.approx(0.0)
+    assert KNOWN.nearness_of(0.5) == pytest.approx(2.0)
+    assert KNOWN.nearness_of(0.2) == pytest.approx(-1.0)
+
+
+def test_a_calibration_is_found_again_as_it_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    assert find_calibration(path) is None
+    for calibration in (KNOWN, replace(KNOWN, middle=1 / 3)):
+        save_calibration(calibration, path)
+        assert find_calibration(path) == calibration
+
+
+@pytest.mark.row("N2")
+def test_a_file_of_an_earlier_version_is_read_as_the_middle_and_the_spread_it_was_made_of(tmp_path: Path) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    path.write_text(json.dumps(FORMER))
+    read = find_calibration(path)
+    assert read is not None
+    assert (read.model, read.middle, read.spread) == (MODEL, pytest.approx(0.3), pytest.approx(0.1))
+
+
+DAMAGED = {
+    "empty": "",
+    "cut": json.dumps(asdict(KNOWN))[:40],
+    "null": "null",
+    "list": "[1, 2]",
+    "text": '"text"',
+    "nothing in it": "{}",
+    "a model alone": json.dumps({"model": asdict(MODEL)}),
+    "no model": json.dumps({**asdict(KNOWN), "model": None}),
+    "a model without a name": json.dumps({**asdict(KNOWN), "model": {"dimension": 64}}),
+    "half of an earlier version's": json.dumps({"model": asdict(MODEL), "floor": 0.2}),
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_said_to_be_with_what_to_do(tmp_path: Path, text: str) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    path.write_text(text)
+    with pytest.raises(StorageError, match=r"calibration.json is damaged; build the catalogue again, or remove"):
+        find_calibration(path)
+
+
+WRONG = [
+    {**asdict(KNOWN), "middle": None},
+    {**asdict(KNOWN), "middle": "high"},
+    {**asdict(KNOWN), "middle": [0.2]},
+    {**asdict(KNOWN), "middle": 3.0},
+    {**asdict(KNOWN), "spread": 0.0},
+    {**asdict(KNOWN), "spread": -0.1},
+    {**FORMER, "floor": None},
+    {**FORMER, "floor": 0.9},
+]
+
+
+@pytest.mark.parametrize("known", WRONG)
+def test_a_file_whose_numbers_are_none_or_impossible_is_damaged(tmp_path: Path, known: dict[str, Any]) -> None:
+    path = tmp_path / CALIBRATION_FILE
+    path.write_text(json.dumps(known))
+    with pytest.raises(StorageError, match="build the catalogue again, or remove the file"):
+        find_calibration(path)
+
+
+@pytest.fixture
+def new_app(tmp_path: Path, embedder: Any) -> Callable[[], App]:
+    """Open the same library with the embedder in memory, again and again."""
+
+    def run() -> App:
+        app = App(Settings(home=tmp_path / "home"))
+        app.embedder = embedder
+        return app
+
+    return run
+
+
+@pytest.fixture
+def build(tmp_path: Path, new_app: Callable[[], App]) -> Callable[[], Path]:
+    """Build a small anime catalogue, or build it again, and return its folder."""
+    rows = [
+        {"title": f"Title {place}", "synopsis": word, "sources": [f"https://myanimelist.net/anime/{place}"]}
+        for place, word in enumerate(WORDS)
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+
+    def run() -> Path:
+        app = new_app()
+        source = JsonRows(tmp_path / "rows.jsonl")
+        add_catalogue(
+            app, source, recipe=package_recipe(get_package("anime")), name="anime", progress=lambda _report: None
+        )
+        app.close()
+        return app.library.get_installed("anime").folder
+
+    return run
+
+
+def opened_calibration(app: App) -> Calibration | None:
+    try:
+        catalogue = app.open_catalogue("anime")
+        return catalogue.searcher.calibration_of(catalogue.shelf.reader().model)
+    finally:
+        app.close()
+
+
+def test_a_catalogue_is_measured_when_it_is_built(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+    saved = find_calibration(build() / CALIBRATION_FILE)
+    assert saved is not None
+    assert opened_calibration(new_app()) == saved
+
+
+def test_the_calibration_of_another_model_is_not_used(build: Callable[[], Path], new_app: Callable[[], App]) -> None:
+    path = build() / CALIBRATION_FILE
+    for other in (ModelId(name="other", dimension=64), replace(MODEL, dimension=32)):
+        save_calibration(replace(KNOWN, model=other), path)
+        assert opened_calibration(new_app()) is None
+    save_calibration(KNOWN, path)
+    assert opened_calibration(new_app()) == KNOWN
+
+
+@pytest.mark.parametrize("text", ["{", None], ids=["damaged", "missing"])
+def test_building_again_mends_a_calibration(
+    build: Callable[[], Path], new_app: Callable[[], App], text: str | None
+) -> None:
+    path = build() / CALIBRATION_FILE
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    build()
+    assert opened_calibration(new_app()) is not None

@@ -1,0 +1,306 @@
+"""Evidence: how strongly a record answers a query, on one scale for every catalogue."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.model.hits import EVIDENCE_AT, STRONG_AT, Evidence, Hit, Label
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE, Range, Scope
+from pinakes.search.calibrate import Calibration, calibrate
+from support.embedders import WORD_MODEL
+from support.searching import ShelfSearcher
+
+pytestmark = pytest.mark.row("N2")
+
+UNRELATED = (
+    "how do I file my income taxes as a freelancer",
+    "fix a leaking pipe under the kitchen sink",
+    "mortgage refinancing rates in Ohio",
+    "postgres replication lag troubleshooting",
+    "dosage of ibuprofen for adults",
+)
+
+
+@pytest.fixture
+def stories(shelved: Any, anime: Callable[..., Record]) -> Any:
+    """Three stories among twenty others."""
+    shelved.put(
+        anime("Star Pilots", synopsis="Pilots race between distant stars.", tags=["space"], year=1998),
+        anime("The Baker", synopsis="Bread and butter in a small town.", tags=["gourmet"], year=2010),
+        anime("Space Bread", alternatives=("Uchuu Pan", "宇宙パン"), synopsis="A bakery among stars.", year=2015),
+        *(anime(f"Tale {place}", synopsis="A knight rides out to the sea.", year=2000) for place in range(20)),
+    )
+    return shelved
+
+
+@pytest.fixture
+def searcher(stories: Any) -> ShelfSearcher:
+    """A searcher of the stories, which were measured."""
+    calibration = calibrate(stories.shelf.reader(), stories.embedder)
+    return ShelfSearcher(shelf=stories.shelf, embedder=stories.embedder, calibration=calibration)
+
+
+def hit_of(searcher: ShelfSearcher, name: str, query: str, scope: Scope = WHOLE) -> Hit:
+    """Return the hit of one record."""
+    return next(hit for hit in searcher.search(query, scope=scope, limit=50).hits if hit.record.id == name)
+
+
+def evidence_of(searcher: ShelfSearcher, query: str, scope: Scope = WHOLE) -> Evidence:
+    return searcher.search(query, scope=scope, limit=10).evidence
+
+
+@pytest.mark.parametrize(
+    ("strength", "label"),
+    [
+        (0.0, None),
+        (0.49, None),
+        (0.5, Label.RELEVANT),
+        (0.7, Label.SIMILAR),
+        (0.85, Label.HIGHLY_SIMILAR),
+        (0.96, Label.HIGHLY_SIMILAR),
+        (0.97, Label.IDENTICAL),
+        (1.0, Label.IDENTICAL),
+    ],
+)
+def test_labels_begin_at_fixed_strengths(strength: float, label: Label | None) -> None:
+    assert Label.of(strength) is label
+
+
+@pytest.mark.parametrize(
+    ("strength", "evidence"),
+    [
+        (0.0, Evidence.NONE),
+        (0.49, Evidence.NONE),
+        (EVIDENCE_AT, Evidence.WEAK),
+        (0.69, Evidence.WEAK),
+        (STRONG_AT, Evidence.STRONG),
+        (1.0, Evidence.STRONG),
+    ],
+)
+def test_evidence_begins_where_the_first_label_does(strength: float, evidence: Evidence) -> None:
+    assert Evidence.of(strength) is evidence
+    assert (Label.of(strength) is None) == (evidence is Evidence.NONE)
+
+
+def test_the_evidence_of_several_catalogues_is_that_of_the_best() -> None:
+    assert Evidence.best([Evidence.NONE, Evidence.STRONG, Evidence.WEAK]) is Evidence.STRONG
+    assert Evidence.best([Evidence.NONE, Evidence.WEAK]) is Evidence.WEAK
+    assert Evidence.best([]) is Evidence.NONE
+
+
+@pytest.mark.row("A3")
+@pytest.mark.parametrize(
+    "query", ["Space Bread", "space bread", "SPACE  BREAD!", "“Space Bread”", "Uchuu Pan", "宇宙パン"]
+)
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_the_record_of_that_very_name_is_identical_and_first(
+    stories: Any, searcher: ShelfSearcher, query: str, has_vectors: bool
+) -> None:
+    asked = searcher if has_vectors else ShelfSearcher(shelf=stories.shelf)
+    page = asked.search(query, scope=WHOLE, limit=10)
+    assert page.hits[0].record.id == "Space Bread"
+    assert page.hits[0].label is Label.IDENTICAL
+    assert page.hits[0].score == 1.0
+    assert page.evidence is Evidence.STRONG
+
+
+@pytest.mark.row("A3")
+@pytest.mark.parametrize(
+    ("query", "name"), [("Spcae Bread", "Space Bread"), ("Star Pilotts", "Star Pilots"), ("宇宙", "Space Bread")]
+)
+def test_a_misspelt_name_or_a_part_of_one_in_another_script_is_evidence(
+    searcher: ShelfSearcher, query: str, name: str
+) -> None:
+    assert name in [hit.record.id for hit in searcher.search(query, scope=WHOLE, limit=3).hits]
+    assert hit_of(searcher, name, query).label is not None
+    assert evidence_of(searcher, query) is not Evidence.NONE
+
+
+@pytest.mark.row("A3")
+def test_a_nearer_spelling_is_not_weaker(searcher: ShelfSearcher) -> None:
+    spellings = ["Spcae Braed", "Spcae Bread", "Space Breads", "Space Bread"]
+    strengths = [hit_of(searcher, "Space Bread", spelling).reasons["name"] for spelling in spellings]
+    assert strengths == sorted(strengths)
+
+
+@pytest.mark.row("A3")
+@pytest.mark.parametrize(("typed", "name"), [("abcd", "abce"), ("Monk", "Monster"), ("Akyra", "Akira")])
+def test_a_short_word_that_is_nearly_a_name_is_none(
+    stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record], typed: str, name: str
+) -> None:
+    stories.put(anime(name, synopsis="Somebody goes somewhere."))
+    assert hit_of(searcher, name, typed).reasons["name"] == 0
+    assert hit_of(searcher, name, name).label is Label.IDENTICAL
+
+
+def test_a_query_without_a_letter_is_no_name(stories: Any, searcher: ShelfSearcher) -> None:
+    for one in (searcher, ShelfSearcher(shelf=stories.shelf)):
+        assert evidence_of(one, "?!") is Evidence.NONE
+
+
+@pytest.mark.parametrize("has_vectors", [True, False])
+def test_a_record_with_more_of_the_words_is_not_weaker(
+    stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record], has_vectors: bool
+) -> None:
+    texts = [
+        "Engines roar over deserts.",
+        "Engines roar in autumn.",
+        "Engines sleep in autumn.",
+        "Owls sleep in autumn.",
+    ]
+    stories.put(*(anime(f"Film {place}", synopsis=text) for place, text in enumerate(texts)))
+    asked = searcher if has_vectors else ShelfSearcher(shelf=stories.shelf)
+    query = "engines roar over deserts"
+    found = {hit.record.id: hit.score for hit in asked.search(query, scope=WHOLE, limit=50).hits}
+    strengths = [found.get(f"Film {place}", 0.0) for place in range(4)]
+    assert strengths == sorted(strengths, reverse=True)
+    assert strengths[0] > strengths[-1]
+    assert Label.of(strengths[0]) is not None
+    assert Label.of(strengths[-1]) is None
+
+
+@pytest.mark.parametrize("query", ["bread in a small town", "submarines", "stars"])
+def test_a_record_is_not_weaker_where_unrelated_queries_are_farther_away(stories: Any, query: str) -> None:
+    strengths = [
+        hit_of(
+            ShelfSearcher(
+                shelf=stories.shelf,
+                embedder=stories.embedder,
+                calibration=Calibration(model=WORD_MODEL, middle=middle, spread=0.1),
+            ),
+            "The Baker",
+            query,
+        ).score
+        for middle in (0.9, 0.6, 0.3, 0.0)
+    ]
+    assert strengths == sorted(strengths)
+    assert all(0 <= strength <= 1 for strength in strengths)
+
+
+def test_a_rare_word_tells_more_than_a_common_one(stories: Any, anime: Callable[..., Record]) -> None:
+    stories.put(
+        anime("Rare", synopsis="A walrus rides out at night."), anime("Common", synopsis="A knight rides out at night.")
+    )
+    by_words = ShelfSearcher(shelf=stories.shelf)
+    query = "walrus and knight"
+    assert hit_of(by_words, "Rare", query).score > hit_of(by_words, "Common", query).score
+
+
+def test_words_of_no_meaning_of_their_own_do_not_count(stories: Any) -> None:
+    by_words = ShelfSearcher(shelf=stories.shelf)
+    with_noise = hit_of(by_words, "The Baker", "what is the one about bread and butter")
+    assert with_noise.score == pytest.approx(hit_of(by_words, "The Baker", "bread butter").score)
+
+
+@pytest.mark.row("A2")
+def test_without_vectors_a_record_with_every_word_is_evidence_and_one_with_few_is_none(stories: Any) -> None:
+    by_words = ShelfSearcher(shelf=stories.shelf)
+    assert hit_of(by_words, "The Baker", "bread butter town").label is not None
+    assert hit_of(by_words, "The Baker", "bread submarines volcano penguins").label is None
+    assert evidence_of(by_words, "submarines") is Evidence.NONE
+
+
+@pytest.mark.parametrize("query", ["municipal wastewater permits", "quarterly earnings guidance", "zzzz qqqq"])
+def test_a_question_about_something_else_has_no_evidence_and_what_is_nearest_has_no_label(
+    stories: Any, searcher: ShelfSearcher, query: str
+) -> None:
+    page = searcher.search(query, scope=WHOLE, limit=10)
+    assert (page.evidence, page.total_matches) == (Evidence.NONE, 0)
+    assert page.hits
+    assert {hit.label for hit in page.hits} == {None}
+
+
+def test_a_filter_that_leaves_one_record_does_not_make_it_certain(searcher: ShelfSearcher) -> None:
+    newest = Scope(conditions=(Range("year", 2011),))
+    query = "municipal wastewater permits"
+    page = searcher.search(query, scope=newest, limit=10)
+    assert [hit.record.id for hit in page.hits] == ["Space Bread"]
+    assert (page.evidence, page.total_matches) == (Evidence.NONE, 0)
+    for text in (query, "a bakery among stars", "Space Bread"):
+        everywhere = hit_of(searcher, "Space Bread", text)
+        assert hit_of(searcher, "Space Bread", text, newest).score == pytest.approx(everywhere.score)
+
+
+def test_a_record_has_the_same_strength_however_many_hits_are_asked_for(searcher: ShelfSearcher) -> None:
+    for limit in (1, 5, 50):
+        assert searcher.search("bread in a small town", scope=WHOLE, limit=limit).hits[0].score == pytest.approx(
+            searcher.search("bread in a small town", scope=WHOLE, limit=2).hits[0].score
+        )
+
+
+def test_a_catalogue_of_three_records_abstains_as_a_larger_one_does(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(
+        anime("Star Pilots", synopsis="Pilots race between distant stars."),
+        anime("The Baker", synopsis="Bread and butter in a small town."),
+        anime("Salt", synopsis="Fishers on a frozen lake."),
+    )
+    calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
+    searcher = ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration)
+    assert evidence_of(searcher, "municipal wastewater permits") is Evidence.NONE
+    assert evidence_of(searcher, "pilots race between distant stars") is Evidence.STRONG
+    assert evidence_of(searcher, "The Baker") is Evidence.STRONG
+
+
+@pytest.mark.row("N8")
+def test_an_edit_is_evidence_at_once_and_no_longer_once_it_is_undone(
+    stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record]
+) -> None:
+    query = "penguins play chess on volcanoes"
+    assert evidence_of(searcher, query) is Evidence.NONE
+    stories.put(anime("The Baker", synopsis="Penguins play chess on volcanoes."))
+    page = searcher.search(query, scope=WHOLE, limit=10)
+    assert (page.hits[0].record.id, page.evidence) == ("The Baker", Evidence.STRONG)
+    stories.put(anime("The Baker", synopsis="Bread and butter in a small town."))
+    assert evidence_of(searcher, query) is Evidence.NONE
+
+
+def test_a_dead_embedder_leaves_the_words_as_evidence(stories: Any, searcher: ShelfSearcher) -> None:
+    stories.embedder.problem = "it is asleep"
+    assert evidence_of(searcher, "bread butter town") is not Evidence.NONE
+    assert evidence_of(searcher, "municipal wastewater permits") is Evidence.NONE
+    assert evidence_of(searcher, "The Baker") is Evidence.STRONG
+
+
+@pytest.mark.row("A4")
+def test_the_words_of_a_title_are_no_description(stories: Any, searcher: ShelfSearcher) -> None:
+    """A title that has a word of a description by chance is not what is described."""
+    described = searcher.search("a bakery among distant stars near the sea", scope=WHOLE, limit=10)
+    assert described.hits[0].record.id == "Space Bread"
+    assert hit_of(searcher, "Star Pilots", "pilots").reasons["bm25"] > 0
+    assert hit_of(searcher, "The Baker", "baker").reasons["bm25"] == 0
+
+
+@pytest.mark.row("A4")
+def test_of_two_records_of_one_name_the_one_of_which_more_is_known_is_first(
+    stories: Any, searcher: ShelfSearcher, anime: Callable[..., Record]
+) -> None:
+    stories.put(
+        anime("a", title="Twin Peaks", synopsis="Twins."),
+        anime("b", title="Twin Peaks", synopsis="Twins on a mountain. " * 30, sources=[f"page-{n}" for n in range(12)]),
+    )
+    hits = searcher.search("twin peaks", scope=WHOLE, limit=2).hits
+    assert [hit.record.id for hit in hits] == ["b", "a"]
+    assert [hit.label for hit in hits] == [Label.IDENTICAL, Label.IDENTICAL]
+
+
+def labels(sample: Any, query: str) -> list[Label | None]:
+    catalogue = sample.app.open_catalogue("anime")
+    assert catalogue.searcher.calibration_of(catalogue.shelf.reader().model) is not None
+    hits = catalogue.view().search(query, scope=WHOLE, limit=10).hits
+    assert len(hits) == 10
+    return [hit.label for hit in hits]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("query", UNRELATED)
+def test_with_the_real_model_a_question_about_something_else_gets_no_label(sample: Any, query: str) -> None:
+    assert labels(sample, query) == [None] * 10
+
+
+@pytest.mark.model
+def test_with_the_real_model_what_the_catalogue_is_about_gets_labels(sample: Any) -> None:
+    assert labels(sample, "giant robots")[0] is not None
+    assert labels(sample, "Cowboy Bebop")[0] is Label.IDENTICAL
+    assert labels(sample, "bounty hunters travelling through space")[0] is not None
