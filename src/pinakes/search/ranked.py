@@ -63,29 +63,39 @@ class Ranked:
         return is_declared and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])
 
     def _spread(self, limit: int) -> list[Hit]:
-        """Return the first hits; more than a few of one series in every ten are put off to later places."""
+        """Return the first hits; more than a few of one series in every ten are put off, if others are near."""
         first = self.read(self.ranking[:limit])
         works = [work_of(hit.record, self.spec) for hit in first]
         if len(first) <= BEST and len(_diverse(works)) == len(first):
             return first
-        waiting = [*first, *self.read(self.ranking[limit : limit + BEST])]
-        works += [work_of(hit.record, self.spec) for hit in waiting[len(first) :]]
-        return [waiting[index] for index in _in_tens(works, limit)]
+        found = [*first, *self.read(self.ranking[limit : rows_for(limit)])]
+        works += [work_of(hit.record, self.spec) for hit in found[len(first) :]]
+        return [found[place] for place in _in_tens(works)[:limit]]
 
 
 def _diverse(works: Sequence[Work]) -> list[int]:
     return pick_diverse(works, limit=BEST, per_franchise=OF_ONE_SERIES)
 
 
-def _in_tens(works: Sequence[Work], limit: int) -> list[int]:
-    """Return the places of the first works, every ten with a few of one series at most."""
-    waiting = list(range(len(works)))
+def _in_tens(works: Sequence[Work]) -> list[int]:
+    """Return the places of the works in their new order.
+
+    Every ten are picked from the next twenty, so that a longer page begins as a shorter one does.
+    """
     order: list[int] = []
-    while waiting and len(order) < limit:
-        chosen = {waiting[index] for index in _diverse([works[place] for place in waiting])}
-        order += [place for place in waiting if place in chosen]
+    waiting = list(range(len(works)))
+    while waiting:
+        near = waiting[: 2 * BEST]
+        picked = [near[index] for index in _diverse([works[place] for place in near])]
+        chosen = [*picked, *(place for place in near if place not in picked)][:BEST]
+        order += chosen
         waiting = [place for place in waiting if place not in chosen]
-    return order[:limit]
+    return order
+
+
+def rows_for(limit: int) -> int:
+    """Return how many ranked keys a page of this many hits is picked from."""
+    return (-(-limit // BEST) + 1) * BEST
 
 
 def rank_rows(candidates: Candidates, scores: Floats, strengths: Floats, rows: Sequence[int]) -> tuple[RankedKey, ...]:

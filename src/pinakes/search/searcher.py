@@ -21,7 +21,7 @@ from pinakes.search.evidence import count_with_evidence, measure_strengths
 from pinakes.search.fuse import FUSIONS
 from pinakes.search.name_arm import find_names
 from pinakes.search.named_values import share_of_named
-from pinakes.search.ranked import Ranked, RankedKey, rank_rows
+from pinakes.search.ranked import Ranked, RankedKey, rank_rows, rows_for
 from pinakes.search.words import WeighedWords, weigh_words
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean
@@ -32,8 +32,6 @@ logger = logging.getLogger(__name__)
 FoundT = TypeVar("FoundT")
 
 RERANK_CHARS = 1_000
-SPARE = 10
-"""The number of hits beyond those asked for, in whose place come others where a series has too many."""
 DEEPER = 3
 """Where as many hits are wanted as a ranking contributes, this many times as many: the last ones are often in both."""
 ARMS_AT_ONCE = 4
@@ -127,7 +125,7 @@ class Searcher:
         calibration = self.calibration_of(reader.model)
         strengths = measure_strengths(candidates, words, calibration, record_count=reader.count(WHOLE))
         ranked = Ranked(
-            ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, wanted + SPARE)),
+            ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, rows_for(wanted))),
             total_matches=count_with_evidence(strengths),
             mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
             degraded=query_vector.problem or reader.stale,

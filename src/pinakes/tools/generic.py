@@ -182,7 +182,7 @@ class GenericTools:
         end = start + params.limit
         chosen, notes = self._chosen(params)
         scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
-        depth = max(min(end, FURTHEST) + 1, MERGED_HEAD)
+        depth = max(min(end + 1, FURTHEST), MERGED_HEAD)
         found = search_each(
             scoped.views,
             params.query,
@@ -463,7 +463,8 @@ def _lines(results: Sequence[Found]) -> str:
 
 
 def _search_text(result: SearchResult) -> str:
-    return "\n".join([f"{result.total} matches", _lines(result.results), *result.notes])
+    notes = [note for note in result.notes if note != NOTHING_ANSWERS]
+    return result.with_evidence("\n".join([f"{result.total} matches", _lines(result.results), *notes]))
 
 
 def _browse_text(result: BrowseResult) -> str:

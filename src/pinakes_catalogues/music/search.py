@@ -29,6 +29,8 @@ from pinakes_catalogues.music.shapes import MOST, SearchParams
 HEAD = 21
 """The number of best hits that are looked at for the exact words of a query."""
 NEAREST_OF_KIND = 3
+WITHIN_NAME = 0.8
+"""The least strength of a record that has the whole query, with its numbers, in a name."""
 FIGURE = re.compile(r"\d")
 LATIN = re.compile(r"[a-z]")
 """A query without such letters is of a name: a model of English makes nothing of it."""
@@ -115,7 +117,8 @@ def _answering(ranked: Ranked, library: MusicLibrary, query: str) -> list[Ranked
 def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[RankedKey]:
     """Return the ranking, among the first hits those before the others that have the whole query in a name.
 
-    That is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means them in this order.
+    They are evidence by that. It is for numbers: "Op. 27 No. 2" is of words that many names have; who writes so means
+    them in this order.
     """
     phrase = f" {fold_name(query)} "
     if len(phrase.split()) < 2 or not FIGURE.search(phrase):
@@ -123,7 +126,8 @@ def _named_first(ranked: Ranked, library: MusicLibrary, query: str) -> Sequence[
     first, rest = ranked.ranking[:HEAD], ranked.ranking[HEAD:]
     names = {hit.key: library.catalogue.spec.names_of(hit.record) for hit in ranked.read(first)}
     named = {key for key, of_key in names.items() if any(phrase in f" {fold_name(name)} " for name in of_key)}
-    return [*sorted(first, key=lambda one: one.key not in named), *rest]
+    sure = [one._replace(score=max(one.score, WITHIN_NAME)) for one in first if one.key in named]
+    return [*sure, *(one for one in first if one.key not in named), *rest]
 
 
 def _has_words(one: RankedKey) -> bool:

@@ -14,6 +14,7 @@ from pinakes.model.scope import WHOLE
 from pinakes.serve.mcp_server import tool_entry
 from pinakes.settings import Settings
 from pinakes.shelf.port import Delete
+from pinakes.tools.spec import NOTHING_ANSWERS
 from pinakes_catalogues.judoka.codes import build_code
 from pinakes_catalogues.judoka.rows import open_rows
 from pinakes_catalogues.judoka.synonyms import synonyms_in
@@ -34,15 +35,51 @@ def test_the_declarations_are_small(judokon: Any) -> None:
 
 @pytest.mark.row("J2")
 def test_a_search_answers_in_the_fixed_shape_with_ids_as_written(judokon: Any) -> None:
-    found = judokon.structured("judokon.search", query="powerful judoka from Japan")["results"]
+    answer = judokon.structured("judokon.search", query="powerful judoka from Japan")
+    found = answer["results"]
+    assert set(answer) == {"results", "evidence", "hint"}
+    assert answer["evidence"] != "none"
     assert len(found) == 8
     for hit in found:
-        assert set(hit) == {"id", "name", "country", "rarity", "weightClass", "stats", "score"}
+        assert set(hit) == {"id", "name", "country", "rarity", "weightClass", "stats", "score", "relevance"}
         assert list(hit["stats"]) == ["power", "speed", "technique", "kumikata", "newaza"]
         assert 0 <= hit["score"] <= 1
     assert {hit["id"] for hit in found} == {0, 1, 2, 3, 4, 5, 6, "ABEGENENOU_63"}
-    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
     assert found[0]["country"] == "Japan"
+
+
+@pytest.mark.row("J2")
+@pytest.mark.row("N2")
+@pytest.mark.parametrize("tool", ["judokon.search", "query_rag"])
+def test_what_nothing_answers_is_said_first_and_only_the_nearest_few_are_shown(judokon: Any, tool: str) -> None:
+    query = "municipal wastewater permits"
+    found = judokon.structured(tool, query=query)
+    assert found["evidence"] == "none"
+    assert len(found["results"]) <= 5
+    assert {hit["relevance"] for hit in found["results"]} <= {None}
+    assert judokon.call(tool, query=query).text.startswith(NOTHING_ANSWERS)
+
+
+@pytest.mark.row("J1")
+@pytest.mark.row("J2")
+@pytest.mark.row("N2")
+@pytest.mark.parametrize("query", ["Kenji Tanaka", "kenji tanaka", "Kenji Tanakka"])
+@pytest.mark.parametrize("tool", ["judokon.search", "query_rag"])
+def test_the_name_of_a_judoka_is_evidence_though_misspelt(judokon: Any, tool: str, query: str) -> None:
+    found = judokon.structured(tool, query=query)
+    assert found["evidence"] != "none"
+    assert found["results"][0]["id"] == 1
+    assert found["results"][0]["relevance"] is not None
+    if query.lower() == "kenji tanaka":
+        assert (found["results"][0]["relevance"], found["results"][0]["score"]) == ("IDENTICAL", 1.0)
+
+
+@pytest.mark.row("J2")
+@pytest.mark.row("N2")
+def test_a_filter_that_leaves_one_judoka_does_not_make_it_certain(judokon: Any) -> None:
+    found = judokon.structured("judokon.search", query="municipal wastewater permits", filters={"country": "Brazil"})
+    assert [hit["relevance"] for hit in found["results"]] in ([], [None])
+    assert found["evidence"] == "none"
 
 
 @pytest.mark.row("J2")
@@ -237,7 +274,8 @@ def test_countries_are_listed_with_their_codes_and_counts(judokon: Any) -> None:
 def test_a_question_is_answered_from_passages_techniques_and_cards(judokon: Any) -> None:
     answer = judokon.structured("query_rag", query="how does scoring work")
     best = answer["results"][0]
-    assert set(best) == {"id", "text", "source", "score", "qaContext", "tags"}
+    assert set(best) == {"id", "text", "source", "score", "qaContext", "tags", "relevance"}
+    assert set(answer) == {"results", "evidence", "hint"}
     assert (best["id"], best["source"], best["tags"]) == ("rules-1", "docs/rules.md", ["rules"])
     assert best["qaContext"] == "How do I score a point?"
     assert answer["hint"] is None

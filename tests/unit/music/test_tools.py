@@ -117,7 +117,14 @@ def test_what_is_meant_is_found_without_its_words_and_what_has_nothing_to_do_wit
     assert found["tracks"]["items"]
     assert genres & {"lullaby", "song", "lied", "art song", "character piece"}
     nothing = meant_music.ask("search", query="quarterly tax return spreadsheet")
-    assert nothing["artists"] == {"items": [], "total": 0, "has_more": False}
+    assert nothing["evidence"] == "none"
+    assert {key: nothing["artists"][key] for key in ("items", "total", "has_more")} == {
+        "items": [],
+        "total": 0,
+        "has_more": False,
+    }
+    assert len(nothing["artists"]["nearest"]) == 3
+    assert all(one["score"] < 0.5 for one in nothing["artists"]["nearest"])
 
 
 @pytest.mark.row("Z4")
@@ -146,9 +153,11 @@ def test_an_entry_says_what_there_is_to_say_and_no_more(sample_music: Any) -> No
         "seconds": 350.0,
         "genres": track["genres"],
         "playable": True,
+        "score": track["score"],
     }
+    assert 0 < track["score"] <= 1
     (artist,) = sample_music.ask("search", query="Beethoven", limit=1)["artists"]["items"]
-    assert set(artist) == {"id", "name", "genres"}
+    assert set(artist) == {"id", "name", "genres", "score"}
 
 
 @pytest.mark.row("Z4")

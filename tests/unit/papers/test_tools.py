@@ -26,6 +26,7 @@ from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.spec import NOTHING_ANSWERS
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.papers.rows import MAPPING, record_of
 from pinakes_catalogues.papers.tools import tools
@@ -109,20 +110,19 @@ def serve(embedder: Any) -> Callable[..., Served]:
 
 def test_the_answer_has_the_fixed_shape(serve: Callable[..., Served]) -> None:
     found = serve().search(query="graph networks")
-    assert set(found) == {"papers", "total", "searchMode", "degraded"}
+    assert set(found) == {"papers", "total", "searchMode", "degraded", "evidence"}
+    assert found["evidence"] == "strong"
     assert (found["searchMode"], found["degraded"]) == ("hybrid", None)
     for paper in found["papers"]:
         assert set(paper) == {"title", "authors", "abstract", "relevance", "score"}
         assert paper["relevance"] in ("IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT", None)
         assert 0 <= paper["score"] <= 1
-    scores = [paper["score"] for paper in found["papers"]]
-    assert scores == sorted(scores, reverse=True)
     assert found["papers"][0] == {
         "title": "Graph networks",
         "authors": [{"name": "Ada", "affiliations": ["X"]}],
         "abstract": "We study networks of graphs.",
         "relevance": "IDENTICAL",
-        "score": scores[0],
+        "score": 1.0,
     }
 
 
@@ -223,7 +223,29 @@ def test_every_keyword_occurs_whatever_its_case_and_ending(
         titles = {title for title in titles if years[title] and years[title] <= 2019}
     found = serve().search(query="graphs", keywords=keywords, publish_year_range=publish_year_range)
     assert {paper["title"] for paper in found["papers"]} == titles
-    assert found["total"] == len(titles)
+    assert found["total"] == sum(paper["relevance"] is not None for paper in found["papers"])
+
+
+@pytest.mark.row("N2")
+@pytest.mark.parametrize("arguments", [{}, {"keywords": ["fold"]}, {"publish_year_range": [2018, 2018]}])
+def test_what_no_paper_answers_is_said_first_and_nothing_is_counted(
+    serve: Callable[..., Served], arguments: dict[str, Any]
+) -> None:
+    papers = serve(ROWS + grown(60)[len(ROWS) + 1 :])
+    found = papers.search(query="municipal wastewater permits", paper_count=50, **arguments)
+    assert (found["evidence"], found["total"]) == ("none", 0)
+    assert 1 <= len(found["papers"]) <= 5
+    assert {paper["relevance"] for paper in found["papers"]} == {None}
+    assert papers.call(query="municipal wastewater permits", **arguments).text.startswith(NOTHING_ANSWERS)
+
+
+@pytest.mark.row("N2")
+@pytest.mark.parametrize("query", ["Protein folding", "protein  FOLDING", "Protien folding"])
+def test_the_title_of_a_paper_is_evidence_though_misspelt(serve: Callable[..., Served], query: str) -> None:
+    found = serve(ROWS + grown(60)[len(ROWS) + 1 :]).search(query=query)
+    assert found["evidence"] != "none"
+    assert found["papers"][0]["title"] == "Protein folding"
+    assert found["papers"][0]["relevance"] is not None
 
 
 def test_keywords_can_be_excluded_and_one_that_no_paper_has_is_named(serve: Callable[..., Served]) -> None:

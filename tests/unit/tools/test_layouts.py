@@ -182,7 +182,8 @@ def test_music_is_found_in_every_catalogue_and_its_pages_fit_together(twins: Any
     assert sources(both["tracks"]["items"]) == {"music", OTHER}
     one = music.ask("catalog.search", query="bach", limit=6, catalogue=OTHER)
     assert sources(one["tracks"]["items"]) == {OTHER}
-    assert both["tracks"]["total"] == 2 * one["tracks"]["total"]
+    own = music.ask("catalog.search", query="bach", limit=6, catalogue="music")
+    assert both["tracks"]["total"] == own["tracks"]["total"] + one["tracks"]["total"]
     pages = [music.ask("catalog.search", query="bach", limit=2, offset=start) for start in (0, 2, 4)]
     assert [item for page in pages for item in page["tracks"]["items"]] == both["tracks"]["items"]
 

@@ -1,0 +1,74 @@
+"""Pages of a ranking: how many of one series are on each, and how pages fit together."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pinakes.model.hits import Evidence
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
+from pinakes.search.calibrate import calibrate
+from support.searching import ShelfSearcher
+
+pytestmark = pytest.mark.row("A4")
+
+OTHERS = ("Alder", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Pine", "Rowan", "Willow")
+QUERY = "a dragon guards the mountain"
+
+
+@pytest.fixture
+def searcher(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
+    """A searcher of one long series that fits the query best, and of twelve other stories that fit it too."""
+    shelved.put(
+        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 31)),
+        *(anime(name, synopsis="A dragon guards the mountain of somebody else.") for name in OTHERS),
+    )
+    calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
+    return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder, calibration=calibration)
+
+
+def titles(searcher: ShelfSearcher, query: str, limit: int) -> list[str]:
+    return [str(hit.record.id) for hit in searcher.search(query, scope=WHOLE, limit=limit).hits]
+
+
+def of_series(found: list[str]) -> int:
+    return sum(title.startswith("Emberfall") for title in found)
+
+
+def test_a_description_finds_at_most_three_of_one_series_where_others_are_near(
+    shelved: Any, anime: Callable[..., Record]
+) -> None:
+    shelved.put(
+        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 9)),
+        *(anime(name, synopsis="A dragon guards the mountain of somebody else.") for name in OTHERS),
+    )
+    found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
+    assert of_series(found) == 3
+    assert found[0].startswith("Emberfall")
+    assert len(found) == len(set(found)) == 10
+
+
+@pytest.mark.parametrize("query", ["Emberfall 1", "emberfall"])
+def test_a_query_that_is_a_name_finds_the_whole_series(searcher: ShelfSearcher, query: str) -> None:
+    found = titles(searcher, query, 10)
+    assert of_series(found) > 3
+
+
+def test_a_series_fills_the_page_where_nothing_else_is_near(shelved: Any, anime: Callable[..., Record]) -> None:
+    shelved.put(*(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.") for part in range(1, 31)))
+    found = titles(ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder), QUERY, 10)
+    assert of_series(found) == len(found) == 10
+
+
+@pytest.mark.parametrize("limit", [1, 3, 10, 11, 19, 25, 41])
+def test_a_longer_page_begins_as_a_shorter_one_does(searcher: ShelfSearcher, limit: int) -> None:
+    everything = titles(searcher, QUERY, 60)
+    assert len(everything) == len(set(everything)) == 42
+    assert titles(searcher, QUERY, limit) == everything[:limit]
+
+
+def test_putting_a_series_off_changes_neither_the_evidence_nor_the_total(searcher: ShelfSearcher) -> None:
+    page = searcher.search(QUERY, scope=WHOLE, limit=10)
+    assert page.evidence is Evidence.STRONG
+    assert page.total_matches == 42
