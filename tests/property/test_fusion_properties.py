@@ -1,6 +1,6 @@
 """Fusion, whatever the arms found."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -51,8 +51,10 @@ def lined_up(
 
 def reordered(candidates: Candidates, order: np.ndarray) -> Candidates:
     """Return the same candidates in other rows."""
-    rows = {one.name: getattr(candidates, one.name)[order] for one in fields(candidates)}
-    return Candidates(**rows)
+    columns = {one.name: getattr(candidates, one.name) for one in fields(candidates)}
+    return replace(
+        candidates, **{name: column[order] for name, column in columns.items() if isinstance(column, np.ndarray)}
+    )
 
 
 @given(
