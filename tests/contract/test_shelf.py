@@ -11,7 +11,18 @@ import pytest
 from pinakes.errors import ConflictError, InputError
 from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, RecordId
-from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, NoneOf, Range, Scope, Visibility
+from pinakes.model.scope import (
+    KIND_FIELD,
+    KNOWN_FIELD,
+    WHOLE,
+    WORDS_FIELD,
+    AllOf,
+    AnyOf,
+    NoneOf,
+    Range,
+    Scope,
+    Visibility,
+)
 from pinakes.shelf.port import Author, Delete, Embedding, Op, Put
 from pinakes.text.analyser import index_tokens
 from pinakes.text.query import analyse_query
@@ -107,6 +118,39 @@ def test_the_title_is_searched_and_weighs_more_than_the_body(stock: Any) -> None
         stock.record("in-title", title="Lighthouse", body="another name"),
     )
     assert stock.lexical("lighthouse") == ["in-title", "in-body"]
+
+
+def test_names_that_are_searched_apart_are_found_by_their_words_alone(stock: Any) -> None:
+    stock.put(
+        stock.record("in-title", title="The Lighthouse", body="another name"),
+        stock.record("in-body", title="Another name", body="lighthouse"),
+        stock.record("staff", title="Staff Lighthouse", audiences=("staff",)),
+    )
+    view = stock.shelf.reader()
+    is_apart = bool(stock.spec.fields_searched_as_names)
+
+    def found(text: str, scope: Scope) -> list[str]:
+        ranking = view.with_names(query(text), scope=scope, limit=10)
+        assert ranking.total == len(ranking.keys)
+        return [str(one) for one in view.ids(ranking.keys.tolist())]
+
+    assert set(found("lighthouse", WHOLE)) == ({"in-title", "staff"} if is_apart else set())
+    assert found("lighthouse", GUEST) == (["in-title"] if is_apart else [])
+    assert found("absent", WHOLE) == found("", WHOLE) == []
+
+
+def test_how_much_is_known_of_a_record_changes_with_it(stock: Any) -> None:
+    if not stock.spec.known:
+        return
+    stock.put(stock.record("little"), stock.record("much", body="word " * 200, group=["Mecha", "Space"]))
+    view = stock.shelf.reader()
+    little, much = view.numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist()
+    assert 0 <= little < much <= 1
+    stock.put(stock.record("little", body="word " * 200, group=["Mecha", "Space"]))
+    now = stock.shelf.reader().numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist()
+    assert now == pytest.approx([much, much])
+    stock.shelf.rebuild()
+    assert stock.shelf.reader().numbers(KNOWN_FIELD, stock.keys("little", "much")).tolist() == pytest.approx(now)
 
 
 def test_a_rarer_word_outranks_a_common_one(stock: Any) -> None:

@@ -1,6 +1,7 @@
 """`list`, `search`, `recommend`, `get`, `browse`: query catalogues from the terminal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from pinakes.recommend.signals import Signals
 from pinakes.search.names import NameChoice
 from pinakes.search.values import field_values
 from pinakes.settings import load_settings
+from pinakes.tools.merge import NEAREST_SHOWN
 from pinakes.tools.scopes import Asked, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS
 
@@ -79,7 +81,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     opened = App(load_settings()).open_catalogue(catalogue)
     view = opened.view()
     scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult))
-    page = view.search(query, scope=scope, limit=limit)
+    page = _nearest_few(view.search(query, scope=scope, limit=limit))
     if as_json:
         print_json({**_page_as_json(page, opened.spec), "notes": notes})
         return
@@ -92,6 +94,11 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     click.echo(f"{page.total_matches} matches, evidence: {page.evidence}, {page.mode}{degraded}")
     for note in notes:
         click.echo(note)
+
+
+def _nearest_few(page: SearchPage) -> SearchPage:
+    """Return a page without evidence with its first hits only."""
+    return replace(page, hits=page.hits[:NEAREST_SHOWN]) if page.evidence is Evidence.NONE else page
 
 
 def _page_as_json(page: SearchPage, spec: CatalogueSpec) -> dict[str, Any]:

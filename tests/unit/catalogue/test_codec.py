@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pinakes.api.registry import get_package
-from pinakes.catalogue.codec import decode_record, encode_record
+from pinakes.catalogue.codec import decode_record, encode_record, plain_record
 from pinakes.errors import StorageError
 from pinakes.model.record import Record, RecordId, Tag
 
@@ -55,3 +55,14 @@ def test_texts_from_before_a_field_had_tags_become_tags_without_a_category() -> 
 def test_a_value_that_json_does_not_know_is_refused() -> None:
     with pytest.raises(TypeError):
         encode_record(Record(id=RecordId("x"), fields={"title": object()}))
+
+
+@pytest.mark.row("N2")
+def test_fields_that_are_only_searched_are_left_out_of_plain_values() -> None:
+    anime = Record(id=RecordId("a"), fields={"title": "A", "synopsis": "One.", "other_synopses": ("Two.",)})
+    assert plain_record(anime, get_package("anime").spec) == {
+        "id": "a",
+        "kind": anime.kind,
+        "title": "A",
+        "synopsis": "One.",
+    }

@@ -1,7 +1,10 @@
 """Declaration into spec: the checks of meaning."""
 
+import re
+
 import pytest
 
+from pinakes.api.registry import get_package
 from pinakes.catalogue.compiler import parse_template
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import FilterKind, TemplatePart
@@ -152,6 +155,51 @@ def test_the_digest_is_the_same_for_the_same_declaration_and_another_for_another
     first, again = (compile_text(SMALL, origin=origin).digest for origin in ("a", "b"))
     assert first == again
     assert compile_text(SMALL + "search = true", origin="a").digest != first
+
+
+@pytest.mark.parametrize(
+    ("package", "digest"),
+    [
+        ("papers", "186c7791ac78"),
+        ("documents", "f128c56f03a0"),
+        ("judoka", "e1432e2bfd89"),
+        ("music", "0d310c049873"),
+    ],
+)
+def test_the_digest_of_declarations_without_later_keys_is_what_earlier_versions_wrote(
+    package: str, digest: str
+) -> None:
+    assert get_package(package).spec.digest.startswith(digest)
+
+
+def test_what_is_shown_is_not_indexed_but_names_searched_apart_and_what_is_known_are() -> None:
+    plain = SMALL + "[fields.plot]\ntype = 'text'\nsearch = {}\n{}"
+    as_ever = compile_text(plain.format("{ fuzzy = true }", ""), origin="test").digest
+    assert compile_text(plain.format("{ fuzzy = true }", "shown = false"), origin="test").digest == as_ever
+    assert compile_text(plain.format("{ fuzzy = true, as_name = true }", ""), origin="test").digest != as_ever
+    known = "[known]\nplot = { weight = 1, full = 100 }"
+    assert compile_text(plain.format("{ fuzzy = true }", known), origin="test").digest != as_ever
+
+
+def test_a_name_that_is_searched_apart_is_no_part_of_the_text() -> None:
+    spec = compile_text(SMALL + "[fields.other]\ntype = 'text'\nsearch = { as_name = true }", origin="test")
+    assert [field.name for field in spec.fields_searched_as_names] == ["other"]
+    assert "other" not in [field.name for field in spec.searched_fields]
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ("[embed]\ntemplate = '{title}'\notherwise = '{plto}'", "'embed.otherwise': no field 'plto'"),
+        ("[embed]\ntemplate = '{title}'\notherwise = 'nothing'", "'embed.otherwise': it names no field"),
+        ("[search]\nnamed = ['plto']", "'search.named': no field 'plto'"),
+        ("[known]\nplto = { weight = 1, full = 1 }", "'known.plto': no field 'plto'"),
+        ("[fields.n]\ntype = 'int'\nsearch = { as_name = true }", "'fields.n': a field of type int cannot be searched"),
+    ],
+)
+def test_a_later_key_that_names_nothing_is_refused_with_its_place(declared: str, told: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(told)):
+        compile_text(SMALL + declared, origin="test")
 
 
 def test_bounds_and_what_names_a_file_are_checked_and_not_indexed() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pinakes.errors import InputError, ModelError, NotFoundError
+from pinakes.tools.spec import NOTHING_ANSWERS
 
 Run = Callable[..., Any]
 
@@ -49,6 +50,29 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
     found = run(["search", "anime", "re:zero", "--json", "--limit", "1"]).json
     assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
     assert (found["searchMode"], found["degraded"]) == ("fts_only", "the catalogue has no vectors")
+
+
+@pytest.mark.row("N2")
+def test_search_says_first_that_nothing_answers_and_shows_the_nearest_few(at_sample: Path, run: Run) -> None:
+    arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
+    table = run(arguments)
+    assert table.out.startswith(NOTHING_ANSWERS)
+    assert "0 matches, evidence: none" in table.out
+    found = run([*arguments, "--json"]).json
+    assert (found["evidence"], found["totalMatches"]) == ("none", 0)
+    assert 1 <= len(found["results"]) <= 5
+    assert {hit["relevance"] for hit in found["results"]} == {None}
+
+
+@pytest.mark.row("N2")
+def test_search_tells_the_evidence_of_a_name(at_sample: Path, run: Run) -> None:
+    table = run(["search", "anime", "Mushishi"])
+    assert not table.out.startswith(NOTHING_ANSWERS)
+    assert "evidence: strong" in table.out
+    found = run(["search", "anime", "Mushishi", "--json"]).json
+    assert found["evidence"] == "strong"
+    assert (found["results"][0]["score"], found["results"][0]["relevance"]) == (1.0, "IDENTICAL")
+    assert not any("other_synopses" in hit for hit in found["results"])
 
 
 @pytest.mark.row("A1")
