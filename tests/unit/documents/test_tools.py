@@ -22,6 +22,7 @@ from pinakes.settings import Settings
 from pinakes.shelf.port import Put
 from pinakes.sources.extract import extract
 from pinakes.sources.folder_rows import FolderRows
+from pinakes.tools.spec import NOTHING_ANSWERS
 from pinakes.tools.toolbox import Toolbox
 from pinakes_catalogues.documents import tools as document_tools
 from pinakes_catalogues.documents.merging import Found, merged, without_repeats
@@ -114,9 +115,27 @@ def test_a_search_over_all_collections_answers_in_the_fixed_shape(gate: Gate) ->
         }
         assert one["source"] == one["metadata"]["source"]
         assert 0 <= one["metadata"]["score"] <= 1
-    scores = [one["metadata"]["score"] for one in found["results"]]
-    assert scores == sorted(scores, reverse=True)
     assert {one["source"] for one in found["results"]} >= {"handbook", "personal"}
+
+
+@pytest.mark.row("T2")
+@pytest.mark.row("N2")
+@pytest.mark.parametrize("tool", ["search_documents", "search_handbook"])
+def test_what_no_document_answers_is_said_first_and_only_the_nearest_few_are_shown(gate: Gate, tool: str) -> None:
+    query = "day municipal wastewater permits"
+    found = call(gate, tool, query=query, n_results=20)
+    assert found["evidence"] == "none"
+    assert len(found["results"]) <= 5
+    assert all(one["metadata"]["score"] < 0.5 for one in found["results"])
+    assert gate.call(LOCAL_USER, tool, {"query": query}).text.startswith(NOTHING_ANSWERS)
+
+
+@pytest.mark.row("T2")
+@pytest.mark.row("N2")
+def test_a_passage_with_the_words_asked_for_is_evidence(gate: Gate) -> None:
+    found = call(gate, "search_documents", query="first response within one working day")
+    assert found["evidence"] in ("strong", "weak")
+    assert max(one["metadata"]["score"] for one in found["results"]) >= 0.5
 
 
 @pytest.mark.row("T2")
