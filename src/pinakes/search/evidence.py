@@ -32,6 +32,11 @@ MANY_WORDS = 10
 WORDS_ALONE = 0.7
 """The strength of a record that has every word of the query, where vectors say nothing."""
 
+CONTENT_AT_MOST = 0.96
+"""What a record says is not identical with the query, unless both are the same text."""
+SAME_TEXT = 0.95
+"""The cosine from which two texts are the same."""
+
 LATIN = re.compile("[a-z]")
 
 FEW_RECORDS = 300
@@ -56,6 +61,7 @@ def measure_strengths(
         + UNKNOWN_WORDS * words.unknown_share
         + NAMED_VALUES * candidates.named
     )
+    by_content = np.where(candidates.cosine >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
     if not any(LATIN.search(word) for word in words.weights):  # a model of English makes nothing of it
         by_content = by_words
     return np.maximum(by_content, candidates.name)
