@@ -30,7 +30,7 @@ SLOW = (
     "unit/music/test_server.py",
     "unit/music/test_tools.py",
     "unit/net/test_package_index.py",
-    "unit/search/test_grade.py",
+    "unit/search/test_evidence.py",
     "unit/serve/http",
     "unit/sources/test_lance_tables.py",
     "unit/tools/sql",
