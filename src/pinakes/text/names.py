@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
@@ -57,6 +57,7 @@ _NUMBER = re.compile(r"\d+|[ivx]+")
 
 SHARED_CHARS = 3
 ROUGHLY_ALIKE = 55
+"""Names are compared that share the beginnings of the typed words, or are alike by this much of 100."""
 
 
 class MatchedBy(StrEnum):
@@ -79,6 +80,7 @@ class NameMatch(NamedTuple):
     name: str = ""
 
 
+@lru_cache(maxsize=10_000)
 def name_spellings(name: str) -> tuple[str, ...]:
     """Return the folded spellings of a name, the plainest first: `P!nk` is also `pink`, `C&T` also `c and t`.
 
