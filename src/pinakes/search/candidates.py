@@ -78,17 +78,18 @@ def line_up(
         name[np.searchsorted(keys, key)] = likeness
     in_vector_arm = np.zeros(len(keys), dtype=bool)
     in_vector_arm[np.searchsorted(keys, nearest.keys)] = True
+    covered = min(float(bm25.max(initial=0.0)) / full_score, 1.0) if full_score else 1.0
     return Candidates(
         keys=keys,
         bm25=bm25,
         name=name,
-        lexical=np.maximum(over_best(bm25), name),
+        lexical=np.maximum(over_best(bm25) * (covered if names else 1.0), name),  # few words do not beat a name
         cosine=np.zeros(len(keys)) if query is None else (vectors @ query).astype(np.float64),
         in_vector_arm=in_vector_arm,
         vectors=vectors,
         known=known,
         named=named,
-        covered=min(float(bm25.max(initial=0.0)) / full_score, 1.0) if full_score else 1.0,
+        covered=covered,
     )
 
 

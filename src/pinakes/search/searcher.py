@@ -119,7 +119,7 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> Ranked:
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
-        words = weigh_words(reader, analyse_query(text, synonyms={}))
+        words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
         candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=self._depth(wanted))
         scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
         calibration = self.calibration_of(reader.model)
