@@ -48,7 +48,7 @@ def put(number):
     return Put(
         record=Record(
             id=RecordId(f"r{number}"),
-            fields={"title": f"Robot {number}", "synopsis": "a story", "tags": (Tag("theme", f"t{number % 3}"),)},
+            fields={"title": f"Robot {number}", "synopsis": "a robot story", "tags": (Tag("theme", f"t{number % 3}"),)},
         ),
         embedding=Embedding(digest=b"%d" % number, vector=(row / np.linalg.norm(row)).astype(np.float32)),
     )

@@ -153,10 +153,10 @@ class OtherSignalShape(ToolResult):
 
 
 class OtherSignalsShape(ToolResult):
-    """The signals by which a record was chosen besides its similarity; null where they do not apply."""
+    """The signals by which a record was chosen besides its similarity; left out where they do not apply."""
 
-    wish: OtherSignalShape | None = None
-    known: OtherSignalShape | None = None
+    wish: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
+    known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
 
 
 class RecommendedAnime(AnimeShape):

@@ -241,10 +241,20 @@ class DocumentTools:
 
     def _sources(self, params: SearchParams, damaged: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Return the names of the collections that are meant, all by default, and notes."""
-        known = (*self._collections, *DECLARED_SOURCES, *damaged)
-        chosen, notes = resolve_choices(params.sources or (*self._collections, *damaged), known, label="sources")
-        excluded, more = resolve_choices(params.exclude_sources or (), known, label="exclude_sources")
+        there = (*self._collections, *damaged)
+        chosen, notes = _resolve_sources(params.sources or there, there, label="sources")
+        excluded, more = _resolve_sources(params.exclude_sources or (), there, label="exclude_sources")
         return [name for name in chosen if name not in excluded], [*notes, *more]
+
+
+def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
+    """Return the sources that are meant, and notes; a declared one that is not there is taken by its exact name only."""
+    declared = {name for name in asked if name in DECLARED_SOURCES}
+    resolved = {
+        name: ([name], []) if name in declared else resolve_choices([name], there, label=label) for name in asked
+    }
+    names = dict.fromkeys(one for some, _ in resolved.values() for one in some)
+    return list(names), [note for _, notes in resolved.values() for note in notes]
 
 
 def _with_neighbours(found: Found, view: CatalogueView, scope: Scope, count: int) -> PassageWithNeighbours:

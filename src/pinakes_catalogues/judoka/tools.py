@@ -97,8 +97,9 @@ class JudokonTools:
         """Find cards by a description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         page = _search(scoped.views, params.query, scoped.scopes, params.top_k)
+        shown = page.items[: params.top_k] if params.filters else page.first(params.top_k)  # filters ask for a list
         return SearchResult(
-            results=[self._hit(item) for item in page.first(params.top_k)],
+            results=[self._hit(item) for item in shown],
             evidence=page.evidence,
             hint=_hint(page.degraded),
             unread=page.unread,

@@ -81,7 +81,13 @@ def section_of(settings: Settings, section: str) -> Any:
 def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: str) -> None:
     section, key = ENVIRONMENT[variable]
     default = getattr(section_of(Settings(home=tmp_path), section), key)
-    words = {"kind": "tei", "log_level": "DEBUG", "log_format": "json", "public_url": "https://a.example"}
+    words = {
+        "kind": "tei",
+        "log_level": "DEBUG",
+        "log_format": "json",
+        "public_url": "https://a.example",
+        "hub_url": "https://hub.example",
+    }
     by_type = {bool: str(not default), int: "12", float: "3.0", tuple: "RS256,ES256", str: words.get(key, "given")}
     given = by_type[type(default)]
     environment = {**ISSUER, variable: given} if section == "auth" else {variable: given}

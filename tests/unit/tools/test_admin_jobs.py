@@ -132,7 +132,7 @@ def test_history_is_of_one_job_or_of_all_newest_first_and_paged(gate: Gate, boar
         ("jobs.query", {"query_type": "get"}, "invalid_input", "'job_id' is missing"),
         ("jobs.query", {"query_type": "get", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),
         ("jobs.query", {"query_type": "history", "job_id": "x"}, "not_found", "jobs: backup, rescan"),
-        ("jobs.query", {"query_type": "all"}, "invalid_input", "'list', 'get' or 'history'"),
+        ("jobs.query", {"query_type": "all"}, "invalid_input", "must be one of list, get, history"),
         ("jobs.query", {"query_type": "list", "limit": 0}, "invalid_input", "limit"),
         ("jobs.query", {"query_type": "list", "offset": -1}, "invalid_input", "offset"),
         ("jobs.action", {"action": "trigger", "job_id": "bakcup"}, "not_found", "did you mean 'backup'?"),

@@ -15,7 +15,11 @@ from pinakes.text.query import analyse_query
 
 def rows(*titles: str) -> list[SegmentRow]:
     return [
-        SegmentRow(key=Key(number), record=Record(id=RecordId(str(number)), fields={"title": title}), vector=None)
+        SegmentRow(
+            key=Key(number),
+            record=Record(id=RecordId(str(number)), fields={"title": title, "synopsis": title}),
+            vector=None,
+        )
         for number, title in enumerate(titles, start=1)
     ]
 
