@@ -213,15 +213,15 @@ def _signs(text: str) -> frozenset[str]:
 
 def _is_misspelt(word: str, words: Sequence[str], *, is_alone: bool) -> bool:
     """Tell whether a typed word is, but for a few letters, one of the words; alone it begins with the same letter."""
-    return any(_few_edits(word, other, same_first=is_alone or len(word) != len(other)) for other in words)
+    return any(_few_edits(word, other, is_alone=is_alone) for other in words)
 
 
-def _few_edits(word: str, other: str, *, same_first: bool) -> bool:
-    """Tell whether two words are spellings of one: few edits for their length."""
-    if same_first and word[0] != other[0]:
+def _few_edits(word: str, other: str, *, is_alone: bool) -> bool:
+    """Tell whether two words are spellings of one: few edits for the length of the shorter, or beside others of any."""
+    if (is_alone or len(word) != len(other)) and word[0] != other[0]:
         return False
-    shorter = min(len(word), len(other))
-    most = sum(shorter >= length for length in MISSPELT_LENGTHS) if word.isascii() else 1
+    size = (min if is_alone else max)(len(word), len(other))
+    most = sum(size >= length for length in MISSPELT_LENGTHS) if word.isascii() else 1
     return OSA.distance(word, other, score_cutoff=most) <= most
 
 

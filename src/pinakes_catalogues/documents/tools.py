@@ -248,7 +248,7 @@ class DocumentTools:
 
 
 def _resolve_sources(asked: Sequence[str], there: Sequence[str], *, label: str) -> tuple[list[str], list[str]]:
-    """Return the sources that are meant, and notes; a declared one that is not there is taken by its exact name only."""
+    """Return the sources meant, and notes; a declared one that is not there is taken by its exact name alone."""
     declared = {name for name in asked if name in DECLARED_SOURCES}
     resolved = {
         name: ([name], []) if name in declared else resolve_choices([name], there, label=label) for name in asked
