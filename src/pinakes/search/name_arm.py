@@ -59,15 +59,13 @@ def find_names(
 
     The names with words of the query are looked at where they are searched apart; elsewhere they count as words.
     """
-    alike = _alike(reader, text, scope)
-    if 1.0 in alike.values():
+    alike, are_apart = _alike(reader, text, scope), bool(spec.fields_searched_as_names)
+    if 1.0 in alike.values() or not (are_apart or _is_in_other_script(text)):
         return alike
-    by_words = (
-        reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if spec.fields_searched_as_names else lexical
-    )
+    by_words = reader.with_names(words.query, scope=scope, limit=PARTS_TRIED) if are_apart else lexical
     records = reader.fetch(by_words.keys[:PARTS_TRIED].tolist(), scope=scope)
     names = {key: spec.names_of(record) for key, record in records.items()}
-    parts = _with_words(names, words) if spec.fields_searched_as_names else {}
+    parts = _with_words(names, words) if are_apart else {}
     return {**parts, **_in_other_scripts(names, text), **alike}
 
 
@@ -93,10 +91,15 @@ def _in_other_scripts(names: Mapping[Key, Sequence[str]], text: str) -> dict[Key
 
     Such a query is nearly always of a name, and a model of English makes nothing of it.
     """
-    wanted = fold_name(text)
-    if len(wanted) < 2 or HAS_LATIN.search(wanted):
+    if not _is_in_other_script(text):
         return {}
+    wanted = fold_name(text)
     return {key: PART_OF_NAME for key, some in names.items() if any(wanted in fold_name(name) for name in some)}
+
+
+def _is_in_other_script(text: str) -> bool:
+    wanted = fold_name(text)
+    return len(wanted) > 1 and not HAS_LATIN.search(wanted)
 
 
 def _with_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> dict[Key, float]:
