@@ -21,7 +21,7 @@ OBVIOUS = {
     "steins;gate": "Steins;Gate",
     "K-On!": "K-On!",
     "what's your name": "Kimi no Na wa.",
-    "slice-of-life": "K-On!",
+    "slice-of-life": "Yuru Camp△",
     "進撃": "Shingeki no Kyojin",
     "の巨人": "Shingeki no Kyojin",
     "カウボーイ": "Cowboy Bebop",
@@ -67,7 +67,9 @@ def test_a_hostile_query_is_answered_without_an_error_and_in_time(sample: Any, n
         assert answer.error_code == "invalid_input"  # transports replace such halves; within, they are refused
         return
     assert not answer.is_error, answer.text
-    assert answer.structured["totalMatches"] >= len(answer.structured["results"])
+    assert answer.structured["totalMatches"] >= sum(
+        hit["relevance"] is not None for hit in answer.structured["results"]
+    )
     assert best_time_s(lambda: sample.call("search_anime", query=query)) < LONGEST_S
 
 
@@ -77,7 +79,7 @@ def test_a_hostile_query_gets_its_answer_by_words_alone_too(sample: Any, number:
     catalogue = sample.app.open_catalogue("anime")
     searcher = ShelfSearcher(shelf=catalogue.shelf, embedder=None)
     page = searcher.search(query, scope=WHOLE, limit=10)
-    assert page.total_matches >= len(page.hits)
+    assert page.total_matches >= sum(hit.label is not None for hit in page.hits)
 
 
 @pytest.mark.parametrize(("query", "title"), OBVIOUS.items())

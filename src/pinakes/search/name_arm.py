@@ -40,7 +40,7 @@ PART_OF_NAME = 0.95
 """The score of a name that contains the whole query, in a script without spaces."""
 WORDS_OF_NAME = (0.45, 0.45)
 """The score of a name that has all words of the query: the first, and the second for the share of the name they are."""
-NAME_SHARE = 0.5
+NAME_SHARE = 0.2
 """The least share of the query's weight that a name inside it must have; else it is there by chance."""
 NAME_WITHIN = 0.8
 """The score of a name that is all of the query's weight, with words of none around it."""
