@@ -15,7 +15,6 @@ from pinakes.api import (
     NoneOf,
     NotedResult,
     PartialResult,
-    QueryText,
     Range,
     Relevance,
     ToolParams,
@@ -82,7 +81,7 @@ def argument_of(condition: Condition) -> str:
 class SearchParams(ToolParams):
     """Arguments of `search_anime`."""
 
-    query: QueryText = Field(description="Natural language")
+    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
     limit: int = Field(default=10, ge=1, le=50)
     filters: SearchFilters | None = None
 
