@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import StorageError
@@ -42,9 +43,9 @@ class Calibration:
     middle: float
     spread: float
 
-    def nearness_of(self, cosine: float) -> float:
-        """Return by how many spreads a cosine is above the middle."""
-        return (cosine - self.middle) / self.spread
+    def nearness_of(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return by how many spreads each cosine is above the middle."""
+        return (cosines - self.middle) / self.spread
 
 
 def calibrate(reader: ShelfReader, embedder: Embedder) -> Calibration | None:

@@ -51,7 +51,7 @@ def measure_strengths(
     by_words = WORDS_ALONE * covered
     if calibration is None or not candidates.has_cosines:
         return np.maximum(by_words, candidates.name)
-    nearness = (candidates.cosine - calibration.middle) / calibration.spread - _allowance(record_count)
+    nearness = calibration.nearness_of(candidates.cosine) - _allowance(record_count)
     amount = covered * min(len(words.weights), MANY_WORDS) / MANY_WORDS
     by_content = _logistic(
         OFFSET

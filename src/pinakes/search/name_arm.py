@@ -32,7 +32,9 @@ SPELLING_ZERO = 0.6
 
 ALIKE_TRIED = 10
 SHARED_CHARS = 3
-JOINING_WORDS = 2
+"""The beginning of a query's word by which a name is found worth comparing."""
+EXTRA_WORDS = 2
+"""The number of words, such as articles, that a name inside the query may have beyond the query's."""
 PARTS_TRIED = 10
 HAS_LATIN = re.compile("[a-z0-9]")
 
@@ -114,7 +116,7 @@ def _with_words(names: Mapping[Key, Sequence[str]], words: WeighedWords) -> dict
 def _may_match(lowered: str, beginnings: Sequence[str]) -> bool:
     """Tell, at little cost, whether a name may have all words of the query, or the query all of its words."""
     there = [one in lowered for one in beginnings]
-    return all(there) or (any(there) and len(lowered.split()) <= len(beginnings) + JOINING_WORDS)
+    return all(there) or (any(there) and len(lowered.split()) <= len(beginnings) + EXTRA_WORDS)
 
 
 def _best_score(names: Iterable[str], asked: set[str], words: WeighedWords) -> float:

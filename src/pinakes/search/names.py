@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pinakes.catalogue.known import known_of
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
+from pinakes.model.hits import TitleMatch
 from pinakes.model.record import DEFAULT_KIND, Key, Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import find_by_id
@@ -142,9 +143,7 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
     if not typed.spellings:
         return NameChoice(asked=text)
     alike = reader.titles_like(text, scope=scope, limit=NAMES_TRIED)
-    same = [match.key for match in alike if match.likeness >= SAME]
-    namesakes = [one for one in _candidates(reader, spec, typed, same, scope) if one.by in EXACT]
-    if namesakes:
+    if namesakes := _namesakes(reader, spec, typed, alike, scope):
         return _exact(reader, spec, typed, namesakes, scope)
     likely = [match.key for match in alike if match.likeness >= ALIKE_FLOOR]
     spelt = _candidates(reader, spec, typed, likely[:SPELT_TRIED], scope)
@@ -158,8 +157,15 @@ def _by_name(reader: ShelfReader, spec: CatalogueSpec, text: str, scope: Scope) 
 def find_namesakes(reader: ShelfReader, spec: CatalogueSpec, name: str, *, scope: Scope) -> list[NameCandidate]:
     """Return the records that have exactly this name."""
     alike = reader.titles_like(name, scope=scope, limit=NAMES_TRIED)
+    return _namesakes(reader, spec, TypedName(text=name), alike, scope)
+
+
+def _namesakes(
+    reader: ShelfReader, spec: CatalogueSpec, typed: TypedName, alike: Sequence[TitleMatch], scope: Scope
+) -> list[NameCandidate]:
+    """Return those of the records with similar names that have exactly the typed one."""
     same = [match.key for match in alike if match.likeness >= SAME]
-    return [one for one in _candidates(reader, spec, TypedName(text=name), same, scope) if one.by in EXACT]
+    return [one for one in _candidates(reader, spec, typed, same, scope) if one.by in EXACT]
 
 
 def describe(spec: CatalogueSpec, record: Record) -> str:
