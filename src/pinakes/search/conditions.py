@@ -22,6 +22,7 @@ from pinakes.model.scope import (
 from pinakes.search.values import FieldValues, ValueMatch, field_values
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import meets, term_of
+from pinakes.text.query import MAX_CHARS
 
 LISTED_WHOLE = 12
 """A field with no more values than this has them all in an error."""
@@ -82,17 +83,18 @@ def without_adult(
     """Return the conditions that keep adult records out of a search; none where the search asks for them.
 
     It asks with a condition for one of the values that mark them, by naming one in its query, or with the name of such
-    a record, unless another record has that name too.
+    a record, unless another record has that name too. Of a very long query the beginning is read, as searches do.
     """
+    asked = query[:MAX_CHARS]
     hidden = adult_conditions(spec)
     if not hidden or asks_for_adult(conditions, spec):
         return []
     if any(
-        _names_adult(query, field_values(reader, spec, field, visibility=visibility), marks)
+        _names_adult(asked, field_values(reader, spec, field, visibility=visibility), marks)
         for field, marks in spec.adult.items()
     ):
         return []
-    return [] if _is_adult_name(query, reader, spec, hidden, visibility) else hidden
+    return [] if _is_adult_name(asked, reader, spec, hidden, visibility) else hidden
 
 
 def adult_conditions(spec: CatalogueSpec) -> list[Condition]:
