@@ -40,6 +40,7 @@ from pinakes.text.analyser import query_tokens
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
+from pinakes.tools.budget import PagedParams, PricedParams, PricedResult, shorten, shorten_texts
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.endpoint import (
     BodyParams,
@@ -53,7 +54,7 @@ from pinakes.tools.endpoint import (
 from pinakes.tools.filters import parse_exclusions, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
-from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, merge, merge_facets, search_each
+from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, merge, merge_facets, search_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import (
@@ -126,8 +127,11 @@ __all__ = [
     "NotedResult",
     "OpenCatalogue",
     "PageParams",
+    "PagedParams",
     "PartialResult",
     "Preferences",
+    "PricedParams",
+    "PricedResult",
     "Principal",
     "Provider",
     "QueryParams",
@@ -178,6 +182,7 @@ __all__ = [
     "catalogue_tool",
     "clean",
     "deferred",
+    "depth_for",
     "did_you_mean",
     "field_values",
     "find_file",
@@ -196,6 +201,8 @@ __all__ = [
     "scope_of",
     "search_each",
     "setting",
+    "shorten",
+    "shorten_texts",
     "shown_id",
     "understand",
 ]

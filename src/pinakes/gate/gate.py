@@ -28,6 +28,7 @@ from pinakes.gate.problems import validate_arguments
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
+from pinakes.tools.budget import Forms, fit_answer
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
@@ -444,8 +445,14 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
 
     result = _with_retries(run) if tool.read_only else run()
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
-    structured = result.model_dump(mode="json", by_alias=True)
-    return Answer(structured=structured, text=tool.text(result), is_partial=is_partial, count=tool.count_of(result))
+    forms = fit_answer(result, params, lambda shown: _forms(tool, shown))
+    return Answer(
+        structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result)
+    )  # fmt: skip
+
+
+def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
+    return Forms(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
 
 
 def _with_retries(work: Callable[[], ResultT]) -> ResultT:

@@ -4,7 +4,6 @@
 a record with id, title, text, url and metadata.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
@@ -23,9 +22,10 @@ from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
+from pinakes.tools.budget import PagedParams, PricedResult
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from pinakes.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
-from pinakes.tools.merge import MERGED_HEAD, Merged, MergedPage, search_each
+from pinakes.tools.merge import Merged, MergedPage, depth_for, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.scopes import Asked, scope_each
 from pinakes.tools.spec import (
@@ -41,10 +41,6 @@ from pinakes.tools.spec import (
 )
 
 SNIPPET_CHARS = 240
-CURSOR = re.compile(r"[1-9]\d{0,3}")
-FURTHEST = 99
-"""The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
-
 VALUES_SHOWN = 10
 BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 BARE_OBJECT = WithJsonSchema({"type": "object"})
@@ -65,7 +61,7 @@ class GenericResult(ToolResult):
     model_config = ConfigDict(alias_generator=None)
 
 
-class SearchParams(GenericParams):
+class SearchParams(PagedParams, GenericParams):
     """The arguments of `search`."""
 
     query: QueryText
@@ -73,7 +69,6 @@ class SearchParams(GenericParams):
     filters: dict[str, Any] | None = None
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
     limit: int = Field(default=10, ge=1, le=50)
-    cursor: str | None = None
 
 
 class FetchParams(GenericParams):
@@ -111,8 +106,10 @@ class Found(GenericResult):
     text: str
 
 
-class SearchResult(FoundResult, GenericResult):
+class SearchResult(FoundResult, PricedResult, GenericResult):
     """The answer of `search`."""
+
+    long_texts = ("text",)
 
     results: list[Found]
     total: int
@@ -178,11 +175,10 @@ class GenericTools:
 
     def search(self, principal: Principal, params: SearchParams) -> SearchResult:
         """Search one catalogue in its own order, or all of them merged by strength."""
-        start = _offset(params.cursor)
-        end = start + params.limit
+        start, end = params.start, params.start + params.limit
         chosen, notes = self._chosen(params)
         scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
-        depth = max(min(end + 1, FURTHEST), MERGED_HEAD)
+        depth = depth_for(start, params.limit)
         found = search_each(
             scoped.views,
             params.query,
@@ -192,13 +188,13 @@ class GenericTools:
             pool=self._pool,
         )
         is_answered = found.evidence is not Evidence.NONE
-        has_more = is_answered and len(found.items) > end and end < FURTHEST
+        cursor = found.cursor_after(end)
         return SearchResult(
-            results=[_found(item) for item in found.first(end)[start:]],
+            results=[_found(item) for item in found.page(start, params.limit)],
             total=found.total_matches,
             evidence=found.evidence,
-            has_more=has_more,
-            cursor=str(end) if has_more else None,
+            has_more=cursor is not None,
+            cursor=cursor,
             notes=[*([] if is_answered else [NOTHING_ANSWERS]), *notes, *scoped.notes, *_notes(found)],
             unread=found.unread,
         )
@@ -350,14 +346,6 @@ def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
 
 def _no_record(address: str) -> NotFoundError:
     return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
-
-
-def _offset(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
-    if not CURSOR.fullmatch(cursor) or int(cursor) > FURTHEST:
-        raise InputError("'cursor' is not valid for this search; start again without it")
-    return int(cursor)
 
 
 def _asked(params: SearchParams, principal: Principal) -> Asked:

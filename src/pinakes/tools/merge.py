@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain
 
+from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, FacetCount, Hit, SearchMode, SearchPage
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
@@ -14,6 +15,9 @@ from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, ask_eac
 MERGED_HEAD = 10
 NEAREST_SHOWN = 5
 """The number of hits that are shown where nothing answers."""
+
+FURTHEST = 99
+"""The last result that paging reaches: as deep as both arms of a search look, so that pages are consistent."""
 
 Search = Callable[[CatalogueView, QueryVector], SearchPage]
 
@@ -43,6 +47,15 @@ class MergedPage:
         """Return the first hits; only a few where none is evidence."""
         return self.items[: min(limit, NEAREST_SHOWN) if self.evidence is Evidence.NONE else limit]
 
+    def page(self, start: int, limit: int) -> list[Merged]:
+        """Return a page of the hits; only a few where none is evidence."""
+        return self.first(start + limit)[start:]
+
+    def cursor_after(self, end: int) -> str | None:
+        """Return the cursor of the page that begins after so many hits; None where there is none."""
+        is_answered = self.evidence is not Evidence.NONE
+        return str(end) if is_answered and len(self.items) > end and end < FURTHEST else None
+
     @property
     def evidence(self) -> Evidence:
         """The evidence of the catalogue that has the strongest."""
@@ -60,6 +73,13 @@ class MergedPage:
         skipped = [f"{name}: {UNREADABLE}" for name in self.unread]
         reasons = dict.fromkeys([*skipped, *(page.degraded for page in self.pages.values() if page.degraded)])
         return "; ".join(reasons) or None
+
+
+def depth_for(start: int, limit: int) -> int:
+    """Return how many hits of each catalogue a page is made from; InputError for a page that is too far."""
+    if start >= FURTHEST:
+        raise InputError(f"'cursor' is not valid here; a search has pages up to its result {FURTHEST}")
+    return max(min(start + limit + 1, FURTHEST), MERGED_HEAD)
 
 
 def search_each(

@@ -14,7 +14,9 @@ from pinakes.api import (
     InputError,
     NoneOf,
     NotedResult,
+    PagedParams,
     PartialResult,
+    PricedResult,
     Range,
     Relevance,
     ToolParams,
@@ -78,7 +80,7 @@ def argument_of(condition: Condition) -> str:
     return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
 
 
-class SearchParams(ToolParams):
+class SearchParams(PagedParams):
     """Arguments of `search_anime`."""
 
     query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
@@ -115,8 +117,10 @@ class SearchHit(AnimeShape):
     match_type: Literal["fts", "vector", "hybrid"]
 
 
-class SearchResult(FoundResult):
+class SearchResult(FoundResult, PricedResult):
     """The answer of `search_anime`."""
+
+    long_texts = ("synopsis",)
 
     results: list[SearchHit]
     total_matches: int

@@ -24,6 +24,7 @@ from pinakes.api import (
     ToolSpec,
     ask_each,
     catalogue_tool,
+    depth_for,
     field_values,
     merge_facets,
     scope_each,
@@ -74,15 +75,17 @@ class AnimeTools:
             with_adult=lambda _spec: filters.adult is True,
         )
         scoped = scope_each(self._catalogues.views(catalogue), asked)
+        depth = depth_for(params.start, params.limit)
         found = search_each(
             scoped.views,
             params.query,
             lambda view, vector: view.search(
-                params.query, scope=scoped.scopes[view.name], limit=params.limit, query_vector=vector
+                params.query, scope=scoped.scopes[view.name], limit=depth, query_vector=vector
             ),
         )
         return SearchResult(
-            results=[self._hit(item) for item in found.first(params.limit)],
+            results=[self._hit(item) for item in found.page(params.start, params.limit)],
+            cursor=found.cursor_after(params.start + params.limit),
             total_matches=found.total_matches,
             evidence=found.evidence,
             search_mode=found.mode.value,

@@ -420,10 +420,9 @@ def test_a_page_past_the_end_is_empty(served: Served) -> None:
 
 @pytest.mark.parametrize("cursor", ["", "next", "-1", "1.5", "10 ", "201", "9" * 5_000])
 def test_a_cursor_that_search_did_not_give_is_refused(served: Served, cursor: str) -> None:
-    assert served.refusal("search", query="bread", cursor=cursor) == (
-        "invalid_input",
-        "invalid_input: 'cursor' is not valid for this search; start again without it",
-    )
+    code, text = served.refusal("search", query="bread", cursor=cursor)
+    assert code == "invalid_input"
+    assert text.startswith("invalid_input: 'cursor' is not valid here; ")
 
 
 @pytest.mark.parametrize("cursor", ["000000000999999999", "0" * 9 + "9" * 5_000], ids=["far", "endless"])

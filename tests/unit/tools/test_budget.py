@@ -1,0 +1,114 @@
+"""Answers that are cut to a budget."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pinakes.errors import InputError
+from pinakes.tools.budget import DEFAULT_TOKENS, Forms, PagedParams, PricedResult, fit_answer, shorten
+from pinakes.tools.spec import ToolResult
+
+pytestmark = pytest.mark.row("N8")
+
+
+class Item(ToolResult):
+    """A result with a long text."""
+
+    id: int
+    text: str
+
+
+class Listed(PricedResult):
+    """An answer with shortened texts."""
+
+    long_texts = ("text",)
+    results: list[Item]
+
+
+class Passages(Listed):
+    """An answer with whole passages."""
+
+    has_passages = True
+
+
+class Params(PagedParams):
+    """The arguments of a list."""
+
+    limit: int = 10
+
+
+def render(result: ToolResult) -> Forms:
+    structured = result.model_dump(mode="json")
+    return Forms(structured=structured, text=json.dumps(structured, ensure_ascii=False))
+
+
+def answer(kind: type[Listed], texts: list[str], **arguments: Any) -> dict[str, Any]:
+    """Return the structured answer of a tool that lists these texts."""
+    params = Params(**arguments)
+    items = [Item(id=number, text=text) for number, text in enumerate(texts)][params.start :]
+    return fit_answer(kind(results=items), params, render).structured
+
+
+def test_an_answer_that_fits_is_whole_and_says_nothing_of_a_budget() -> None:
+    assert answer(Listed, ["word"] * 10, max_tokens=400) == {
+        "results": [{"id": number, "text": "word"} for number in range(10)]
+    }
+
+
+def test_without_a_budget_an_answer_has_the_default_one_unless_the_call_says_how_much_it_wants() -> None:
+    texts = ["a long text " * 200] * 10
+    assert len(json.dumps(answer(Listed, texts))) <= DEFAULT_TOKENS * 4
+    assert [one["text"] for one in answer(Listed, texts, limit=10)["results"]] == texts
+
+
+def test_long_texts_are_shortened_before_results_are_left_out_and_the_answer_says_so() -> None:
+    found = answer(Listed, ["a long text " * 200] * 10, max_tokens=1000)
+    assert len(found["results"]) == 10
+    assert all(one["text"].endswith(" …") for one in found["results"])
+    assert found["notes"] == ["long texts are cut (…) to fit max_tokens"]
+
+
+def test_passages_stay_whole_and_the_cursor_names_the_rest() -> None:
+    passage = "a passage of some length " * 20
+    found = answer(Passages, [passage] * 10, max_tokens=400)
+    assert [one["text"] for one in found["results"]] == [passage] * 2
+    assert found["cursor"] == "2"
+    assert found["notes"] == ["2 of 10 fit max_tokens; the rest with cursor '2'"]
+
+
+def test_a_single_passage_that_is_too_long_is_cut() -> None:
+    found = answer(Passages, ["word " * 2_000], max_tokens=400)
+    assert 200 < len(found["results"][0]["text"]) < 1_600
+
+
+@given(st.lists(st.text(max_size=800), max_size=30), st.integers(100, 800), st.sampled_from([Listed, Passages]))
+def test_the_pages_of_a_budget_have_every_result_once_and_each_fits(
+    texts: list[str], tokens: int, kind: type[Listed]
+) -> None:
+    seen: list[int] = []
+    cursor: str | None = None
+    for _ in range(len(texts) + 1):
+        found = answer(kind, texts, max_tokens=tokens, cursor=cursor)
+        assert len(json.dumps(found)) <= 4 * max(tokens, 200)
+        seen += [one["id"] for one in found["results"]]
+        cursor = found.get("cursor")
+        if cursor is None:
+            break
+    assert seen == list(range(len(texts)))
+
+
+@pytest.mark.parametrize("cursor", ["", "0", "-1", "nonsense", "1e3", "9" * 20])
+def test_a_wrong_cursor_is_refused(cursor: str) -> None:
+    with pytest.raises(InputError, match="'cursor' is not valid here"):
+        answer(Listed, [], cursor=cursor)
+
+
+@given(st.text(max_size=300), st.integers(1, 300))
+@example(" " * 9, 3)
+def test_a_shortened_text_is_a_beginning_with_a_mark(text: str, chars: int) -> None:
+    short = shorten(text, chars)
+    assert short == text if len(text) <= chars else text.startswith(short.removesuffix(" …"))
+    assert len(short) <= chars + 2 or short == text
