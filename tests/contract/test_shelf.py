@@ -200,6 +200,19 @@ def test_records_with_any_of_the_terms_are_counted_among_the_given_ones_only(sto
     assert view.count_with_terms(query(" !? "), stock.keys("one", "four")) == 0
 
 
+def test_what_the_terms_add_to_a_record_is_its_score_by_words(stock: Any) -> None:
+    stock.put(stock.record("one", body="a robot in a garden of robots"), stock.record("two", body="a robot"))
+    stock.put(stock.record("three", body="nothing of the kind"), stock.record("four", body="a garden"))
+    view, asked, keys = stock.shelf.reader(), query("robot garden story"), stock.keys("three", "one", "two")
+    scores = view.term_scores(asked, keys)
+    ranking = view.lexical(asked, scope=WHOLE, limit=10)
+    totals = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
+    assert scores.sum(axis=1).tolist() == pytest.approx([totals.get(key, 0.0) for key in keys], rel=1e-5)
+    assert (scores > 0).tolist() == [[False, False, False], [True, True, False], [True, False, False]]
+    assert view.term_scores(asked, []).shape == (0, len(asked.terms))
+    assert view.term_scores(query(" !? "), stock.keys("one")).shape == (1, 0)
+
+
 def test_equal_scores_are_ordered_by_key_even_at_the_cut(stock: Any) -> None:
     stock.put(*(stock.record(f"r{number}", body="robot") for number in range(40)))
     for number in (3, 1, 0):  # written again, and so at the end of any index

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from pinakes.catalogue.spec import Fusion, SearchSpec
 from pinakes.model.hits import build_ranking
 from pinakes.model.record import Key
+from pinakes.model.vectors import ModelId
+from pinakes.search.calibrate import Calibration
 from pinakes.search.candidates import Candidates, candidate_keys, line_up
-from pinakes.search.fuse import FUSIONS, reciprocal_rank
+from pinakes.search.evidence import weigh_evidence
+from pinakes.search.fuse import FUSIONS, STEPS, reciprocal_rank
+from pinakes.search.words import WeighedWords
+from pinakes.text.query import TextQuery
 
 pytestmark = pytest.mark.row("A4")
 
@@ -119,3 +124,43 @@ def test_a_record_with_the_query_as_its_name_is_above_every_other(
     scores = FUSIONS[fusion](candidates, QUERY, SPEC)
     assert candidates.keys[scores.argmax()] == typed
     assert (scores == scores.max()).sum() == 1
+
+
+@pytest.mark.row("N3")
+@given(words=WORDS, names=NAMES, near=NEAR, fusion=st.sampled_from(list(Fusion)), by_words=st.booleans(), priors=PRIORS)
+def test_the_parts_of_a_fused_score_add_up_to_it(
+    words: dict[int, float], names: dict[int, float], near: set[int], fusion: Fusion, by_words: bool, priors: int
+) -> None:
+    candidates = lined_up(words, names, near, priors=priors)
+    steps = STEPS[fusion](candidates, None if by_words else QUERY, SPEC)
+    sums = [sum(steps.parts_at(row).values()) for row in range(len(candidates.keys))]
+    assert sums == pytest.approx(steps.scores().tolist(), abs=1e-9)
+
+
+@pytest.mark.row("N3")
+@given(
+    words=WORDS,
+    names=NAMES,
+    near=NEAR,
+    priors=PRIORS,
+    middle=st.floats(-0.5, 1.0),
+    is_calibrated=st.booleans(),
+    term=st.sampled_from(["robot", "宇宙"]),
+    record_count=st.integers(0, 1_000),
+)
+def test_the_parts_of_a_strength_add_up_to_it(
+    words: dict[int, float],
+    names: dict[int, float],
+    near: set[int],
+    priors: int,
+    middle: float,
+    is_calibrated: bool,
+    term: str,
+    record_count: int,
+) -> None:
+    candidates = lined_up(words, names, near, priors=priors)
+    asked = WeighedWords(TextQuery(terms=((term, 1.0), ("b", 1.0))), {term: 9.0, "b": 4.0}, frozenset({"b"}))
+    calibration = Calibration(model=ModelId(name="m", dimension=4), middle=middle, spread=0.05)
+    evidence = weigh_evidence(candidates, asked, calibration if is_calibrated else None, record_count=record_count)
+    sums = [sum(evidence.parts_at(row).values()) for row in range(len(candidates.keys))]
+    assert sums == pytest.approx(evidence.strengths().tolist(), abs=1e-9)

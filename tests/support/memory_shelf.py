@@ -18,7 +18,7 @@ from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
-from pinakes.model.scope import Scope
+from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.history import require_unmoved
 from pinakes.shelf.port import (
@@ -109,6 +109,15 @@ class MemoryView:
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records have any of the terms."""
         return len(self._bm25(query, self.spec.searched_fields).keys() & set(keys))
+
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record."""
+        scores = np.zeros((len(keys), len(query.terms)))
+        for column, term in enumerate(query.terms):
+            found = self.lexical(TextQuery(terms=(term,)), scope=WHOLE, limit=len(self._records))
+            of_key = dict(zip(found.keys.tolist(), found.scores.tolist(), strict=True))
+            scores[:, column] = [of_key.get(key, 0.0) for key in keys]
+        return scores
 
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""

@@ -116,6 +116,18 @@ STRONG_AT = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """An explanation of a hit: parts that add up to its score, and parts that add up to the score that orders it."""
+
+    strength: Mapping[str, float]
+    """The parts of the score, by name."""
+    order: Mapping[str, float]
+    """The parts of the score by which hits are ordered."""
+    lacks: tuple[str, ...] = ()
+    """The terms of the query that the record does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One ranked record. `score` is the strength of the evidence that it answers, 0–1; `reasons` names what it is of.
 
@@ -127,6 +139,8 @@ class Hit:
     score: float
     match_type: MatchType
     reasons: Mapping[str, float]
+    why: Why | None = None
+    """The explanation, where it was asked for."""
 
     @property
     def label(self) -> Label | None:

@@ -8,10 +8,15 @@ A strength is between 0 and 1. Three things are evidence:
 Nearness and words are joined by a logistic function whose weights were fitted on judged questions about catalogues of
 several kinds (`docs/quality.md`). A name is evidence by itself. Nothing depends on the other candidates, so a filter
 that leaves one record does not make it certain.
+
+The strength of one candidate can be explained by parts that add up to it. Those of the logistic function share its rise
+above the base, the strength of no evidence at all, in proportion to their addends.
 """
 
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,28 +48,84 @@ FEW_RECORDS = 300
 """Among fewer records than this the nearest to an unrelated query is less near by chance, so more is asked for."""
 
 
-def measure_strengths(
+BASE, WORDS, NAME = "base", "words", "name"
+MEANING, FEW, UNKNOWN, NAMED = "meaning", "few_records", "unknown_words", "named_values"
+"""The addends of the logistic function beside the words."""
+AT_MOST, SAME = "at_most", "same_text"
+"""What takes a strength down to that of content at most, or up to that of the same text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeighedEvidence:
+    """The evidence for each candidate."""
+
+    addends: Mapping[str, Floats]
+    """The addends of the logistic function by what they are of; none where words alone count."""
+    by_words: Floats
+    """The strength by words alone."""
+    cosine: Floats
+    name: Floats
+
+    def strengths(self) -> Floats:
+        """Return the strength of each candidate."""
+        return np.maximum(self._by_content(slice(None)), self.name)
+
+    def parts_at(self, row: int) -> dict[str, float]:
+        """Return the parts of one candidate's strength; their sum is the strength."""
+        one = slice(row, row + 1)
+        content = float(self._by_content(one)[0])
+        parts = self._logistic_parts(one, content) if self.addends else {WORDS: content}
+        return {**parts, NAME: max(float(self.name[row]) - content, 0.0)}
+
+    def _by_content(self, rows: slice) -> Floats:
+        if not self.addends:
+            return self.by_words[rows]
+        by_content = _logistic(self._sum(rows))
+        return np.where(self.cosine[rows] >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
+
+    def _sum(self, rows: slice) -> Floats:
+        return sum((addend[rows] for addend in self.addends.values()), np.full(len(self.name[rows]), OFFSET))
+
+    def _logistic_parts(self, one: slice, content: float) -> dict[str, float]:
+        base, reached = float(_logistic(np.array([OFFSET]))[0]), float(_logistic(self._sum(one))[0])
+        rise = float(self._sum(one)[0]) - OFFSET
+        slope = (reached - base) / rise if rise else base * (1 - base)
+        shares = {name: slope * float(addend[one][0]) for name, addend in self.addends.items()}
+        beyond = SAME if content > reached else AT_MOST
+        return {BASE: base, **shares, beyond: content - reached}
+
+
+def weigh_evidence(
     candidates: Candidates, words: WeighedWords, calibration: Calibration | None, *, record_count: int
-) -> Floats:
-    """Return the strength of each candidate."""
+) -> WeighedEvidence:
+    """Return the evidence for each candidate."""
     covered = _coverage(candidates, words)
-    by_words = WORDS_ALONE * covered
-    if calibration is None or not candidates.has_cosines:
-        return np.maximum(by_words, candidates.name)
-    nearness = calibration.nearness_of(candidates.cosine) - _allowance(record_count)
-    amount = covered * min(len(words.weights), MANY_WORDS) / MANY_WORDS
-    by_content = _logistic(
-        OFFSET
-        + NEARNESS * nearness
-        + SHARE_OF_WORDS * covered
-        + AMOUNT_OF_WORDS * amount
-        + UNKNOWN_WORDS * words.unknown_share
-        + NAMED_VALUES * candidates.named
+    has_meaning = calibration is not None and candidates.has_cosines and _has_latin(words)
+    return WeighedEvidence(
+        addends=_addends(candidates, covered, words, calibration, record_count) if calibration and has_meaning else {},
+        by_words=WORDS_ALONE * covered,
+        cosine=candidates.cosine,
+        name=candidates.name,
     )
-    by_content = np.where(candidates.cosine >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
-    if not any(LATIN.search(word) for word in words.weights):  # a model of English makes nothing of it
-        by_content = by_words
-    return np.maximum(by_content, candidates.name)
+
+
+def _addends(
+    candidates: Candidates, covered: Floats, words: WeighedWords, calibration: Calibration, record_count: int
+) -> dict[str, Floats]:
+    amount = min(len(words.weights), MANY_WORDS) / MANY_WORDS
+    count = len(candidates.keys)
+    return {
+        MEANING: NEARNESS * calibration.nearness_of(candidates.cosine),
+        FEW: np.full(count, -NEARNESS * _allowance(record_count)),
+        WORDS: (SHARE_OF_WORDS + AMOUNT_OF_WORDS * amount) * covered,
+        UNKNOWN: np.full(count, UNKNOWN_WORDS * words.unknown_share),
+        NAMED: NAMED_VALUES * candidates.named,
+    }
+
+
+def _has_latin(words: WeighedWords) -> bool:
+    """Tell whether a query has Latin letters; of others a model of English makes nothing."""
+    return any(LATIN.search(word) for word in words.weights)
 
 
 def count_with_evidence(strengths: Floats) -> int:

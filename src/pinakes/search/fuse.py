@@ -2,9 +2,11 @@
 
 `reciprocal_rank` is the classic; `blend` is the default and measures better (`docs/quality.md`): a weighted sum of both
 arms' scores, relevance feedback that moves the query towards the best hits, and a share of the neighbours' scores.
+Both keep the score after each of their steps, so that one candidate's score can be explained by what each step added.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,47 +14,93 @@ from pinakes.catalogue.spec import Fusion, SearchSpec
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import Candidates, Floats, over_best
 
+WORDS, MEANING, FEEDBACK, NEIGHBOURS = "words", "meaning", "feedback", "neighbours"
+"""The steps of a fusion."""
+NAME, KNOWN, NAMED_VALUES, EXACT_NAME = "name", "known", "named_values", "exact_name"
+"""The parts that are added to the result of the steps."""
 
-def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionSteps:
+    """The scores of all candidates after each step of a fusion, by the step's name, before priors are added."""
+
+    candidates: Candidates
+    spec: SearchSpec
+    steps: Mapping[str, Floats]
+
+    def scores(self) -> Floats:
+        """Return the last scores with how much is known of each record, and which values named by the query it has.
+
+        A query that is a name ranks the records of that name first, whatever their vectors say.
+        """
+        matched = np.maximum(self._last(), self.candidates.name)
+        priors = self.spec.known_weight * self.candidates.known + self.spec.named_weight * self.candidates.named
+        ranked: Floats = ((matched + priors) / self._weight() + (self.candidates.name == 1.0)) / 2
+        return ranked
+
+    def parts_at(self, row: int) -> dict[str, float]:
+        """Return what each step, the name and the priors added to one candidate's score; the sum is the score."""
+        candidates, parts, reached = self.candidates, dict[str, float](), 0.0
+        for name, scores in self.steps.items():
+            parts[name], reached = float(scores[row]) - reached, float(scores[row])
+        parts[NAME] = max(float(candidates.name[row]) - reached, 0.0)
+        parts[KNOWN] = self.spec.known_weight * float(candidates.known[row])
+        parts[NAMED_VALUES] = self.spec.named_weight * float(candidates.named[row])
+        halved = {name: part / self._weight() / 2 for name, part in parts.items()}
+        return {**halved, EXACT_NAME: float(candidates.name[row] == 1.0) / 2}
+
+    def _last(self) -> Floats:
+        return list(self.steps.values())[-1]
+
+    def _weight(self) -> float:
+        return 1 + self.spec.known_weight + self.spec.named_weight
+
+
+def rank_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> FusionSteps:
     """Score by the sum of 1/(k + rank) over the arms that found the record."""
-    arms = [(candidates.lexical, candidates.lexical > 0)]
+    arms = {WORDS: (candidates.lexical, candidates.lexical > 0)}
     if query is not None:
-        arms.append((candidates.cosine, candidates.in_vector_arm))
+        arms[MEANING] = (candidates.cosine, candidates.in_vector_arm)
     total = np.zeros(len(candidates.keys))
-    for arm, is_found in arms:
+    best_possible = len(arms) / (spec.rrf_k + 1)
+    steps: dict[str, Floats] = {}
+    for name, (arm, is_found) in arms.items():
         found = np.flatnonzero(is_found)
         ranked = found[np.lexsort((candidates.keys[found], -arm[found]))]
         total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
-    best_possible = len(arms) / (spec.rrf_k + 1)
-    return _with_priors(candidates, total / best_possible, spec)
+        steps[name] = total / best_possible
+    return FusionSteps(candidates=candidates, spec=spec, steps=steps)
+
+
+def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> FusionSteps:
+    """Score by a weighted sum of both arms, with relevance feedback, and smoothed over neighbours."""
+    if query is None or not len(candidates.keys):
+        return FusionSteps(candidates=candidates, spec=spec, steps={WORDS: candidates.lexical})
+    by_words, by_meaning = _arm_weights(candidates, spec)
+    words = by_words * candidates.lexical
+    first = words + by_meaning * over_best(candidates.cosine)
+    moved = _towards_best(candidates, query, first, spec)
+    second = words + by_meaning * over_best((candidates.vectors @ moved).astype(np.float64))
+    smoothed = _smoothed(candidates, second, spec)
+    steps = {WORDS: words, MEANING: first, FEEDBACK: second, NEIGHBOURS: smoothed}
+    return FusionSteps(candidates=candidates, spec=spec, steps=steps)
+
+
+def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
+    """Score by the sum of 1/(k + rank) over the arms that found the record, and with priors."""
+    return rank_steps(candidates, query, spec).scores()
 
 
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
     """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours, and with priors."""
-    if query is None or not len(candidates.keys):
-        return _with_priors(candidates, candidates.lexical, spec)
-    first = _weighted(candidates, candidates.cosine, spec)
-    moved = _towards_best(candidates, query, first, spec)
-    second = _weighted(candidates, (candidates.vectors @ moved).astype(np.float64), spec)
-    return _with_priors(candidates, _smoothed(candidates, second, spec), spec)
+    return blend_steps(candidates, query, spec).scores()
 
 
-def _with_priors(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Floats:
-    """Add how much is known of each record, and which of the values that the query names it has.
-
-    A query that is a name ranks the records of that name first, whatever their vectors say.
-    """
-    matched = np.maximum(scores, candidates.name)
-    priors = spec.known_weight * candidates.known + spec.named_weight * candidates.named
-    mixed = (matched + priors) / (1 + spec.known_weight + spec.named_weight)
-    ranked: Floats = (mixed + (candidates.name == 1.0)) / 2
-    return ranked
-
-
-def _weighted(candidates: Candidates, cosine: Floats, spec: SearchSpec) -> Floats:
+def _arm_weights(candidates: Candidates, spec: SearchSpec) -> tuple[float, float]:
+    """Return the weights of words and of meaning, whose sum is 1."""
     by_words = (1 - spec.vector_weight) * (candidates.covered**2 if spec.by_coverage else 1.0)
-    weights = by_words + spec.vector_weight
-    return (by_words * candidates.lexical + spec.vector_weight * over_best(cosine)) / (weights or 1.0)
+    both = (by_words + spec.vector_weight) or 1.0
+    return by_words / both, spec.vector_weight / both
 
 
 def _towards_best(candidates: Candidates, query: Vector, scores: Floats, spec: SearchSpec) -> Vector:
@@ -90,6 +138,10 @@ def _spread(scores: Floats) -> Floats:
     return (scores - low) / (high - low) if high > low else np.ones(len(scores))
 
 
+STEPS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], FusionSteps]] = {
+    Fusion.BLEND: blend_steps,
+    Fusion.RRF: rank_steps,
+}
 FUSIONS: Mapping[Fusion, Callable[[Candidates, Vector | None, SearchSpec], Floats]] = {
     Fusion.BLEND: blend,
     Fusion.RRF: reciprocal_rank,

@@ -10,6 +10,7 @@ from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.candidates import Candidates, Floats
 from pinakes.search.series import Work, pick_diverse, work_of
+from pinakes.search.trace import Trace
 from pinakes.shelf.port import ShelfReader
 
 BEST = 10
@@ -28,6 +29,11 @@ class RankedKey(NamedTuple):
     match_type: MatchType
     reasons: Mapping[str, float]
 
+    def raised(self, strength: float, *, by: str) -> "RankedKey":
+        """Return the hit with at least this strength; `by` names the evidence in explanations."""
+        more = strength - self.score
+        return self if more <= 0 else self._replace(score=strength, reasons={**self.reasons, by: more})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
@@ -40,16 +46,19 @@ class Ranked:
     reader: ShelfReader
     scope: Scope
     spec: CatalogueSpec
+    trace: Trace
 
-    def read(self, ranking: Sequence[RankedKey]) -> list[Hit]:
-        """Return these ranked keys as hits with their records."""
+    def read(self, ranking: Sequence[RankedKey], *, explain: bool = False) -> list[Hit]:
+        """Return these ranked keys as hits with their records, and with explanations if they are asked for."""
         records = self.reader.fetch([one.key for one in ranking], scope=self.scope)
-        return [Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records]
+        hits = [Hit(record=records[one.key], **one._asdict()) for one in ranking if one.key in records]
+        return self.trace.explain(self.reader, hits, self.spec) if explain else hits
 
-    def page(self, limit: int) -> SearchPage:
+    def page(self, limit: int, *, explain: bool = False) -> SearchPage:
         """Return the first hits, with a bounded number of one series."""
+        hits = self._spread(limit) if self._has_series else self.read(self.ranking[:limit])
         return SearchPage(
-            hits=tuple(self._spread(limit) if self._has_series else self.read(self.ranking[:limit])),
+            hits=tuple(self.trace.explain(self.reader, hits, self.spec) if explain else hits),
             total_matches=self.total_matches,
             evidence=Evidence.of(max((one.score for one in self.ranking[:BEST]), default=0.0)),
             mode=self.mode,

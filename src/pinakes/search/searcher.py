@@ -17,11 +17,12 @@ from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.search.calibrate import Calibration
 from pinakes.search.candidates import Candidates, Floats, candidate_keys, line_up
-from pinakes.search.evidence import count_with_evidence, measure_strengths
-from pinakes.search.fuse import FUSIONS
+from pinakes.search.evidence import count_with_evidence, weigh_evidence
+from pinakes.search.fuse import STEPS
 from pinakes.search.name_arm import find_names
 from pinakes.search.named_values import share_of_named
 from pinakes.search.ranked import Ranked, RankedKey, rank_rows, rows_for
+from pinakes.search.trace import Trace
 from pinakes.search.words import WeighedWords, weigh_words
 from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import clean
@@ -89,13 +90,21 @@ class Searcher:
         return self.override or self.spec.search
 
     def search(
-        self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
+        self,
+        reader: ShelfReader,
+        text: str,
+        *,
+        scope: Scope,
+        limit: int,
+        query_vector: QueryVector | None = None,
+        explain: bool = False,
     ) -> SearchPage:
         """Return the best records in scope for a query in plain words; of a very long one, for its beginning.
 
         `query_vector` is what `embed` gave for this text, where it is known already.
         """
-        return self.rank(reader, text, scope=scope, limit=limit, query_vector=query_vector).page(limit)
+        ranked = self.rank(reader, text, scope=scope, limit=limit, query_vector=query_vector)
+        return ranked.page(limit, explain=explain)
 
     def rank(
         self, reader: ShelfReader, text: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None
@@ -103,7 +112,7 @@ class Searcher:
         """Search without fetching the records, for callers that look at more hits than they show."""
         asked = clean(text[:MAX_CHARS])
         query = analyse_query(asked, synonyms=self.spec.synonyms)
-        return self._rank(reader, asked, query, query_vector or self.embed(reader, text), scope=scope, limit=limit)
+        return self.rank_with(reader, asked, query, query_vector or self.embed(reader, text), scope=scope, limit=limit)
 
     def embed(self, reader: ShelfReader, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
@@ -113,27 +122,45 @@ class Searcher:
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> SearchPage:
         """Search with an analysed and embedded query."""
-        return self._rank(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
+        return self.rank_with(reader, text, query, query_vector, scope=scope, limit=limit).page(limit)
 
-    def _rank(
+    def rank_with(
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int
     ) -> Ranked:
+        """Search with an analysed and embedded query, without fetching the records."""
         wanted = max(limit, self.reranker.depth if self.reranker else 0)
-        words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
-        candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=self._depth(wanted))
-        scores = FUSIONS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
-        calibration = self.calibration_of(reader.model)
-        strengths = measure_strengths(candidates, words, calibration, record_count=reader.count(WHOLE))
+        trace = self._trace(reader, text, query, query_vector, scope=scope, depth=self._depth(wanted))
+        candidates, scores, strengths = trace.candidates, trace.scores, trace.evidence.strengths()
         ranked = Ranked(
-            ranking=rank_rows(candidates, scores, strengths, _best_rows(candidates, scores, reader, rows_for(wanted))),
+            ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
             total_matches=count_with_evidence(strengths),
             mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
             degraded=query_vector.problem or reader.stale,
             reader=reader,
             scope=scope,
             spec=self.spec,
+            trace=trace,
         )
         return _reranked(ranked, self.reranker, text, self.spec) if self.reranker else ranked
+
+    def _trace(
+        self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, depth: int
+    ) -> Trace:
+        """Run the arms, weigh what they found, and fuse it."""
+        words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
+        candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=depth)
+        fusion = STEPS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
+        calibration = self.calibration_of(reader.model)
+        return Trace(
+            query=query,
+            words=words,
+            vector=query_vector.vector,
+            candidates=candidates,
+            evidence=weigh_evidence(candidates, words, calibration, record_count=reader.count(WHOLE)),
+            fusion=fusion,
+            scores=fusion.scores(),
+            depth=depth,
+        )
 
     def _depth(self, wanted: int) -> int:
         """Return how many records each ranking contributes; the same for all pages of an ordinary search."""
@@ -215,7 +242,7 @@ def _nearest(reader: ShelfReader, query_vector: QueryVector, scope: Scope, depth
     return reader.nearest(query_vector.vector[None, :], scope=scope, limit=depth)[0]
 
 
-def _best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
+def best_rows(candidates: Candidates, scores: Floats, reader: ShelfReader, limit: int) -> list[int]:
     """Return the rows of the best scores, ties broken by record id."""
     order = np.argsort(-scores, kind="stable")
     if len(order) > limit:

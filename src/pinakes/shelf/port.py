@@ -184,6 +184,12 @@ class ShelfReader(Protocol):
     def count_with_terms(self, query: TextQuery, keys: Sequence[Key]) -> int:
         """Return how many of these records, by keys from this snapshot, have any of the terms."""
 
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record in `lexical`: one row per key, 0 for a missing term.
+
+        The sum of a row is the record's score there.
+        """
+
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors (n × dimension, unit length)."""
 

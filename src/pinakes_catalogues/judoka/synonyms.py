@@ -75,9 +75,8 @@ def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, sco
     others = analyse_query(" ".join(added), synonyms={})
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
-    return view.catalogue.searcher.search_with(
-        view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit
-    )
+    searcher = view.catalogue.searcher
+    return searcher.rank_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit).page(limit)
 
 
 def _padded(text: str) -> str:

@@ -130,6 +130,21 @@ class TextIndex:
         )
         return len(keys) - _count_of(searcher.search(_unscored(query_of_the_rest), limit=1, count=True))
 
+    def term_scores(self, query: TextQuery, keys: Sequence[Key], *, searcher: tantivy.Searcher) -> NDArray[np.float64]:
+        """Return the score of each term for each of these records, one row per key."""
+        scores = np.zeros((len(keys), len(query.terms)))
+        rows = {int(key): row for row, key in enumerate(keys)}
+        if not rows:
+            return scores
+        these = tantivy.Occur.Must, _unscored(self._any_value(KEY, list(rows)))
+        for column, term in enumerate(query.terms):
+            asked = self._any_term(TextQuery(terms=(term,)), self._text_weights())
+            both = tantivy.Query.boolean_query([(tantivy.Occur.Must, asked), these])
+            hits = searcher.search(both, limit=len(rows), count=False).hits
+            found = np.array(searcher.fast_field_values(KEY, [address for _, address in hits]), dtype=np.int64)
+            scores[[rows[key] for key in found.tolist()], column] = [score for score, _ in hits]
+        return scores
+
     def keys_meeting(self, conditions: Iterable[Condition], *, searcher: tantivy.Searcher) -> NDArray[np.int64]:
         """Return the keys of all records that meet the conditions, unordered."""
         every = [(tantivy.Occur.Must, tantivy.Query.all_query()), *(self._clause(one) for one in conditions)]

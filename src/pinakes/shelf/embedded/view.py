@@ -82,6 +82,10 @@ class EmbeddedView:
         """Return how many of these records have any of the terms."""
         return self.text.count_with_terms(query, keys, searcher=self.searcher)
 
+    def term_scores(self, query: TextQuery, keys: Sequence[Key]) -> NDArray[np.float64]:
+        """Return what each term adds to the score of each record."""
+        return self.text.term_scores(query, keys, searcher=self.searcher)
+
     def nearest(self, vectors: Vector, *, scope: Scope, limit: int) -> list[Ranking]:
         """Rank the records in scope by cosine to each of the vectors."""
         found: list[list[tuple[Rows, Scores]]] = [[] for _ in vectors]

@@ -1,0 +1,92 @@
+"""The trace of a search: what each arm, term, name, value and prior gave to a candidate, in parts that add up.
+
+A search keeps its arrays until its page is made; here the row of one record is read out of them, so that what is
+explained is what was computed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.hits import Hit, Why
+from pinakes.model.record import Key, Record
+from pinakes.model.vectors import Vector
+from pinakes.search.candidates import Candidates, Floats
+from pinakes.search.evidence import BASE, WORDS, WeighedEvidence
+from pinakes.search.fuse import FusionSteps
+from pinakes.search.words import WeighedWords
+from pinakes.shelf.port import ShelfReader
+from pinakes.shelf.terms import text_tokens
+from pinakes.text.query import TextQuery
+
+WORD = "word:"
+"""The beginning of the part that one term gives."""
+REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
+"""The reasons that a search itself gives for a hit; any other is what a tool added to its strength, by name."""
+LEAST = 5e-5
+"""A part of no more than this would be shown as 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The candidates of a search, their evidence and their fusion, with the query they were found by."""
+
+    query: TextQuery
+    """The terms that the lexical arm looked for, synonyms among them."""
+    words: WeighedWords
+    vector: Vector | None
+    candidates: Candidates
+    evidence: WeighedEvidence
+    fusion: FusionSteps
+    scores: Floats
+    """The fused scores."""
+    depth: int
+    """How many records each arm contributed at most."""
+
+    def find_row(self, key: Key) -> int | None:
+        """Return the row of a record among the candidates; None where no arm found it."""
+        row = int(np.searchsorted(self.candidates.keys, key))
+        return row if row < len(self.candidates.keys) and self.candidates.keys[row] == key else None
+
+    def explain(self, reader: ShelfReader, hits: Sequence[Hit], spec: CatalogueSpec) -> list[Hit]:
+        """Return hits of this search with their explanations."""
+        terms = reader.term_scores(self.query, [hit.key for hit in hits])
+        return [
+            replace(hit, why=self._why(row, hit, dict(zip(self._tokens(), scores, strict=True)), spec))
+            for hit, scores in zip(hits, terms.tolist(), strict=True)
+            if (row := self.find_row(hit.key)) is not None
+        ]
+
+    def _why(self, row: int, hit: Hit, terms: Mapping[str, float], spec: CatalogueSpec) -> Why:
+        strength = split_words(self.evidence.parts_at(row), terms)
+        raised = {name: value for name, value in hit.reasons.items() if name not in REASONS}
+        return Why(
+            strength=shown_parts({**strength, **raised}, always=(BASE,)),
+            order=shown_parts(self.fusion.parts_at(row)),
+            lacks=tuple(lacking(self.words.weights, hit.record, spec)),
+        )
+
+    def _tokens(self) -> list[str]:
+        return [token for token, _ in self.query.terms]
+
+
+def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[str, float]:
+    """Return the parts with that of the words split over the terms, in proportion to their scores."""
+    total = sum(terms.values())
+    if not total:
+        return dict(parts)
+    words = {f"{WORD}{term}": parts[WORDS] * score / total for term, score in terms.items()}
+    return {**{name: part for name, part in parts.items() if name != WORDS}, **words}
+
+
+def shown_parts(parts: Mapping[str, float], *, always: Sequence[str] = ()) -> dict[str, float]:
+    """Return the parts that are not nothing."""
+    return {name: part for name, part in parts.items() if abs(part) > LEAST or name in always}
+
+
+def lacking(terms: Mapping[str, float], record: Record, spec: CatalogueSpec) -> list[str]:
+    """Return the terms that no searched text of a record has."""
+    here = set(text_tokens(record, spec.searched_fields))
+    return [term for term in terms if term not in here]
