@@ -40,7 +40,7 @@ from pinakes.text.analyser import query_tokens
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.budget import PagedParams, PricedParams, PricedResult, shorten, shorten_texts
+from pinakes.tools.budget import PagedParams, PricedParams, PricedResult, shorten, shorten_list, shorten_texts
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.endpoint import (
     BodyParams,
@@ -202,6 +202,7 @@ __all__ = [
     "search_each",
     "setting",
     "shorten",
+    "shorten_list",
     "shorten_texts",
     "shown_id",
     "understand",

@@ -1,8 +1,8 @@
 """Priced answers: an answer is cut to what the caller can pay for, and says how to get the rest.
 
 An answer has two forms, text and structured content, and a client shows its model one of them. Each form stays within
-`max_tokens`, where a token is taken as four bytes. Long texts are shortened first, then results are left out from the
-end; passages are kept whole, so of them there are fewer. The cursor of a cut answer continues where it ends.
+`max_tokens`, where a token is taken as four bytes. Long texts and lists are shortened first, then results are left out
+from the end; passages are kept whole, so of them there are fewer. The cursor of a cut answer continues where it ends.
 """
 
 import json
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, Field
@@ -34,6 +35,7 @@ LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 CURSOR = re.compile(r"[1-9]\d{0,6}")
 
 ItemT = TypeVar("ItemT", bound=BaseModel)
+ValueT = TypeVar("ValueT")
 
 
 class PricedParams(ToolParams):
@@ -75,8 +77,12 @@ class PricedResult(NotedResult):
 
     paged: ClassVar[str] = "results"
     """The name of the list."""
+    unit: ClassVar[str] = ""
+    """The word for the items in notes, as in "3 of 10 papers fit"."""
     long_texts: ClassVar[tuple[str, ...]] = ()
-    """The fields of an item that may be shortened."""
+    """The fields of an item that may be shortened: texts, and lists whose first values say most."""
+    whole_with: ClassVar[str] = "a greater max_tokens"
+    """The way to what was shortened."""
     has_passages: ClassVar[bool] = False
     """Whether the long texts are passages, so that fewer whole ones are better than more that are cut."""
 
@@ -122,9 +128,24 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
 
 
 def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:
-    """Return an item with these texts cut to a number of characters."""
-    texts = {name: text for name in names if isinstance(text := getattr(item, name), str)}
-    return item.model_copy(update={name: shorten(text, chars) for name, text in texts.items()})
+    """Return an item with these texts and lists cut to a number of characters."""
+    return item.model_copy(update={name: _shortened(getattr(item, name), chars) for name in names})
+
+
+def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
+    """Return the first values that have at most so many characters together as JSON; at least one."""
+    sizes = accumulate(len(_as_json(value)) for value in values)
+    return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(values[:1])
+
+
+def _shortened(value: Any, chars: int) -> Any:
+    if isinstance(value, str):
+        return shorten(value, chars)
+    return shorten_list(value, chars) if isinstance(value, list | tuple) else value
+
+
+def _as_json(value: object) -> str:
+    return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value, ensure_ascii=False)
 
 
 def shorten(text: str, chars: int) -> str:
@@ -146,7 +167,8 @@ class _Cut:
         """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
         shown = self.result.first(count) if count < self.result.item_count else self.result
         shorter = shown.shortened(chars) if chars else shown
-        notes = [*self._left_out(count), *(["long texts are cut (…) to fit max_tokens"] if shorter != shown else [])]
+        cut = f"long texts and lists are cut to fit max_tokens; whole with {self.result.whole_with}"
+        notes = [*self._left_out(count), *([cut] if shorter != shown else [])]
         cursor = {"cursor": self._cursor(count)} if count < self.result.item_count else {}
         return shorter.model_copy(update={"notes": [*shorter.notes, *notes], **cursor})
 
@@ -156,7 +178,8 @@ class _Cut:
             return []
         cursor = self._cursor(count)
         rest = f"the rest with cursor '{cursor}'" if cursor else "more with a greater max_tokens"
-        return [f"{count} of {total} fit max_tokens; {rest}"]
+        unit = f" {self.result.unit}" if self.result.unit else ""
+        return [f"{count} of {total}{unit} fit max_tokens; {rest}"]
 
     def _cursor(self, count: int) -> str | None:
         return None if self.start is None or not self.start + count else str(self.start + count)

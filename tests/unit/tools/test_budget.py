@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinakes.errors import InputError
-from pinakes.tools.budget import DEFAULT_TOKENS, Forms, PagedParams, PricedResult, fit_answer, shorten
+from pinakes.tools.budget import DEFAULT_TOKENS, Forms, PagedParams, PricedResult, fit_answer, shorten, shorten_list
 from pinakes.tools.spec import ToolResult
 
 pytestmark = pytest.mark.row("N8")
@@ -68,7 +68,7 @@ def test_long_texts_are_shortened_before_results_are_left_out_and_the_answer_say
     found = answer(Listed, ["a long text " * 200] * 10, max_tokens=1000)
     assert len(found["results"]) == 10
     assert all(one["text"].endswith(" …") for one in found["results"])
-    assert found["notes"] == ["long texts are cut (…) to fit max_tokens"]
+    assert found["notes"] == ["long texts and lists are cut to fit max_tokens; whole with a greater max_tokens"]
 
 
 def test_passages_stay_whole_and_the_cursor_names_the_rest() -> None:
@@ -112,3 +112,10 @@ def test_a_shortened_text_is_a_beginning_with_a_mark(text: str, chars: int) -> N
     short = shorten(text, chars)
     assert short == text if len(text) <= chars else text.startswith(short.removesuffix(" …"))
     assert len(short) <= chars + 2 or short == text
+
+
+def test_a_shortened_list_has_its_first_values_and_at_least_one() -> None:
+    assert shorten_list(["one", "two", "three"], 11) == ["one", "two"]
+    assert shorten_list(["a long one", "two"], 5) == ["a long one"]
+    assert shorten_list([Item(id=1, text="x")] * 3, 40) == [Item(id=1, text="x")] * 2
+    assert shorten_list([], 5) == []
