@@ -40,7 +40,16 @@ from pinakes.text.analyser import query_tokens
 from pinakes.text.normalise import clean, fold_name, like_words
 from pinakes.text.preferences import Preferences, understand
 from pinakes.text.query import TextQuery, analyse_query
-from pinakes.tools.budget import PagedParams, PricedParams, PricedResult, shorten, shorten_list, shorten_texts
+from pinakes.tools.budget import (
+    Continuation,
+    OffsetParams,
+    PagedParams,
+    PricedParams,
+    PricedResult,
+    shorten,
+    shorten_list,
+    shorten_texts,
+)
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.endpoint import (
     BodyParams,
@@ -93,6 +102,7 @@ __all__ = [
     "CatalogueView",
     "Condition",
     "ConflictError",
+    "Continuation",
     "Cost",
     "Embedder",
     "Endpoint",
@@ -125,6 +135,7 @@ __all__ = [
     "NoneOf",
     "NotFoundError",
     "NotedResult",
+    "OffsetParams",
     "OpenCatalogue",
     "PageParams",
     "PagedParams",

@@ -13,11 +13,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.errors import InputError
-from pinakes.tools.spec import NotedResult, ToolParams, ToolResult
+from pinakes.tools.spec import LARGEST, NotedResult, ToolParams, ToolResult
 
 DEFAULT_TOKENS = 2_500
 """The budget of a call that states neither a budget nor a number of results."""
@@ -38,13 +38,23 @@ ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
 
 
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How to get the items that an answer has no room for."""
+
+    hint: str
+    cursor: str | None = None
+
+
 class PricedParams(ToolParams):
     """The arguments of a tool with a budget for its answer."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("limit",)
     """The arguments that say how much is wanted: a call that has one gets all of it, unless it states a budget."""
 
-    max_tokens: int | None = Field(default=None, alias="max_tokens", ge=LEAST_TOKENS, le=MOST_TOKENS)
+    max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
+        default=None, alias="max_tokens", ge=LEAST_TOKENS, le=MOST_TOKENS
+    )
 
     @property
     def tokens(self) -> int | None:
@@ -52,6 +62,20 @@ class PricedParams(ToolParams):
         if self.max_tokens is not None:
             return self.max_tokens
         return None if self.model_fields_set.intersection(self.sized_by) else DEFAULT_TOKENS
+
+    def after(self, _count: int) -> Continuation:
+        """Return how to get the items after the first ones of this call's."""
+        return Continuation("more with a greater max_tokens")
+
+
+class OffsetParams(PricedParams):
+    """The arguments of a tool whose answer is a list with an offset."""
+
+    offset: int = Field(default=0, ge=0, le=LARGEST)
+
+    def after(self, count: int) -> Continuation:
+        """Return the offset of the items after the first ones of this call's."""
+        return Continuation(f"the rest with offset {self.offset + count}")
 
 
 class PagedParams(PricedParams):
@@ -67,6 +91,13 @@ class PagedParams(PricedParams):
         if not CURSOR.fullmatch(self.cursor):
             raise InputError("'cursor' is not valid here; give that of the last answer, or start again without it")
         return int(self.cursor)
+
+    def after(self, count: int) -> Continuation:
+        """Return the cursor of the items after the first ones of this call's."""
+        if not self.start + count:
+            return super().after(count)
+        cursor = str(self.start + count)
+        return Continuation(f"the rest with cursor '{cursor}'", cursor)
 
 
 class PricedResult(NotedResult):
@@ -96,7 +127,8 @@ class PricedResult(NotedResult):
 
     def first(self, count: int) -> Self:
         """Return the answer with its first items only."""
-        return self.model_copy(update={self.paged: getattr(self, self.paged)[:count]})
+        has_more = {"has_more": True} if "has_more" in type(self).model_fields else {}
+        return self.model_copy(update={self.paged: getattr(self, self.paged)[:count], **has_more})
 
     def shortened(self, chars: int) -> Self:
         """Return the answer with its long texts cut to a number of characters."""
@@ -120,11 +152,12 @@ class Forms:
 def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
     """Return both forms of an answer, cut to the budget of the call where it has one."""
     whole = render(result)
-    tokens = params.tokens if isinstance(params, PricedParams) else None
-    if tokens is None or not isinstance(result, PricedResult) or whole.tokens <= tokens:
+    if not isinstance(params, PricedParams) or not isinstance(result, PricedResult):
         return whole
-    cut = _Cut(result=result, start=params.start if isinstance(params, PagedParams) else None)
-    return _first_that_fits(cut, tokens, render)
+    tokens = params.tokens
+    if tokens is None or whole.tokens <= tokens:
+        return whole
+    return _first_that_fits(_Cut(result=result, params=params, share=tokens / whole.tokens), tokens, render)
 
 
 def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:
@@ -158,42 +191,38 @@ def shorten(text: str, chars: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """An answer that is to be cut, and where its list starts; None where it cannot be continued."""
+    """An answer that is to be cut, and the share of it that fits."""
 
     result: PricedResult
-    start: int | None
+    params: PricedParams
+    share: float
+
+    @cached_property
+    def has_long_texts(self) -> bool:
+        """Whether shorter texts make the answer shorter."""
+        return not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
 
     def at(self, count: int, chars: int | None) -> PricedResult:
         """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
         shown = self.result.first(count) if count < self.result.item_count else self.result
         shorter = shown.shortened(chars) if chars else shown
         cut = f"long texts and lists are cut to fit max_tokens; whole with {self.result.whole_with}"
-        notes = [*self._left_out(count), *([cut] if shorter != shown else [])]
-        cursor = {"cursor": self._cursor(count)} if count < self.result.item_count else {}
-        return shorter.model_copy(update={"notes": [*shorter.notes, *notes], **cursor})
-
-    def _left_out(self, count: int) -> list[str]:
-        total = self.result.item_count
-        if count == total:
-            return []
-        cursor = self._cursor(count)
-        rest = f"the rest with cursor '{cursor}'" if cursor else "more with a greater max_tokens"
-        unit = f" {self.result.unit}" if self.result.unit else ""
-        return [f"{count} of {total}{unit} fit max_tokens; {rest}"]
-
-    def _cursor(self, count: int) -> str | None:
-        return None if self.start is None or not self.start + count else str(self.start + count)
+        notes = [*shorter.notes, *([cut] if shorter != shown else [])]
+        if count == self.result.item_count:
+            return shorter.model_copy(update={"notes": notes})
+        rest, unit = self.params.after(count), f" {self.result.unit}" if self.result.unit else ""
+        left_out = f"{count} of {self.result.item_count}{unit} fit max_tokens; {rest.hint}"
+        return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
 
 
 def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms:
     """Return the best of the cut answers that fit; the shortest where none does."""
     total = cut.result.item_count
-    chars = None if cut.result.has_passages else READABLE_LENGTH
-    for length in () if cut.result.has_passages else TEXT_LENGTHS:
+    for length in TEXT_LENGTHS if cut.has_long_texts else ():
         forms = render(cut.at(total, length))
         if forms.tokens <= tokens:
             return forms
-    fewer = _most_items(cut, chars, tokens, render)
+    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, tokens, render)
     if fewer is not None:
         return fewer
     one = min(total, 1)
@@ -202,14 +231,16 @@ def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Form
 
 
 def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
-    """Return the answer with as many items as fit, by bisection; None where not even one does."""
+    """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
     best: Forms | None = None
     low, high = 1, cut.result.item_count - 1
+    middle = int(cut.result.item_count * cut.share)
     while low <= high:
-        middle = (low + high) // 2
+        middle = min(max(middle, low), high)
         forms = render(cut.at(middle, chars))
         if forms.tokens <= tokens:
             best, low = forms, middle + 1
         else:
             high = middle - 1
+        middle = (low + high) // 2
     return best
