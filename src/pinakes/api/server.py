@@ -30,9 +30,17 @@ from pinakes.net.polite import Clock, back_off_s
 from pinakes.settings import SectionT
 from pinakes.shelf.port import Author
 from pinakes.tools.endpoint import Endpoint
-from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
 from pinakes.tools.resource import ResourceSpec
-from pinakes.tools.spec import LARGEST, ToolSpec, require_argument
+from pinakes.tools.spec import (
+    BARE_LIST,
+    BARE_OBJECT,
+    BARE_OBJECT_OR_NULL,
+    LARGEST,
+    GenericParams,
+    GenericResult,
+    ToolSpec,
+    require_argument,
+)
 
 
 class BackgroundService(Protocol):

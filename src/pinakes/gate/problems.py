@@ -1,12 +1,13 @@
 """Validation errors as one message, short however much is wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from pinakes.errors import InputError, did_you_mean
 from pinakes.text.validation_words import plain_words, shown_value
+from pinakes.tools.schema import model_in
 from pinakes.tools.spec import ToolSpec
 
 MOST_FIELDS = 200
@@ -77,14 +78,7 @@ def _arguments_at(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     """Return the names of the arguments in the object at this path; none where anything may be in it."""
     for step in path:
         fields = {one.alias or name: one for name, one in model.model_fields.items()}
-        inner = _model_in(fields[step].annotation) if step in fields else None
+        inner = model_in(fields[step].annotation) if step in fields else None
         if inner is not None:
             model = inner
     return [one.alias or name for name, one in model.model_fields.items()]
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model inside an annotation such as `list[Filters] | None`."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for part in get_args(annotation) if (model := _model_in(part)) is not None), None)

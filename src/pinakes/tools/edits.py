@@ -26,9 +26,8 @@ from pinakes.search.ids import example_id, find_by_id
 from pinakes.search.names import find_namesakes, resolve_name
 from pinakes.shelf.port import Author, Op, PastChange, Shelf
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
-from pinakes.tools.generic import GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec
 
 SCHEME = "changelog://"
 RECENT = "recent"

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.tools.spelling import meant
 
 KIND = "kind"
 ADULT = "adult"
@@ -24,40 +25,25 @@ DATES = "2015, 2015-04 and 2015-04-30"
 PARTIAL_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
-def filter_schema(specs: Sequence[CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON schema of the filters over these catalogues, and the definitions that it refers to.
-
-    Of one catalogue all filters are listed; of several those that can be browsed or are about time, since a client
-    reads this at every turn. The others may be used as well, and `browse` names them.
-    """
-    fields: dict[str, list[FieldSpec]] = {}
-    for spec in specs:
-        for field in filterable(spec) if len(specs) == 1 else _usual(spec):
-            fields.setdefault(field.name, []).append(field)
-    forms = {name: _joined_form(some) for name, some in sorted(fields.items())}
-    kinds = sorted({kind for spec in specs if len(spec.kinds) > 1 for kind in spec.kinds})
-    if kinds:
-        forms[KIND] = {"type": "array", "items": {"enum": kinds}}
-    if any(spec.adult for spec in specs):
+def filter_schema(spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON schema of the filters of a catalogue, and the definitions that it refers to."""
+    forms = {field.name: _form(field) for field in sorted(filterable(spec), key=lambda field: field.name)}
+    if len(spec.kinds) > 1:
+        forms[KIND] = {"type": "array", "items": {"enum": sorted(spec.kinds)}}
+    if spec.adult:
         forms.setdefault(ADULT, {"type": "boolean"})
     shared = [form for form in (_RANGE, _DATES, _VALUES) if list(forms.values()).count(form) > 1]
     names = {id(form): f"f{number}" for number, form in enumerate(shared)}
     properties = {
         name: {"$ref": f"#/$defs/{names[id(form)]}"} if id(form) in names else form for name, form in forms.items()
     }
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if len(specs) == 1:
-        schema["additionalProperties"] = False
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema, {names[id(form)]: form for form in shared}
 
 
 def filterable(spec: CatalogueSpec) -> list[FieldSpec]:
     """Return the fields of a catalogue that can be filtered by."""
     return [field for field in spec.fields.values() if field.filter is not None]
-
-
-def _usual(spec: CatalogueSpec) -> list[FieldSpec]:
-    return [field for field in filterable(spec) if field.facet or field.role is Role.TIME]
 
 
 def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
@@ -100,7 +86,7 @@ def parse_exclusions(excluded: Mapping[str, Any], spec: CatalogueSpec) -> list[C
     fields = filters_of(spec)
     return [
         NoneOf(fields[name].name, _values(f"exclude.{name}", asked, fields[name]))
-        for name, asked in excluded.items()
+        for name, asked in ((meant(stated, fields), asked) for stated, asked in excluded.items())
         if name in fields and asked not in (None, [])
     ]
 
@@ -109,7 +95,7 @@ def require_excludable(excluded: Mapping[str, Any], specs: Sequence[CatalogueSpe
     """Refuse exclusions by a field that no catalogue can be filtered by."""
     known = list(dict.fromkeys(name for spec in specs for name in filters_of(spec)))
     for name in excluded:
-        if name not in known:
+        if meant(name, known) not in known:
             hint = did_you_mean(name, known)
             raise InputError(f"'exclude.{name[:60]}': nothing can be excluded by it{hint}; known: {', '.join(known)}")
 
@@ -131,16 +117,6 @@ _DATES = _bounds("string")
 _VALUES = {"type": "array", "items": {"type": "string"}}
 
 
-def _joined_form(fields: Sequence[FieldSpec]) -> dict[str, Any]:
-    """Return the JSON schema of a filter that one or more catalogues have."""
-    if all(field.type is FieldType.ENUM for field in fields):
-        values = dict.fromkeys(value for field in fields for value in field.values)
-        return {"type": "array", "items": {"enum": list(values)}}
-    forms = [_form(field) for field in fields]
-    different = [form for index, form in enumerate(forms) if form not in forms[:index]]
-    return different[0] if len(different) == 1 else {"anyOf": different}
-
-
 def _form(field: FieldSpec) -> dict[str, Any]:
     if field.type is FieldType.ENUM:
         return {"type": "array", "items": {"enum": list(field.values)}}
@@ -150,6 +126,7 @@ def _form(field: FieldSpec) -> dict[str, Any]:
 
 
 def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], catalogue: str) -> Condition:
+    name = meant(name, known)
     field = known.get(name)
     if field is None:
         raise InputError(

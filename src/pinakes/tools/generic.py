@@ -4,13 +4,13 @@
 a record with id, title, text, url and metadata.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import Field
 
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
@@ -20,45 +20,35 @@ from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
-from pinakes.search.values import field_values
-from pinakes.shelf.port import ShelfReader
+from pinakes.tools.browse import BrowseParams, BrowseResult, browse_catalogue, browse_text, unread_catalogue
 from pinakes.tools.budget import PagedParams, PricedResult
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
-from pinakes.tools.filters import filter_schema, includes_adult, parse_exclusions, parse_filters, require_excludable
+from pinakes.tools.filter_guide import filter_guide
+from pinakes.tools.filters import (
+    filter_schema,
+    filters_of,
+    includes_adult,
+    parse_exclusions,
+    parse_filters,
+    require_excludable,
+)
 from pinakes.tools.merge import Merged, MergedPage, depth_for, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.scopes import Asked, scope_each
 from pinakes.tools.spec import (
+    BARE_LIST,
     NOTHING_ANSWERS,
     FoundResult,
-    NotedResult,
+    GenericParams,
+    GenericResult,
     QueryText,
-    SearchText,
-    ToolParams,
-    ToolResult,
     ToolSpec,
     catalogue_tool,
 )
+from pinakes.tools.spelling import meant
 
 SNIPPET_CHARS = 240
-VALUES_SHOWN = 10
-BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
-BARE_OBJECT = WithJsonSchema({"type": "object"})
-BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
-"""Schemas without detail, to keep the tool list small."""
 LISTED_IN_TEXT = 20
-
-
-class GenericParams(ToolParams):
-    """Arguments in snake_case."""
-
-    model_config = ConfigDict(alias_generator=None)
-
-
-class GenericResult(ToolResult):
-    """An answer in snake_case."""
-
-    model_config = ConfigDict(alias_generator=None)
 
 
 class SearchParams(PagedParams, GenericParams):
@@ -83,15 +73,6 @@ class SimilarParams(GenericParams):
     id: str = Field(min_length=3, max_length=1_000)
     catalogue: str | None = None
     limit: int = Field(default=8, ge=1, le=50)
-
-
-class BrowseParams(GenericParams):
-    """The arguments of `browse`."""
-
-    catalogue: str | None = None
-    field: str | None = None
-    search: SearchText | None = None
-    limit: int = Field(default=30, ge=1, le=200)
 
 
 class Found(GenericResult):
@@ -132,38 +113,6 @@ class SimilarResult(GenericResult):
     """The answer of `similar`."""
 
     results: Annotated[list[Found], BARE_LIST]
-
-
-class BrowsedValue(GenericResult):
-    """A value, and how many records have it."""
-
-    value: str
-    count: int
-
-
-class BrowsedField(GenericResult):
-    """A field of a catalogue, with its values where they can be counted."""
-
-    field: str
-    type: str
-    values: list[BrowsedValue]
-
-
-class BrowsedCatalogue(GenericResult):
-    """A catalogue and its fields."""
-
-    name: str
-    title: str
-    records: int
-    fields: list[BrowsedField]
-    skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
-    """Why it could not be read."""
-
-
-class BrowseResult(NotedResult, GenericResult):
-    """The answer of `browse`."""
-
-    catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
 
 
 class GenericTools:
@@ -235,35 +184,36 @@ class GenericTools:
         """List the catalogues with their fields, or the values of one field."""
         if params.field and not params.catalogue and len(self._catalogues) > 1:
             raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
-        chosen = {params.catalogue: self._get(params.catalogue)} if params.catalogue else self._catalogues
-        browsed = ask_each(chosen, lambda catalogue: _browsed(catalogue, principal, params))
-        skipped = [_unread(self._catalogues[name]) for name in browsed.skipped]
+        chosen = self._only(params.catalogue) if params.catalogue else self._catalogues
+        browsed = ask_each(chosen, lambda catalogue: browse_catalogue(catalogue, principal, params))
+        skipped = [unread_catalogue(self._catalogues[name]) for name in browsed.skipped]
         has_values = any(field.values for one in browsed.found.values() for field in one.fields)
         notes = ["no value is like the one searched for"] if params.search and not has_values else []
         return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped, notes=notes)
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
-        return self._catalogues if params.catalogue is None else [params.catalogue]
+        return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
 
     def read_by_address(self, params: FetchParams | SimilarParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: that of the record, and the one it is compared with."""
         parsed = parse_address(params.id)
         other = params.catalogue if isinstance(params, SimilarParams) else None
         is_addressed = parsed is not None and not page_forms(params.id)
-        return [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
+        names = [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
+        return [meant(name, self._catalogues) for name in names]
 
     def _chosen(self, params: SearchParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
         name, filters = params.catalogue, params.filters or {}
-        chosen = self._catalogues if name is None else {name: self._get(name)}
+        chosen = self._catalogues if name is None else self._only(name)
         require_excludable(params.exclude or {}, [one.spec for one in chosen.values()])
         if name is not None:
             return chosen, []
         problems = {one: _filter_problem(filters, self._get(one).spec) for one in self._catalogues}
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
-            having = [one for one in left_out if set(filters) <= set(self._get(one).spec.fields)]
+            having = [one for one in left_out if set(filters) <= set(filters_of(self._get(one).spec))]
             raise InputError(f"no catalogue has these filters; {problems[(having or left_out)[0]]}")
         notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
@@ -272,7 +222,7 @@ class GenericTools:
         """Return the record of `CATALOGUE/ID`, of a page, or of an id that only one catalogue has."""
         parsed = parse_address(address)
         if parsed is not None and not page_forms(address):
-            stated, asked = str(parsed[1]), {parsed[0]: self._get(parsed[0])}
+            stated, asked = str(parsed[1]), self._only(parsed[0])
         else:
             stated, asked = address, self._catalogues
         found = ask_each(asked, lambda one: _find(one.view(), stated, scope)).found.values()
@@ -283,18 +233,23 @@ class GenericTools:
             raise InputError(f"'id' must be CATALOGUE/ID, as search returns it; given: {address[:80]!r}")
         raise _no_record(address)
 
+    def _only(self, name: str) -> dict[str, OpenCatalogue]:
+        found = self._get(name)
+        return {found.name: found}
+
     def _get(self, name: str) -> OpenCatalogue:
-        if name not in self._catalogues:
+        found = self._catalogues.get(meant(name, self._catalogues))
+        if found is None:
             known = list(self._catalogues)
             raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
-        return self._catalogues[name]
+        return found
 
 
 def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools that serve every catalogue."""
     tools = GenericTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
-    filters, definitions = filter_schema([catalogue.spec for catalogue in catalogues])
+    filters, definitions = _filters_over({catalogue.name: catalogue.spec for catalogue in catalogues})
     return [
         catalogue_tool(
             name="search",
@@ -304,7 +259,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             reads=tools.read_by_name,
             run=tools.search,
             text=_search_text,
-            properties={"catalogue": {"enum": names}, "filters": filters},
+            properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,
             count_of=attrgetter("total"),
         ),
@@ -334,9 +289,16 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=BrowseResult,
             reads=tools.read_by_name,
             run=tools.browse,
-            text=_browse_text,
+            text=browse_text,
         ),
     ]
+
+
+def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of `filters` and its definitions: exact for one catalogue, in words for several."""
+    if len(specs) == 1:
+        return filter_schema(*specs.values())
+    return {"type": "object", "description": filter_guide(specs)}, {}
 
 
 def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
@@ -404,47 +366,6 @@ def _text_of(record: Record, spec: CatalogueSpec) -> str:
     return "\n".join(f"{name}: {text}" for name, text in named if text)
 
 
-def _browsed(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
-    spec, reader = catalogue.spec, catalogue.shelf.reader()
-    scope = Scope(visibility=principal.visibility)
-    fields = list(spec.fields.values())
-    if params.field is not None:
-        fields = [field for field in fields if field.name == params.field]
-        if not fields:
-            raise InputError(
-                f"'{catalogue.name}' has no field '{params.field[:80]}'{did_you_mean(params.field, list(spec.fields))}"
-            )
-    shown = params.limit if params.field else VALUES_SHOWN
-    return BrowsedCatalogue(
-        name=catalogue.name,
-        title=spec.title,
-        records=reader.count(scope),
-        fields=[
-            BrowsedField(
-                field=field.name,
-                type=field.type,
-                values=_values(catalogue, reader, field.name, scope, params.search)[:shown] if field.facet else [],
-            )
-            for field in fields
-            if field.facet or field.filter is not None or params.field
-        ],
-    )
-
-
-def _unread(catalogue: OpenCatalogue) -> BrowsedCatalogue:
-    return BrowsedCatalogue(name=catalogue.name, title=catalogue.spec.title, records=0, fields=[], skipped=UNREADABLE)
-
-
-def _values(
-    catalogue: OpenCatalogue, reader: ShelfReader, field: str, scope: Scope, search: str | None
-) -> list[BrowsedValue]:
-    facets = reader.facets(field, scope=scope)
-    if search:
-        wanted = set(field_values(reader, catalogue.spec, field, visibility=scope.visibility).matching(search))
-        facets = [facet for facet in facets if facet.value in wanted]
-    return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
-
-
 def _lines(results: Sequence[Found]) -> str:
     lines = [f"{number}. {one.title} [{one.id}]" for number, one in enumerate(results[:LISTED_IN_TEXT], start=1)]
     return "\n".join(lines) or "nothing"
@@ -453,14 +374,3 @@ def _lines(results: Sequence[Found]) -> str:
 def _search_text(result: SearchResult) -> str:
     notes = [note for note in result.notes if note != NOTHING_ANSWERS]
     return result.with_evidence("\n".join([f"{result.total} matches", _lines(result.results), *notes]))
-
-
-def _browse_text(result: BrowseResult) -> str:
-    lines = []
-    for catalogue in result.catalogues:
-        known = catalogue.skipped or f"{catalogue.records} records"
-        lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
-        for field in catalogue.fields:
-            values = ", ".join(f"{one.value} ({one.count})" for one in field.values)
-            lines.append(f"  {field.field} ({field.type}){': ' if values else ''}{values}")
-    return "\n".join([*lines, *result.notes])

@@ -1,10 +1,18 @@
 """Compact JSON schemas: a model reads every byte of the tool list at each turn."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
 
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
+OBVIOUS = {("minimum", 0), ("minimum", 1), ("exclusiveMinimum", 0), ("minItems", 1), ("default", 0), ("default", False)}
+"""Keywords with values that go without saying; a call that breaks one is refused in words."""
+COMMON_ARGUMENTS = {"max_tokens", "cursor", "explain"}
+"""Arguments that mean the same for every tool; the server's instructions describe them once."""
+COMMENTS = ("notes", "degraded", "hint", "skipped", "catalogue", "confidence")
+"""Fields of answers that only comment on them, and explain themselves."""
 
 
 def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -48,8 +56,56 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
     return {**real[0], **rest, **values, "type": [real[0]["type"], "null"]}
 
 
-def shallow_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of the top-level properties and their types only."""
-    fields = schema.get("properties", {})
-    kept = {name: {"type": one["type"]} if "type" in one else {} for name, one in fields.items()}
-    return {"type": "object", "properties": kept}
+def brief_input(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of arguments without the keywords that say least: obvious lower bounds and defaults."""
+    small: dict[str, Any] = _without_obvious(schema)
+    for name in COMMON_ARGUMENTS & small["properties"].keys():
+        small["properties"][name] = {"type": small["properties"][name]["type"]}
+    return small
+
+
+def _without_obvious(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_obvious(item) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    return {key: _without_obvious(value) for key, value in node.items() if (key, _hashable(value)) not in OBVIOUS}
+
+
+def _hashable(value: Any) -> Any:
+    return None if isinstance(value, dict | list) else value
+
+
+def brief_output(result: type[BaseModel]) -> dict[str, Any]:
+    """Return a schema that names the fields of an answer in words, down to those of the records that it lists."""
+    fields = outline(result)
+    return {"type": "object", "description": fields} if fields else {"type": "object"}
+
+
+def outline(model: type[BaseModel], *, depth: int = 1) -> str:
+    """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth."""
+    names = []
+    for name, field in model.model_fields.items():
+        if field.exclude or name in COMMENTS:
+            continue
+        names.append((field.serialization_alias or field.alias or name) + _inner_outline(field.annotation, depth))
+    return ", ".join(names)
+
+
+def _inner_outline(annotation: Any, depth: int) -> str:
+    inner = model_in(annotation)
+    if inner is None or not depth:
+        return ""
+    fields = outline(inner, depth=depth - 1)
+    return f": [{fields}]" if _is_list(annotation) else f": {{{fields}}}"
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside an annotation such as `list[Filters] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := model_in(part)) is not None), None)
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) in (list, tuple) or any(_is_list(part) for part in get_args(annotation))

@@ -26,7 +26,8 @@ from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, Label
 from pinakes.model.principal import Action, Cost
 from pinakes.text.query import MAX_CHARS
-from pinakes.tools.schema import compact_schema, shallow_schema
+from pinakes.tools.schema import brief_input, brief_output, compact_schema
+from pinakes.tools.spelling import letters_of
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
 SearchText = Annotated[str, _Cut]
@@ -34,6 +35,11 @@ SearchText = Annotated[str, _Cut]
 QueryText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), _Cut]
 """A search text that is not blank."""
 
+
+BARE_LIST = WithJsonSchema({"type": "array", "items": {"type": "object"}})
+BARE_OBJECT = WithJsonSchema({"type": "object"})
+BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
+"""Schemas without detail, to keep the tool list small."""
 
 LARGEST = 10**9
 """The greatest id or offset that every database can hold."""
@@ -82,6 +88,18 @@ class ToolResult(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
 
 
+class GenericParams(ToolParams):
+    """Arguments in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class GenericResult(ToolResult):
+    """An answer in snake_case."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
 class PartialResult(ToolResult):
     """An answer that may leave out unreadable catalogues; such an answer is not cached."""
 
@@ -126,7 +144,7 @@ class ToolSpec:
     count_of: Callable[[Any], int | None] = lambda _result: None
     """Counts the records of a result, for the audit and analytics; None where it lists none."""
     title: str = ""
-    """The display name; empty where the name is enough."""
+    """The display name; empty where it is the name in words."""
     read_only: bool = True
     is_instant: bool = False
     """Whether it never blocks and may run on the event loop."""
@@ -137,7 +155,7 @@ class ToolSpec:
     wants_call_id: bool = False
     """Whether `run` gets the id of the audit entry, to record it with its changes."""
     is_brief: bool = False
-    """Whether the output schema lists top-level fields only, to keep a long tool list small."""
+    """Whether the output schema only names the fields of an answer, to keep a long tool list small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
@@ -148,19 +166,26 @@ class ToolSpec:
         names = tuple(catalogues)
         return self if self.reads else replace(self, reads=lambda _params: names)
 
+    @property
+    def display_name(self) -> str:
+        """The title, or the name in words: `search_films` is `Search films`."""
+        return self.title or _in_words(self.name)
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments."""
         schema = compact_schema(self.params.model_json_schema())
         for name, more in self.properties.items():
             schema["properties"][name] = {**_description(schema["properties"][name]), **more}
-        return {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
+        whole = {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
+        return brief_input(whole) if self.is_brief else whole
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer."""
-        schema = compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
-        return shallow_schema(schema) if self.is_brief else schema
+        if self.is_brief:
+            return brief_output(self.result)
+        return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
 
 
 catalogue_tool = partial(ToolSpec, action=Action.ACCESS_CATALOG, cost=Cost.READ, cacheable=True)
@@ -182,21 +207,22 @@ def require_argument(name: str, value: ValueT | None, purpose: str) -> ValueT:
 def _choices_in(annotation: Any) -> dict[str, str]:
     """Return the choices of an annotation such as `list[Literal["TV"]] | None`, by their letters in lower case."""
     if get_origin(annotation) is Literal:
-        return {_letters(one): one for one in get_args(annotation) if isinstance(one, str)}
+        return {letters_of(one): one for one in get_args(annotation) if isinstance(one, str)}
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return {_letters(one): str(one) for one in annotation}
+        return {letters_of(one): str(one) for one in annotation}
     found: dict[str, str] = {}
     for inner in get_args(annotation):
         found |= _choices_in(inner)
     return found
 
 
+def _in_words(name: str) -> str:
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[._]+", " ", name)
+    return spaced.capitalize()
+
+
 def _chosen(value: Any, choices: Mapping[str, str]) -> Any:
-    return choices.get(_letters(value), value) if isinstance(value, str) else value
-
-
-def _letters(choice: str) -> str:
-    return re.sub(r"[\s_-]+", "", choice).casefold()
+    return choices.get(letters_of(value), value) if isinstance(value, str) else value
 
 
 def _has_type(annotation: Any, wanted: tuple[type, ...]) -> bool:

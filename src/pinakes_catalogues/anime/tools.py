@@ -200,7 +200,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="search_anime",
-            title="Search anime",
             description="Search anime by description, theme or title; hybrid text and semantic search.",
             params=SearchParams,
             result=SearchResult,
@@ -210,7 +209,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="recommend_similar",
-            title="Recommend similar anime",
             description="Recommend anime similar to given titles, within preferences in plain words.",
             params=RecommendParams,
             result=RecommendResult,
@@ -219,7 +217,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="get_anime_details",
-            title="Anime details",
             description="Full metadata of one anime, by title (fuzzy) or id; null when nothing matches.",
             params=DetailsParams,
             result=DetailsResult,
@@ -228,7 +225,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="browse_taxonomy",
-            title="Browse tags",
             description="Tags, genres and themes with counts.",
             params=BrowseParams,
             result=BrowseResult,

@@ -53,7 +53,6 @@ SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
 
-BARE_LIST = WithJsonSchema({"type": "array"})
 Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
@@ -86,7 +85,7 @@ class SearchParams(DocumentParams):
 
     query: Query
     sources: list[Name] | None = None
-    exclude_sources: Annotated[list[Name], BARE_LIST] | None = None
+    exclude_sources: list[Name] | None = None
     n_results: int = Field(default=10, ge=1, le=20, description="Per source")
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
 
@@ -96,7 +95,7 @@ class HandbookParams(DocumentParams):
 
     query: Query
     section: Name | None = Field(default=None, description='Such as "engineering"')
-    exclude_sections: Annotated[list[Name], BARE_LIST] | None = None
+    exclude_sections: list[Name] | None = None
     n_results: int = Field(default=10, ge=1, le=20)
 
 
@@ -351,7 +350,6 @@ def resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
 def _ping_spec(documents: DocumentTools) -> ToolSpec:
     return ToolSpec(
         name="ping",
-        title="Ping",
         description="Check the connection.",
         params=PingParams,
         result=PingResult,
@@ -368,7 +366,6 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
     return catalogue_tool(
         name="search_documents",
-        title="Search documents",
         description="Find passages in document collections, with file path and lines.",
         params=SearchParams,
         result=SearchResult,
@@ -383,7 +380,6 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
 def _handbook_spec(documents: DocumentTools) -> ToolSpec:
     return catalogue_tool(
         name="search_handbook",
-        title="Search handbook",
         description="Find passages in the handbook only.",
         params=HandbookParams,
         result=HandbookResult,

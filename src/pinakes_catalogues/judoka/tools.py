@@ -277,7 +277,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="query_rag",
-            title="Query RAG",
             description="Search documentation, code patterns and game data.",
             params=RagParams,
             result=RagResult,
@@ -287,7 +286,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.search",
-            title="Search judoka",
             description="Search judoka cards by description.",
             params=SearchParams,
             result=SearchResult,
@@ -297,7 +295,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.getById",
-            title="Judoka card",
             description="Full judoka card, by id.",
             params=IdParams,
             result=CardResult,
@@ -307,7 +304,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="judokon.random",
             cacheable=False,
-            title="Random judoka",
             description="Draw a judoka card.",
             params=RandomParams,
             result=CardResult,
@@ -316,7 +312,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.resolveCode",
-            title="Resolve card code",
             description="Judoka of a card code.",
             params=CodeParams,
             result=CardResult,
@@ -325,7 +320,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.validateCardCode",
-            title="Validate card code",
             description="Check a card code's format and existence.",
             params=CodeParams,
             result=CodeResult,
@@ -334,7 +328,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.compare",
-            title="Compare judoka",
             description="Compare two judoka, stat by stat.",
             params=CompareParams,
             result=CompareResult,
@@ -343,7 +336,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
-            title="Suggest opponents",
             description="Suggest fair opponents.",
             params=OpponentParams,
             result=OpponentResult,
@@ -352,7 +344,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.listCountries",
-            title="List countries",
             description="Countries, with card counts.",
             params=CountriesParams,
             result=CountriesResult,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from pinakes.api import (
     WORDS_FIELD,
@@ -63,9 +63,7 @@ class SearchParams(ToolParams):
     paper_count: int = Field(default=10, ge=1, le=50)
     publish_year_range: YearRange | None = Field(default=None, description="[start, end]")
     keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
-    exclude_keywords: Annotated[list[Keyword], WithJsonSchema({"type": "array"})] | None = Field(
-        default=None, max_length=20
-    )
+    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20)
 
 
 class AuthorShape(ToolResult):
@@ -137,7 +135,6 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     search = catalogue_tool(
         name="search_papers",
-        title="Search papers",
         description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
         params=SearchParams,
         result=SearchResult,

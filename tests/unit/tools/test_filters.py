@@ -9,8 +9,15 @@ from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
-from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Range
-from pinakes.tools.filters import filter_schema, filterable, parse_filters
+from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
+from pinakes.tools.filter_guide import MOST_CHARS, filter_guide
+from pinakes.tools.filters import (
+    filter_schema,
+    filterable,
+    parse_exclusions,
+    parse_filters,
+    require_excludable,
+)
 
 SHOP = """
 name = "shop"
@@ -173,9 +180,9 @@ def cars() -> CatalogueSpec:
     return compile_text(CARS, origin="cars")
 
 
-def validator(*specs: CatalogueSpec) -> Draft202012Validator:
-    """Return a validator of the filters over these catalogues, as a tool's input schema has them."""
-    schema, definitions = filter_schema(specs)
+def validator(spec: CatalogueSpec) -> Draft202012Validator:
+    """Return a validator of the filters of a catalogue, as a tool's input schema has them."""
+    schema, definitions = filter_schema(spec)
     whole = {**schema, "$defs": definitions}
     Draft202012Validator.check_schema(whole)
     return Draft202012Validator(whole)
@@ -252,20 +259,20 @@ def test_a_long_value_is_not_repeated_whole_in_the_refusal(shop: CatalogueSpec) 
 
 
 def test_the_schema_names_every_field_that_can_be_filtered_by_and_no_other(shop: CatalogueSpec) -> None:
-    schema, _ = filter_schema([shop])
+    schema, _ = filter_schema(shop)
     assert set(schema["properties"]) == {field.name for field in filterable(shop)} | {"kind"}
     assert schema["additionalProperties"] is False
     assert "blurb" not in schema["properties"]
 
 
 def test_the_schema_lists_the_values_of_an_enum_and_the_kinds(shop: CatalogueSpec) -> None:
-    properties = filter_schema([shop])[0]["properties"]
+    properties = filter_schema(shop)[0]["properties"]
     assert properties["state"] == {"type": "array", "items": {"enum": ["NEW", "USED"]}}
     assert properties["kind"] == {"type": "array", "items": {"enum": ["book", "toy"]}}
 
 
 def test_a_form_that_several_fields_have_is_written_once_and_referred_to(shop: CatalogueSpec) -> None:
-    schema, definitions = filter_schema([shop])
+    schema, definitions = filter_schema(shop)
     properties = schema["properties"]
     assert properties["price"] == properties["weight"]
     assert properties["arrived"] == properties["sold"]
@@ -275,44 +282,48 @@ def test_a_form_that_several_fields_have_is_written_once_and_referred_to(shop: C
     assert len(definitions) == 3
 
 
-def test_a_form_that_one_field_has_stands_in_its_place(shop: CatalogueSpec, cars: CatalogueSpec) -> None:
-    schema, definitions = filter_schema([shop, cars])
+def test_a_form_that_one_field_has_stands_in_its_place(cars: CatalogueSpec) -> None:
+    one_number = compile_text(CARS.split("[fields.doors]", maxsplit=1)[0], origin="cars")
+    schema, definitions = filter_schema(one_number)
     assert definitions == {}
     assert schema["properties"]["year"]["properties"] == {"min": {"type": "number"}, "max": {"type": "number"}}
 
 
-def test_the_schema_of_several_catalogues_has_what_can_be_browsed_or_is_about_time(
+def test_the_filters_of_several_catalogues_are_named_by_catalogue_with_numbers_marked(
     shop: CatalogueSpec, cars: CatalogueSpec
 ) -> None:
-    schema, _ = filter_schema([shop, cars])
-    assert set(schema["properties"]) == {"state", "year", "kind"}
-    assert schema["properties"]["kind"]["items"]["enum"] == ["book", "car", "toy", "van"]
-    both = validator(shop, cars)
-    assert both.is_valid({"year": {"min": 1990}, "state": ["NEW"], "kind": ["van"]})
-    assert both.is_valid({"doors": {"min": 3}})  # the others may be used as well
-    assert not both.is_valid({"year": {"min": "then"}})
-    assert not both.is_valid({"state": ["BROKEN"]})
+    guide = filter_guide({"shop": shop, "cars": cars})
+    assert "shop: kind, state, year*, price*, weight*, arrived*, sold*, maker, …" in guide
+    assert "cars: kind, state, year*, doors*" in guide
+    assert "{min, max}" in guide
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_an_enum_that_two_catalogues_have_allows_the_values_of_both(
-    shop: CatalogueSpec, cars: CatalogueSpec, order: int
-) -> None:
-    both = validator(*[shop, cars][::order])
-    assert both.is_valid({"state": ["USED", "SCRAP", "NEW"]})
-    assert not both.is_valid({"state": ["BROKEN"]})
+def test_catalogues_with_the_same_filters_share_an_entry(shop: CatalogueSpec, cars: CatalogueSpec) -> None:
+    assert "old, new: kind, state, year*, doors*" in filter_guide({"old": cars, "shop": shop, "new": cars})
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_field_that_two_catalogues_have_in_different_forms_may_be_written_in_either(
-    shop: CatalogueSpec, cars: CatalogueSpec, order: int
-) -> None:
-    in_words = 'type = "text"\nfacet = true\nfilter = true'
-    other = compile_text(CARS.replace('type = "int"\nrole = "time"\nfilter = true', in_words), origin="other")
-    both = validator(*[shop, other][::order])
-    assert both.is_valid({"year": {"min": 1}})
-    assert both.is_valid({"year": ["the nineties"]})
-    assert not both.is_valid({"year": 1990})
+def test_the_filters_of_many_catalogues_stay_short_and_end_with_where_the_rest_is(shop: CatalogueSpec) -> None:
+    fields = "".join(f'[fields.number_{letter}]\ntype = "int"\nfilter = true\n' for letter in "abcdef")
+    many = {
+        f"catalogue_{number}": compile_text(
+            f"{CARS}{fields}[fields.only_{number}]\ntype = 'int'\nfilter = true\n", origin="many"
+        )
+        for number in range(22)
+    }
+    guide = filter_guide({"shop": shop, **many})
+    assert len(guide) <= MOST_CHARS
+    assert guide.endswith("…")
+    assert "browse" in guide
+
+
+def test_a_field_in_another_case_is_the_field_that_is_meant(shop: CatalogueSpec) -> None:
+    assert parse_filters({"Maker": ["A"], "PRICE": {"min": 1}, "Kind": ["toy"]}, shop) == [
+        AnyOf("maker", ("A",)),
+        Range("price", 1.0, None),
+        AnyOf(KIND_FIELD, ("toy",)),
+    ]
+    assert parse_exclusions({"Maker": ["A"]}, shop) == [NoneOf("maker", ("A",))]
+    require_excludable({"Maker": ["A"]}, [shop])
 
 
 def test_a_catalogue_without_filters_allows_only_no_filter() -> None:

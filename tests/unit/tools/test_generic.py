@@ -578,6 +578,36 @@ def test_all_catalogues_are_browsed_with_their_fields_values_and_counts(served: 
     assert values_of(anime)["tags"] == {"gourmet": 2, "space": 2}
 
 
+def ranges_of(catalogue: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {one["field"]: (one["min"], one["max"]) for one in catalogue["fields"] if "min" in one}
+
+
+def test_numbers_are_browsed_with_their_least_and_greatest_value(novels: Any) -> None:
+    novels.put(*(book(f"Book {year}", year=year) for year in (1984, 1750, 2049)))
+    served = serve(opened(novels))
+    (books,) = served.ask("browse")["catalogues"]
+    assert ranges_of(books)["year"] == (1750, 2049)
+    assert "year (int): 1750 to 2049" in served.call("browse").text
+
+
+def test_the_range_of_a_number_is_that_of_the_records_that_a_caller_may_see(guarded: Served) -> None:
+    (seen,) = guarded.ask("browse", principal=OUTSIDER, catalogue="books", field="year")["catalogues"]
+    (all_seen,) = guarded.ask("browse", principal=INSIDER, catalogue="books", field="year")["catalogues"]
+    assert ranges_of(seen)["year"][1] < ranges_of(all_seen)["year"][1] == 2020
+
+
+def test_catalogues_and_fields_may_be_written_in_another_case(served: Served) -> None:
+    assert (
+        served.ask("browse", catalogue="Books", field="Subjects")["catalogues"][0]["fields"][0]["field"] == "subjects"
+    )
+    assert served.ids("stars", filters={"Type": ["novel"]}) == served.ids("stars", filters={"type": ["NOVEL"]})
+    in_books = {"query": "stars", "catalogue": "BOOKS"}
+    assert (
+        served.call("search", **in_books).structured
+        == served.call("search", query="stars", catalogue="books").structured
+    )
+
+
 def test_one_catalogue_is_browsed_alone(served: Served) -> None:
     assert [one["name"] for one in served.ask("browse", catalogue="books")["catalogues"]] == ["books"]
 

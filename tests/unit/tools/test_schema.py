@@ -1,12 +1,14 @@
 """Schemas made small say what the full ones say."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
+from pydantic import WithJsonSchema
 
-from pinakes.tools.schema import compact_schema
+from pinakes.tools.schema import brief_input, brief_output, compact_schema
+from pinakes.tools.spec import NotedResult, ToolResult
 from pinakes_catalogues.anime.tools import (
     BrowseParams,
     BrowseResult,
@@ -146,4 +148,47 @@ def test_a_field_may_be_called_like_a_word_of_the_schema_language() -> None:
     assert compact_schema(schema) == {
         "type": "object",
         "properties": {"title": {"type": "string"}, "properties": {"type": "integer"}},
+    }
+
+
+class Part(ToolResult):
+    """A part of an answer."""
+
+    part_id: str
+    more: dict[str, int]
+
+
+class Listed(NotedResult):
+    """An answer with a list, a part, and remarks."""
+
+    all_parts: list[Part] | None
+    best: Annotated[Part, WithJsonSchema({"type": "object"})]
+    total: int
+    degraded: str | None
+
+
+def test_a_brief_output_schema_names_the_fields_down_to_those_of_listed_records_without_remarks() -> None:
+    schema = brief_output(Listed)
+    assert schema["description"] == "allParts: [partId, more], best: {partId, more}, total"
+    assert accepts(schema, {"allParts": [], "best": {}, "total": 0, "degraded": None})
+
+
+def test_a_brief_output_schema_of_an_open_answer_is_bare() -> None:
+    assert brief_output(ToolResult) == {"type": "object"}
+
+
+def test_a_brief_input_schema_leaves_out_obvious_bounds_and_keeps_the_upper_ones() -> None:
+    limit = {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}
+    skip = {"type": "integer", "minimum": 0, "default": 0}
+    named_like_a_keyword = {"minimum": {"type": "string"}, "default": {"type": "string"}}
+    budget = {"type": "integer", "minimum": 100, "description": "at most"}
+    properties = {"limit": limit, "skip": skip, "max_tokens": budget, **named_like_a_keyword}
+    assert brief_input({"type": "object", "properties": properties}) == {
+        "type": "object",
+        "properties": {
+            "limit": {"type": "integer", "maximum": 50, "default": 10},
+            "skip": {"type": "integer"},
+            "max_tokens": {"type": "integer"},
+            **named_like_a_keyword,
+        },
     }

@@ -266,7 +266,7 @@ def _tool_operation(tool: ToolSpec, prefix: str, *, has_accounts: bool) -> dict[
     return {
         "operationId": tool.name,
         "tags": ["tools"],
-        "summary": tool.title or tool.name,
+        "summary": tool.display_name,
         "description": tool.description,
         "requestBody": _json_body(_ref(f"{prefix}.input"), required=bool(tool.input_schema.get("required"))),
         "responses": {

@@ -18,9 +18,8 @@ from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
 from pinakes.tools.admin.row_text import rows_text
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
 from pinakes.tools.record_resources import address_of
-from pinakes.tools.spec import LARGEST, ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, LARGEST, GenericParams, GenericResult, ToolSpec, one_of
 
 DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 

@@ -18,10 +18,9 @@ from pinakes.tools.admin.logs import LogRing
 from pinakes.tools.admin.row_text import rows_text
 from pinakes.tools.admin.why import explain
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
 from pinakes.tools.health import PartHealth, examine
 from pinakes.tools.record_resources import address_of, parse_address
-from pinakes.tools.spec import ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
 """At most this many records are checked for a vector."""

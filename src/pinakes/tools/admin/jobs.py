@@ -14,9 +14,8 @@ from pinakes.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
 from pinakes.jobs.runs import JobRun
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.row_text import iter_bounded
-from pinakes.tools.generic import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec, one_of
 
 SCHEME = "jobs://"
 OUTPUT = "/output"

@@ -20,8 +20,7 @@ from pinakes.settings import Settings
 from pinakes.tools.admin.config import plain_settings
 from pinakes.tools.admin.row_text import iter_bounded, row_line
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
-from pinakes.tools.generic import BARE_LIST, GenericParams, GenericResult
-from pinakes.tools.spec import ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
 
 try:
     import resource

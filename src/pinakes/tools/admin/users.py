@@ -12,8 +12,16 @@ from pinakes.control.accounts.names import fold_name
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.row_text import iter_bounded
-from pinakes.tools.generic import BARE_LIST, BARE_OBJECT_OR_NULL, GenericParams, GenericResult
-from pinakes.tools.spec import LARGEST, ToolSpec, one_of, require_argument
+from pinakes.tools.spec import (
+    BARE_LIST,
+    BARE_OBJECT_OR_NULL,
+    LARGEST,
+    GenericParams,
+    GenericResult,
+    ToolSpec,
+    one_of,
+    require_argument,
+)
 
 
 class UsersQuery(StrEnum):

@@ -12,8 +12,7 @@ from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageErr
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.row_text import iter_bounded
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
-from pinakes.tools.generic import GenericParams, GenericResult
-from pinakes.tools.spec import ToolSpec
+from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec
 from pinakes.tools.sql.children import ANSWER_S, SqlChildren
 from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
 from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of

@@ -320,11 +320,16 @@ async function look_at_tools() {
   const searching = tools.filter(is_search);
   searching.sort((one, other) => (other.name === "search") - (one.name === "search"));
   at("search-tool").replaceChildren(...searching.map((tool) =>
-    make("option", {value: tool.name}, tool.name === "search" ? "All catalogues" : tool.title || tool.name)));
+    make("option", {value: tool.name}, tool.name === "search" ? "All catalogues" : tool.title || in_words(tool.name))));
   show("search-tool", searching.length > 1);
   state.search_tool = searching[0]?.name ?? state.search_tool;
   draw_clients();
   show("search", searching.length > 0);
+}
+
+function in_words(name) {
+  const words = name.replace(/[._]+/g, " ").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function is_search(tool) {
