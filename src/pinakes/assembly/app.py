@@ -199,8 +199,9 @@ class App:
         """
         wanted = self._openable(names)
         by_name = {one.name: one for one in wanted}
+        choice = ToolChoice.ALL if tools is ToolChoice.AUTO and len(wanted) > 1 else tools
         toolboxes = ToolboxesByVisibility(
-            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], tools, server_tools)
+            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], choice, server_tools)
         )
         toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
         size = self.settings.server.cache_size

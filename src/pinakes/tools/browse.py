@@ -1,11 +1,10 @@
 """What a catalogue holds, for `browse`: its fields, their values with counts, and the range of its numbers."""
 
+from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from pinakes.catalogue.spec import FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
@@ -14,8 +13,8 @@ from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
+from pinakes.tools.browse_shapes import BrowsedCatalogue, BrowsedField, BrowsedValue, BrowseParams, BrowseResult
 from pinakes.tools.catalogue import UNREADABLE, OpenCatalogue
-from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, NotedResult, SearchText
 from pinakes.tools.spelling import meant
 
 VALUES_SHOWN = 10
@@ -23,69 +22,27 @@ MOST_RECORDS = 1_000_000
 """The most records whose numbers are read for a range."""
 
 
-class BrowseParams(GenericParams):
-    """The arguments of `browse`."""
-
-    catalogue: str | None = None
-    field: str | None = None
-    search: SearchText | None = None
-    limit: int = Field(default=30, ge=1, le=200)
-
-
-class BrowsedValue(GenericResult):
-    """A value, and how many records have it."""
-
-    value: str
-    count: int
-
-
-class BrowsedField(GenericResult):
-    """A field of a catalogue, with its values where they can be counted."""
-
-    field: str
-    type: str
-    values: list[BrowsedValue]
-    min: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
-    max: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
-    """The least and the greatest number or date, where the field is filtered by a range."""
-
-
-class BrowsedCatalogue(GenericResult):
-    """A catalogue and its fields."""
-
-    name: str
-    title: str
-    records: int
-    fields: list[BrowsedField]
-    skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
-    """Why it could not be read."""
-
-
-class BrowseResult(NotedResult, GenericResult):
-    """The answer of `browse`."""
-
-    catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
-
-
 def browse_catalogue(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
     """Return the fields of a catalogue with their values or ranges, or the one that is asked for."""
     reader, scope = catalogue.shelf.reader(), Scope(visibility=principal.visibility)
-    fields = _browsed_fields(catalogue, params)
     numbers = _Numbers(reader, scope)
     return BrowsedCatalogue(
         name=catalogue.name,
         title=catalogue.spec.title,
         records=reader.count(scope),
         fields=[
-            BrowsedField(
-                field=field.name,
-                type=field.type,
-                values=_values(catalogue, reader, field.name, scope, params) if field.facet else [],
-                **(numbers.range_of(field) if field.filter is FilterKind.RANGE else {}),
+            _browsed_field(field, _values(catalogue, reader, field, scope, params.search), params).model_copy(
+                update=numbers.range_of(field) if field.filter is FilterKind.RANGE else {}
             )
-            for field in fields
+            for field in _browsed_fields(catalogue, params)
         ],
     )
+
+
+def _browsed_field(field: FieldSpec, values: list[BrowsedValue], params: BrowseParams) -> BrowsedField:
+    """Return a field with the page of its values that was asked for, or with the first few."""
+    shown = slice(params.start, params.start + params.limit) if params.field else slice(VALUES_SHOWN)
+    return BrowsedField(field=field.name, type=field.type, values=values).with_values(values[shown])
 
 
 def _browsed_fields(catalogue: OpenCatalogue, params: BrowseParams) -> list[FieldSpec]:
@@ -132,16 +89,24 @@ def unread_catalogue(catalogue: OpenCatalogue) -> BrowsedCatalogue:
     return BrowsedCatalogue(name=catalogue.name, title=catalogue.spec.title, records=0, fields=[], skipped=UNREADABLE)
 
 
+def cursor_of_values(catalogues: Sequence[BrowsedCatalogue], params: BrowseParams) -> str | None:
+    """Return the cursor of the values after those of this call; None where there are none."""
+    end = params.start + params.limit
+    has_more = any((field.total or 0) > end for one in catalogues for field in one.fields)
+    return str(end) if has_more else None
+
+
 def _values(
-    catalogue: OpenCatalogue, reader: ShelfReader, field: str, scope: Scope, params: BrowseParams
+    catalogue: OpenCatalogue, reader: ShelfReader, field: FieldSpec, scope: Scope, search: str | None
 ) -> list[BrowsedValue]:
-    """Return the most frequent values of a field, or those like the one that is searched for."""
-    search, shown = params.search, params.limit if params.field else VALUES_SHOWN
-    facets = reader.facets(field, scope=scope)
+    """Return the values of a field, the most frequent first, or those like the one that is searched for."""
+    if not field.facet:
+        return []
+    facets = reader.facets(field.name, scope=scope)
     if search:
-        wanted = set(field_values(reader, catalogue.spec, field, visibility=scope.visibility).matching(search))
+        wanted = set(field_values(reader, catalogue.spec, field.name, visibility=scope.visibility).matching(search))
         facets = [facet for facet in facets if facet.value in wanted]
-    return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets[:shown]]
+    return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
 
 
 def browse_text(result: BrowseResult) -> str:
@@ -151,10 +116,11 @@ def browse_text(result: BrowseResult) -> str:
         known = catalogue.skipped or f"{catalogue.records} records"
         lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
         lines += [f"  {field.field} ({field.type}){_field_text(field)}" for field in catalogue.fields]
-    return "\n".join([*lines, *result.notes])
+    return "\n".join([*lines, *result.remarks])
 
 
 def _field_text(field: BrowsedField) -> str:
     if field.values:
-        return ": " + ", ".join(f"{one.value} ({one.count})" for one in field.values)
+        shown = f", {len(field.values)} of {field.total} values" if field.total else ""
+        return f"{shown}: " + ", ".join(f"{one.value} ({one.count})" for one in field.values)
     return "" if field.min is None else f": {field.min} to {field.max}"

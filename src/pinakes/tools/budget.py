@@ -33,6 +33,7 @@ LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 """The lengths that are tried for a single result that is too long by itself."""
 
 CURSOR = re.compile(r"[1-9]\d{0,6}")
+LAST_WORD = re.compile(r"\s+\S*$")
 
 ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -112,6 +113,8 @@ class PricedResult(NotedResult):
     """The word for the items in notes, as in "3 of 10 papers fit"."""
     long_texts: ClassVar[tuple[str, ...]] = ()
     """The fields of an item that may be shortened: texts, and lists whose first values say most."""
+    shortening: ClassVar[str] = "long texts and lists are cut"
+    """What was done where something was shortened."""
     whole_with: ClassVar[str] = "a greater max_tokens"
     """The way to what was shortened."""
     has_passages: ClassVar[bool] = False
@@ -124,6 +127,12 @@ class PricedResult(NotedResult):
     def item_count(self) -> int:
         """The number of items."""
         return len(getattr(self, self.paged))
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes, and how to get more where they do not say so: the end of every text."""
+        has_note = any(f"cursor '{self.cursor}'" in note for note in self.notes)
+        return [*self.notes, *([] if self.cursor is None or has_note else [f"more with cursor '{self.cursor}'"])]
 
     def first(self, count: int) -> Self:
         """Return the answer with its first items only."""
@@ -185,8 +194,8 @@ def shorten(text: str, chars: int) -> str:
     """Return a text cut at a blank before so many characters, with a mark where something was left out."""
     if len(text) <= chars:
         return text
-    words = text[: chars + 1].rsplit(None, 1)
-    return f"{words[0][:chars] if words else ''} …"
+    whole_words = LAST_WORD.sub("", text[: chars + 1])
+    return f"{whole_words[:chars] or text[:chars]} …"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +215,7 @@ class _Cut:
         """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
         shown = self.result.first(count) if count < self.result.item_count else self.result
         shorter = shown.shortened(chars) if chars else shown
-        cut = f"long texts and lists are cut to fit max_tokens; whole with {self.result.whole_with}"
+        cut = f"{self.result.shortening} to fit max_tokens; whole with {self.result.whole_with}"
         notes = [*shorter.notes, *([cut] if shorter != shown else [])]
         if count == self.result.item_count:
             return shorter.model_copy(update={"notes": notes})

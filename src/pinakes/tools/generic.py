@@ -7,21 +7,20 @@ a record with id, title, text, url and metadata.
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from pinakes.catalogue.codec import plain_record
-from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
-from pinakes.tools.browse import BrowseParams, BrowseResult, browse_catalogue, browse_text, unread_catalogue
-from pinakes.tools.budget import PagedParams, PricedResult
+from pinakes.tools.browse import browse_catalogue, browse_text, cursor_of_values, unread_catalogue
+from pinakes.tools.browse_shapes import BrowsedValuesResult, BrowseParams, BrowseResult
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
 from pinakes.tools.filter_guide import filter_guide
 from pinakes.tools.filters import (
@@ -32,87 +31,26 @@ from pinakes.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from pinakes.tools.merge import Merged, MergedPage, depth_for, search_each
-from pinakes.tools.record_resources import address_of, parse_address, uri_of
-from pinakes.tools.scopes import Asked, scope_each
-from pinakes.tools.spec import (
-    BARE_LIST,
-    NOTHING_ANSWERS,
-    FoundResult,
-    GenericParams,
-    GenericResult,
-    QueryText,
-    ToolSpec,
-    catalogue_tool,
+from pinakes.tools.generic_shapes import (
+    BundledResult,
+    FetchParams,
+    FetchResult,
+    Found,
+    SearchParams,
+    SearchResult,
+    SimilarParams,
+    SimilarResult,
+    pieces_of,
 )
+from pinakes.tools.generic_texts import json_text, similar_text
+from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_each
+from pinakes.tools.record_resources import address_of, parse_address, uri_of
+from pinakes.tools.record_text import find_page, record_text, summary_of
+from pinakes.tools.scopes import Asked, scope_each
+from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
 
-SNIPPET_CHARS = 240
-LISTED_IN_TEXT = 20
-
-
-class SearchParams(PagedParams, GenericParams):
-    """The arguments of `search`."""
-
-    query: QueryText
-    catalogue: str | None = None
-    filters: dict[str, Any] | None = None
-    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
-    limit: int = Field(default=10, ge=1, le=50)
-
-
-class FetchParams(GenericParams):
-    """The arguments of `fetch`."""
-
-    id: str = Field(min_length=3, max_length=1_000)
-
-
-class SimilarParams(GenericParams):
-    """The arguments of `similar`."""
-
-    id: str = Field(min_length=3, max_length=1_000)
-    catalogue: str | None = None
-    limit: int = Field(default=8, ge=1, le=50)
-
-
-class Found(GenericResult):
-    """One result."""
-
-    id: str
-    title: str
-    url: str
-    catalogue: str
-    score: float
-    relevance: str | None
-    text: str
-
-
-class SearchResult(FoundResult, PricedResult, GenericResult):
-    """The answer of `search`."""
-
-    long_texts = ("text",)
-
-    results: list[Found]
-    total: int
-    has_more: bool
-    cursor: str | None
-    notes: list[str]
-
-
-class FetchResult(GenericResult):
-    """The answer of `fetch`."""
-
-    id: str
-    title: str
-    text: str
-    url: str
-    metadata: dict[str, Any]
-
-
-class SimilarResult(GenericResult):
-    """The answer of `similar`."""
-
-    results: Annotated[list[Found], BARE_LIST]
+NAMES_SHOWN = 5
 
 
 class GenericTools:
@@ -138,8 +76,9 @@ class GenericTools:
         )
         is_answered = found.evidence is not Evidence.NONE
         cursor = found.cursor_after(end)
-        return SearchResult(
-            results=[_found(item) for item in found.page(start, params.limit)],
+        is_bundle = params.max_tokens is not None
+        return (BundledResult if is_bundle else SearchResult)(
+            results=[_found(item, whole=is_bundle) for item in found.page(start, params.limit)],
             total=found.total_matches,
             evidence=found.evidence,
             has_more=cursor is not None,
@@ -149,15 +88,15 @@ class GenericTools:
         )
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
-        """Return the whole record."""
+        """Return the whole record, or what follows the cursor of its text."""
         view, record = self._get_record(params.id, Scope(visibility=principal.visibility))
-        catalogue = view.catalogue
+        catalogue, text = view.catalogue, record_text(record, view.spec)
         return FetchResult(
             id=address_of(catalogue.name, record.id),
             title=catalogue.spec.title_of(record),
-            text=_text_of(record, catalogue.spec),
-            url=uri_of(catalogue.name, record.id),
-            metadata=plain_record(record, catalogue.spec),
+            text=_text_after(text, params.start) if params.start else text,
+            url=_url_of(catalogue, record),
+            metadata={} if params.start else plain_record(record, catalogue.spec),
         )
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
@@ -172,12 +111,18 @@ class GenericTools:
             raise InputError(
                 f"'{params.id}' cannot be compared with '{target.name}': vectors are missing or by different models"
             )
-        (ranking,) = reader.nearest(vectors, scope=scope, limit=params.limit + 1)
+        end = min(params.start + params.limit, FURTHEST)
+        (ranking,) = reader.nearest(vectors, scope=scope, limit=depth_for(params.start, params.limit) + 1)
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
         kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
+        is_bundle = params.max_tokens is not None
         return SimilarResult(
-            results=[_shape(target, other, score=score, label=None) for other, score in kept[: params.limit]]
+            results=[
+                _shape(target, other, score=score, label=None, whole=is_bundle)
+                for other, score in kept[params.start : end]
+            ],
+            cursor=str(end) if len(kept) > end and end < FURTHEST else None,
         )
 
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
@@ -189,7 +134,11 @@ class GenericTools:
         skipped = [unread_catalogue(self._catalogues[name]) for name in browsed.skipped]
         has_values = any(field.values for one in browsed.found.values() for field in one.fields)
         notes = ["no value is like the one searched for"] if params.search and not has_values else []
-        return BrowseResult(catalogues=[*browsed.found.values(), *skipped], unread=browsed.skipped, notes=notes)
+        every = [*browsed.found.values(), *skipped]
+        if params.field is not None:
+            cursor = cursor_of_values(every, params)
+            return BrowsedValuesResult(catalogues=every, unread=browsed.skipped, notes=notes, cursor=cursor)
+        return BrowseResult(catalogues=every, unread=browsed.skipped, notes=notes).after(params.start)
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
@@ -258,7 +207,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchResult,
             reads=tools.read_by_name,
             run=tools.search,
-            text=_search_text,
+            text=json_text,
             properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,
             count_of=attrgetter("total"),
@@ -270,7 +219,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=FetchResult,
             reads=tools.read_by_address,
             run=tools.fetch,
-            text=lambda result: result.text,
+            text=json_text,
         ),
         catalogue_tool(
             name="similar",
@@ -279,7 +228,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SimilarResult,
             reads=tools.read_by_address,
             run=tools.similar,
-            text=lambda result: _lines(result.results),
+            text=similar_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -321,11 +270,20 @@ def _asked(params: SearchParams, principal: Principal) -> Asked:
 
 
 def _notes(found: MergedPage) -> list[str]:
-    by_words = {name: page for name, page in found.pages.items() if page.mode is SearchMode.FTS_ONLY}
+    """Return a note on each catalogue that was not read, and one for all that were searched by words for one reason."""
+    by_reason: dict[str | None, list[str]] = {}
+    for name, page in found.pages.items():
+        if page.mode is SearchMode.FTS_ONLY:
+            by_reason.setdefault(page.degraded, []).append(name)
     return [
         *(f"{name}: {UNREADABLE}" for name in found.unread),
-        *(f"{name}: searched by words alone ({page.degraded})" for name, page in by_words.items()),
+        *(f"{_listed(names)}: searched by words alone ({reason})" for reason, names in by_reason.items()),
     ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more"
 
 
 def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
@@ -337,40 +295,30 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
     return None
 
 
-def _found(item: Merged) -> Found:
-    return _shape(item.view.catalogue, item.hit.record, score=item.hit.score, label=item.hit.label)
+def _found(item: Merged, *, whole: bool) -> Found:
+    return _shape(item.view.catalogue, item.hit.record, score=item.hit.score, label=item.hit.label, whole=whole)
 
 
-def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None) -> Found:
+def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None, whole: bool) -> Found:
     return Found(
         id=address_of(catalogue.name, record.id),
         title=catalogue.spec.title_of(record),
-        url=uri_of(catalogue.name, record.id),
+        url=_url_of(catalogue, record),
         catalogue=catalogue.name,
         score=round(score, 4),
         relevance=label,
-        text=_snippet(record, catalogue.spec),
+        text=summary_of(record, catalogue.spec, whole=whole),
     )
 
 
-def _snippet(record: Record, spec: CatalogueSpec) -> str:
-    body = spec.field_with_role(Role.BODY)
-    text = " ".join(str(record.get(body.name) or "").split()) if body else ""
-    return text if len(text) <= SNIPPET_CHARS else f"{text[:SNIPPET_CHARS].rsplit(' ', 1)[0]} …"
+def _url_of(catalogue: OpenCatalogue, record: Record) -> str:
+    """Return the record's own page, to be cited; the address of its resource where it has none."""
+    return find_page(record, catalogue.spec) or uri_of(catalogue.name, record.id)
 
 
-def _text_of(record: Record, spec: CatalogueSpec) -> str:
-    """Return a record as text, one line per field."""
-    shown = [field for field in spec.fields.values() if field.shown]
-    named = [(field.name, ", ".join(texts_of(record.get(field.name)))) for field in shown]
-    return "\n".join(f"{name}: {text}" for name, text in named if text)
-
-
-def _lines(results: Sequence[Found]) -> str:
-    lines = [f"{number}. {one.title} [{one.id}]" for number, one in enumerate(results[:LISTED_IN_TEXT], start=1)]
-    return "\n".join(lines) or "nothing"
-
-
-def _search_text(result: SearchResult) -> str:
-    notes = [note for note in result.notes if note != NOTHING_ANSWERS]
-    return result.with_evidence("\n".join([f"{result.total} matches", _lines(result.results), *notes]))
+def _text_after(text: str, start: int) -> str:
+    """Return the text after so many words; InputError where it has fewer."""
+    rest = "".join(pieces_of(text)[start:])
+    if not rest:
+        raise InputError(f"'cursor' is not valid here; this record has fewer than {start} words")
+    return rest

@@ -108,6 +108,7 @@ def test_a_wrong_cursor_is_refused(cursor: str) -> None:
 
 @given(st.text(max_size=300), st.integers(1, 300))
 @example(" " * 9, 3)
+@example("\r0", 1)
 def test_a_shortened_text_is_a_beginning_with_a_mark(text: str, chars: int) -> None:
     short = shorten(text, chars)
     assert short == text if len(text) <= chars else text.startswith(short.removesuffix(" …"))

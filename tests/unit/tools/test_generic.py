@@ -26,6 +26,7 @@ from pinakes.tools.record_resources import address_of, generic_resources, parse_
 from pinakes.tools.spec import NOTHING_ANSWERS
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.texts import values_missing_from_text
 
 BOOKS = """
 name = "books"
@@ -210,7 +211,8 @@ def test_what_no_catalogue_answers_is_said_first_and_only_the_nearest_few_are_sh
     assert 1 <= len(found["results"]) <= 5
     assert {one["relevance"] for one in found["results"]} == {None}
     assert (found["has_more"], found["cursor"]) == (False, None)
-    assert many.call("search", query="municipal wastewater permits", **arguments).text.startswith(NOTHING_ANSWERS)
+    text = many.call("search", query="municipal wastewater permits", **arguments).text
+    assert text.startswith(json.dumps({"notes": [NOTHING_ANSWERS]}, separators=(",", ":"))[:-2])
 
 
 @pytest.mark.row("N2")
@@ -279,7 +281,7 @@ def test_with_a_dead_embedder_the_merged_list_is_in_the_order_of_the_words(stori
     for one in (stories, novels):
         one.embedder.problem = "it is asleep"
     found = served.ask("search", query="a keeper alone with the sea")
-    assert len(found["notes"]) == 2
+    assert found["notes"] == ["anime, books: searched by words alone (it is asleep)"]
     assert (found["results"][0]["id"], found["evidence"] == "none") == ("books/The Lighthouse", False)
     weaker = served.ask("search", query="a keeper of volcanoes and penguins and submarines")
     assert (weaker["results"][0]["id"], weaker["evidence"]) == ("books/The Lighthouse", "none")
@@ -312,18 +314,133 @@ def test_the_query_alone_is_enough_to_search_and_the_id_alone_to_fetch(served: S
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
 
 
-def test_the_text_beside_the_structure_names_the_results_and_their_ids(served: Served) -> None:
-    text = served.call("search", query="The Lighthouse").text
-    assert "1. The Lighthouse [books/The Lighthouse]" in text
-    assert "books: Books, 3 records" in served.call("browse").text
-    assert served.call("fetch", id="books/The Lighthouse").text.startswith("title: The Lighthouse\n")
+@pytest.mark.row("N8")
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("search", {"query": "bread"}), ("fetch", {"id": "books/The Lighthouse"})]
+)
+def test_the_text_of_search_and_fetch_is_the_structured_answer_as_json(
+    served: Served, tool: str, arguments: dict[str, Any]
+) -> None:
+    answer = served.call(tool, **arguments)
+    assert json.loads(answer.text) == answer.structured
 
 
-def test_a_long_body_is_cut_at_a_word(novels: Any) -> None:
+@pytest.mark.row("N8")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("similar", {"id": "anime/Star Pilots"}),
+        ("similar", {"id": "anime/Star Pilots", "limit": 1}),
+        ("browse", {}),
+        ("browse", {"catalogue": "books", "field": "subjects", "limit": 2}),
+        ("browse", {"catalogue": "books", "field": "subjects", "search": "nothing"}),
+    ],
+)
+def test_the_text_of_the_other_tools_has_every_value(served: Served, tool: str, arguments: dict[str, Any]) -> None:
+    answer = served.call(tool, **arguments)
+    assert values_missing_from_text(answer.structured, answer.text) == []
+
+
+def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) -> None:
+    (first, *_rest) = served.ask("search", query="The Lighthouse")["results"]
+    assert first["text"] == (
+        "type: NOVEL; pages: 209; year: 1927; subjects: sea, solitude\nA keeper alone with the sea."
+    )
+
+
+def test_a_long_body_is_cut_at_a_word_unless_there_is_a_budget_for_all_of_it(novels: Any) -> None:
     novels.put(book("Long", "sentence " * 200))
-    (first, *_rest) = serve(opened(novels)).ask("search", query="Long")["results"]
-    assert len(first["text"]) <= 242
-    assert first["text"].endswith("sentence …")
+    served = serve(opened(novels))
+    text = served.ask("search", query="Long")["results"][0]["text"].removeprefix("type: NOVEL\n")
+    assert len(text) <= 242
+    assert text.endswith("sentence …")
+    whole = served.ask("search", query="Long", max_tokens=2_000)["results"][0]["text"]
+    assert whole == f"type: NOVEL\n{'sentence ' * 200}".strip()
+
+
+@pytest.mark.row("N8")
+def test_a_budget_over_several_catalogues_has_whole_texts_that_fit_and_a_cursor_for_the_rest(
+    stories: Any, novels: Any, anime: Callable[..., Record]
+) -> None:
+    stories.put(*(anime(f"Bread {number}", synopsis=f"{number} bread rises. " * 30) for number in range(4)))
+    novels.put(*(book(f"Rolls {number}", f"{number} bread and rolls. " * 30) for number in range(4)))
+    served = serve(opened(stories), opened(novels))
+    every = served.ask("search", query="bread", max_tokens=100_000, limit=50)["results"]
+    pages = list(served.pages("bread", max_tokens=600))
+    assert [one for page in pages for one in page] == [one["id"] for one in every]
+    assert len(pages) > 2
+    (answer, whole) = (served.call("search", query="bread", max_tokens=600), {one["id"]: one for one in every})
+    assert len(json.dumps(answer.structured)) <= 2_400
+    assert len(answer.text.encode()) <= 2_400
+    assert answer.structured is not None
+    assert all(one == whole[one["id"]] for one in answer.structured["results"])
+
+
+@pytest.mark.row("N8")
+def test_a_long_record_is_fetched_in_parts_that_lose_nothing(novels: Any) -> None:
+    novels.put(book("Long", "".join(f"{number} is a number, " for number in range(3_000)), pages=3_000))
+    served = serve(opened(novels))
+    (text, cursor, parts) = ("", {}, 0)
+    while True:
+        answer = served.ask("fetch", id="books/Long", **cursor)
+        assert len(json.dumps(answer)) <= 10_000
+        text, parts = text + answer["text"], parts + 1
+        if "cursor" not in answer:
+            break
+        assert f"the rest with cursor '{answer['cursor']}'" in answer["notes"][-1]
+        cursor = {"cursor": answer["cursor"]}
+    assert parts > 5
+    assert text == served.ask("fetch", id="books/Long", max_tokens=100_000)["text"]
+    assert served.refusal("fetch", id="books/Long", cursor="999999")[0] == "invalid_input"
+
+
+@pytest.mark.row("N8")
+def test_values_and_fields_are_browsed_in_parts_that_lose_nothing(novels: Any) -> None:
+    subjects = [f"subject {number:03}" for number in range(120)]
+    novels.put(*(book(f"On {one}", subjects=[one]) for one in subjects))
+    served = serve(opened(novels))
+    for arguments in ({"field": "subjects"}, {"field": "subjects", "max_tokens": 150}, {"max_tokens": 100}, {}):
+        seen, cursor = [], {}
+        while True:
+            answer = served.ask("browse", **arguments, **cursor)
+            seen += [
+                (field["field"], one["value"])
+                for catalogue in answer["catalogues"]
+                for field in catalogue["fields"]
+                for one in field["values"] or [{"value": None}]
+            ]
+            if "cursor" not in answer:
+                break
+            cursor = {"cursor": answer["cursor"]}
+        whole = served.ask("browse", **{**arguments, "max_tokens": 100_000, "limit": 200})["catalogues"][0]["fields"]
+        assert dict.fromkeys(name for name, _ in seen) == dict.fromkeys(one["field"] for one in whole)
+        if "field" in arguments:
+            assert seen == [("subjects", one["value"]) for one in whole[0]["values"]]
+
+
+@pytest.mark.row("N8")
+def test_similar_records_are_listed_in_parts_that_lose_nothing(novels: Any) -> None:
+    novels.put(*(book(f"Loaf {number}", f"Bread and rolls, number {number}. " * 9) for number in range(30)))
+    served = serve(opened(novels))
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        answer = served.ask("similar", id="books/Loaf 1", max_tokens=300, **cursor)
+        seen += [one["id"] for one in answer["results"]]
+        if "cursor" not in answer:
+            break
+        cursor = {"cursor": answer["cursor"]}
+    every = served.ask("similar", id="books/Loaf 1", limit=50)["results"]
+    assert seen == [one["id"] for one in every]
+    assert len(seen) >= 29
+
+
+def test_the_page_of_a_record_is_its_url(stories: Any, anime: Callable[..., Record]) -> None:
+    pages = ("https://example.org/a.png", "https://example.org/anime/7", "https://example.org/anime/8")
+    stories.put(anime("With Pages", synopsis="Walruses knit.", sources=pages))
+    served = serve(opened(stories))
+    (first, *_rest) = served.ask("search", query="With Pages")["results"]
+    assert first["url"] == served.ask("fetch", id=first["id"])["url"] == "https://example.org/anime/7"
 
 
 def test_an_unknown_catalogue_is_refused_with_the_nearest_and_all_there_are(served: Served) -> None:

@@ -1,0 +1,132 @@
+"""Arguments and results of `browse`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from pinakes.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
+from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, SearchText
+
+
+class BrowseParams(PagedParams, GenericParams):
+    """The arguments of `browse`."""
+
+    catalogue: str | None = None
+    field: str | None = None
+    search: SearchText | None = None
+    limit: int = Field(default=30, ge=1, le=200)
+
+
+class BrowsedValue(GenericResult):
+    """A value, and how many records have it."""
+
+    value: str
+    count: int
+
+
+class BrowsedField(GenericResult):
+    """A field of a catalogue, with its values where they can be counted."""
+
+    field: str
+    type: str
+    values: list[BrowsedValue]
+    min: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
+    max: float | int | str | None = Field(default=None, exclude_if=lambda bound: bound is None)
+    """The least and the greatest number or date, where the field is filtered by a range."""
+    total: int | None = Field(default=None, exclude_if=lambda total: total is None)
+    """The number of values, where not all are listed."""
+
+    def with_values(self, values: Sequence[BrowsedValue]) -> Self:
+        """Return the field with some of its values, and how many there are."""
+        total = self.total or len(self.values)
+        return self.model_copy(update={"values": list(values), "total": total if len(values) < total else None})
+
+
+class BrowsedCatalogue(GenericResult):
+    """A catalogue and its fields."""
+
+    name: str
+    title: str
+    records: int
+    fields: list[BrowsedField]
+    skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    """Why it could not be read."""
+
+
+class BrowseResult(PricedResult, GenericResult):
+    """The answer of `browse`: its items are fields; a catalogue without any counts as one."""
+
+    unit = "fields"
+    whole_with = "'field'"
+
+    catalogues: Annotated[list[BrowsedCatalogue], BARE_LIST]
+
+    @property
+    def item_count(self) -> int:
+        """The number of fields."""
+        return sum(_places(one) for one in self.catalogues)
+
+    def first(self, count: int) -> Self:
+        """Return the answer with its first fields only."""
+        return self.model_copy(update={"catalogues": list(_between(self.catalogues, 0, count))})
+
+    def after(self, start: int) -> Self:
+        """Return the answer without its first fields."""
+        return self.model_copy(update={"catalogues": list(_between(self.catalogues, start, self.item_count))})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with fewer values of each field."""
+        return self.model_copy(update={"catalogues": [_with_fewer_values(one, chars) for one in self.catalogues]})
+
+
+class BrowsedValuesResult(BrowseResult):
+    """The answer of a `browse` of one field: its items are values."""
+
+    unit = "values"
+    has_passages = True
+
+    @property
+    def item_count(self) -> int:
+        """The number of values."""
+        return sum(len(field.values) for one in self.catalogues for field in one.fields)
+
+    def first(self, count: int) -> Self:
+        """Return the answer with the first values of its field."""
+        return self.model_copy(update={"catalogues": [_with_first_values(one, count) for one in self.catalogues]})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with long values cut."""
+        return self.model_copy(update={"catalogues": [_with_short_values(one, chars) for one in self.catalogues]})
+
+
+def _places(catalogue: BrowsedCatalogue) -> int:
+    return max(1, len(catalogue.fields))
+
+
+def _between(catalogues: Sequence[BrowsedCatalogue], start: int, end: int) -> Iterator[BrowsedCatalogue]:
+    """Yield the catalogues with the fields that are from one place to before another, counted over all of them."""
+    place = 0
+    for one in catalogues:
+        fields = one.fields[max(start - place, 0) : max(end - place, 0)]
+        if fields or start <= place < end:
+            yield one.model_copy(update={"fields": fields})
+        place += _places(one)
+
+
+def _with_fewer_values(catalogue: BrowsedCatalogue, chars: int) -> BrowsedCatalogue:
+    fields = [field.with_values(shorten_list(field.values, chars)) for field in catalogue.fields]
+    return catalogue.model_copy(update={"fields": fields})
+
+
+def _with_first_values(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:
+    fields = [field.with_values(field.values[:count]) for field in catalogue.fields]
+    return catalogue.model_copy(update={"fields": fields})
+
+
+def _with_short_values(catalogue: BrowsedCatalogue, chars: int) -> BrowsedCatalogue:
+    fields = [
+        field.model_copy(update={"values": [shorten_texts(one, ["value"], chars) for one in field.values]})
+        for field in catalogue.fields
+    ]
+    return catalogue.model_copy(update={"fields": fields})

@@ -1,0 +1,109 @@
+"""Arguments and results of `search`, `fetch` and `similar`."""
+
+import re
+from typing import Annotated, Any, Self
+
+import orjson
+from pydantic import Field
+
+from pinakes.tools.budget import PagedParams, PricedResult, shorten_list
+from pinakes.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText
+
+PIECE = re.compile(r"\s*\S{1,100}|\s+$")
+"""A word with the blanks before it; a long one, as of a script without blanks, in parts."""
+
+
+class SearchParams(PagedParams, GenericParams):
+    """The arguments of `search`."""
+
+    query: QueryText
+    catalogue: str | None = None
+    filters: dict[str, Any] | None = None
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
+    limit: int = Field(default=10, ge=1, le=50)
+
+
+class FetchParams(PagedParams, GenericParams):
+    """The arguments of `fetch`."""
+
+    id: str = Field(min_length=3, max_length=1_000)
+
+
+class SimilarParams(PagedParams, GenericParams):
+    """The arguments of `similar`."""
+
+    id: str = Field(min_length=3, max_length=1_000)
+    catalogue: str | None = None
+    limit: int = Field(default=8, ge=1, le=50)
+
+
+class Found(GenericResult):
+    """One result."""
+
+    id: str
+    title: str
+    url: str
+    catalogue: str
+    score: float
+    relevance: str | None
+    text: str
+
+
+class SearchResult(FoundResult, PricedResult, GenericResult):
+    """The answer of `search`."""
+
+    long_texts = ("text",)
+    whole_with = "fetch"
+
+    results: list[Found]
+    total: int
+    has_more: bool
+    cursor: str | None
+    notes: list[str]
+
+
+class BundledResult(SearchResult):
+    """The answer of a `search` with a budget: whole descriptions and passages, as many as fit."""
+
+    has_passages = True
+
+
+class FetchResult(PricedResult, GenericResult):
+    """The answer of `fetch`: a record, or the part of it that follows a cursor."""
+
+    unit = "words"
+    shortening = "long metadata, which the text has too, is left out"
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+
+    @property
+    def item_count(self) -> int:
+        """The number of words."""
+        return len(pieces_of(self.text))
+
+    def first(self, count: int) -> Self:
+        """Return the answer with the first words of its text."""
+        return self.model_copy(update={"text": "".join(pieces_of(self.text)[:count])})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer without long metadata, which its text has too."""
+        short = [one for one in self.metadata.items() if len(orjson.dumps(one[1])) <= chars]
+        return self.model_copy(update={"metadata": dict(shorten_list(short, 2 * chars))})
+
+
+def pieces_of(text: str) -> list[str]:
+    """Return the words of a text, each with the blanks before it: together they are the text."""
+    return PIECE.findall(text)
+
+
+class SimilarResult(PricedResult, GenericResult):
+    """The answer of `similar`."""
+
+    long_texts = ("text",)
+    whole_with = "fetch"
+
+    results: Annotated[list[Found], BARE_LIST]

@@ -1,0 +1,28 @@
+"""The text content of `search`, `fetch` and `similar`.
+
+The first two answer in JSON, as connectors of research assistants expect it; `similar` in lines.
+"""
+
+from collections.abc import Iterator
+
+import orjson
+
+from pinakes.tools.generic_shapes import FetchResult, Found, SearchResult, SimilarResult
+
+
+def json_text(result: SearchResult | FetchResult) -> str:
+    """Return an answer as JSON, the same object as its structured content."""
+    return orjson.dumps(result.model_dump(mode="json", by_alias=True)).decode()
+
+
+def similar_text(result: SimilarResult) -> str:
+    """Return the text of `similar`."""
+    found = [line for number, one in enumerate(result.results, start=1) for line in _found_lines(number, one)]
+    return "\n".join([*(found or ["nothing is similar"]), *result.remarks])
+
+
+def _found_lines(number: int, found: Found) -> Iterator[str]:
+    label = f", {found.relevance}" if found.relevance else ""
+    yield f"{number}. {found.title} [{found.id}] {found.score}{label}"
+    for line in (*found.text.splitlines(), found.url):
+        yield f"   {line}"
