@@ -64,6 +64,7 @@ from pinakes.tools.filters import parse_exclusions, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, merge, merge_facets, search_each
+from pinakes.tools.plain_text import fields_text, json_text, value_text
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import (
@@ -196,8 +197,10 @@ __all__ = [
     "depth_for",
     "did_you_mean",
     "field_values",
+    "fields_text",
     "find_file",
     "fold_name",
+    "json_text",
     "like_words",
     "merge",
     "merge_facets",
@@ -217,4 +220,5 @@ __all__ = [
     "shorten_texts",
     "shown_id",
     "understand",
+    "value_text",
 ]

@@ -72,7 +72,7 @@ class PricedParams(ToolParams):
 class OffsetParams(PricedParams):
     """The arguments of a tool whose answer is a list with an offset."""
 
-    offset: int = Field(default=0, ge=0, le=LARGEST)
+    offset: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})] = Field(default=0, ge=0, le=LARGEST)
 
     def after(self, count: int) -> Continuation:
         """Return the offset of the items after the first ones of this call's."""

@@ -5,11 +5,23 @@ of `catalog.search` spell an entry out.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import FoundResult, FromCatalogue, QueryText, Record, Tag, ToolParams, ToolResult
+from pinakes.api import (
+    FoundResult,
+    FromCatalogue,
+    OffsetParams,
+    PricedResult,
+    QueryText,
+    Record,
+    Tag,
+    ToolParams,
+    ToolResult,
+    shorten,
+    shorten_list,
+)
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.playlist import MOST_MINUTES
 
@@ -41,7 +53,7 @@ def _left_out() -> Any:
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
-class SearchParams(MusicParams):
+class SearchParams(OffsetParams, MusicParams):
     """Arguments of `catalog.search`."""
 
     query: QueryText
@@ -51,7 +63,7 @@ class SearchParams(MusicParams):
     exclude: dict[str, Any] | None = None
 
 
-class GetParams(MusicParams):
+class GetParams(OffsetParams, MusicParams):
     """Arguments of `catalog.get`."""
 
     query_type: QueryType
@@ -59,7 +71,6 @@ class GetParams(MusicParams):
         default=None, description="Id or name; for artist, album, track, similar; narrows gaps and fixes"
     )
     limit: int = Field(default=20, ge=1, le=MOST)
-    offset: int = Field(default=0, ge=0)
     about: QueryText | None = Field(default=None, description='For playlist, as in "calm piano before 1850"')
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: list[Name] | None = Field(
@@ -84,12 +95,24 @@ class Entry(FromCatalogue, MusicResult):
     score: float | None = _left_out()
 
 
-class Group(MusicResult):
-    """Records of one kind: a page of them, how many there are, and whether there are more after the page."""
+class Page(MusicResult):
+    """A page of a list: its items, how many there are in all, and whether there are more after the page."""
 
-    items: list[Entry]
+    items: list[Any]
     total: int
     has_more: bool
+
+    def first(self, count: int) -> Self:
+        """Return the page with its first items only."""
+        if len(self.items) <= count:
+            return self
+        return self.model_copy(update={"items": self.items[:count], "has_more": True})
+
+
+class Group(Page):
+    """Records of one kind."""
+
+    items: list[Entry]
     nearest: list[Entry] = Field(default_factory=list, exclude_if=lambda entries: not entries)
     """The nearest records, where a search found none that answers."""
 
@@ -97,8 +120,39 @@ class Group(MusicResult):
 LeanGroup = Annotated[Group, LEAN]
 
 
-class SearchResult(FoundResult, MusicResult):
+class PagesResult(PricedResult, MusicResult):
+    """A result with several lists that are paged together: cut, it has the first items of each."""
+
+    offset: int = Field(default=0, exclude=True)
+    """The offset of the lists, for the text."""
+
+    @property
+    def pages(self) -> list[Page]:
+        """The lists that there are."""
+        return [one for name in PAGES if isinstance(one := getattr(self, name, None), Page)]
+
+    @property
+    def item_count(self) -> int:
+        """The length of the longest list."""
+        return max((len(page.items) for page in self.pages), default=0)
+
+    def first(self, count: int) -> Self:
+        """Return the result with the first items of each list."""
+        pages = {name: one.first(count) for name in PAGES if isinstance(one := getattr(self, name, None), Page)}
+        return self.model_copy(update=pages)
+
+    def shortened(self, _chars: int) -> Self:
+        """Return the result: its entries are short."""
+        return self
+
+
+PAGES = ("artists", "albums", "tracks", "fixes")
+
+
+class SearchResult(FoundResult, PagesResult):
     """The result of `catalog.search`; kinds that were not requested are left out."""
+
+    unit: ClassVar[str] = "of each kind"
 
     artists: LeanGroup | None = _left_out()
     albums: LeanGroup | None = _left_out()
@@ -117,12 +171,10 @@ class GapItem(MusicResult):
     ids: list[str] | None = _left_out()
 
 
-class GapGroup(MusicResult):
+class GapGroup(Page):
     """One kind of gap."""
 
     gap: str
-    total: int
-    has_more: bool
     items: list[GapItem]
 
 
@@ -134,12 +186,10 @@ class ProposedFix(MusicResult):
     reasons: list[str]
 
 
-class FixGroup(MusicResult):
+class FixGroup(Page):
     """Proposed corrections."""
 
     items: list[ProposedFix]
-    total: int
-    has_more: bool
 
 
 def sum_totals(*groups: Group | FixGroup | None) -> int | None:
@@ -163,14 +213,17 @@ class Stats(MusicResult):
     tracks: int
     seconds: float
     genres: list[GenreCount]
+    genres_total: int
     first_year: int | None = _left_out()
     last_year: int | None = _left_out()
     decades: dict[str, int]
     tracks_without_year: int
 
 
-class GetResult(FromCatalogue, MusicResult):
+class GetResult(FromCatalogue, PagesResult):
     """The result of `catalog.get`: the requested record, and lists; parts that do not apply are left out."""
+
+    unit: ClassVar[str] = "of each list"
 
     query_type: QueryType
     item: Annotated[dict[str, Any], LEAN] | None = _left_out()
@@ -181,7 +234,33 @@ class GetResult(FromCatalogue, MusicResult):
     gaps: Annotated[list[GapGroup], LEAN_LIST] | None = _left_out()
     fixes: Annotated[FixGroup, LEAN] | None = _left_out()
     seconds: float | None = _left_out()
-    notes: list[str] | None = _left_out()
+
+    @property
+    def pages(self) -> list[Page]:
+        """The lists that there are, and those of each kind of gap."""
+        return [*super().pages, *(self.gaps or ())]
+
+    @property
+    def item_count(self) -> int:
+        """The length of the longest list."""
+        return max(super().item_count, len(self.stats.genres) if self.stats else 0)
+
+    def first(self, count: int) -> Self:
+        """Return the result with the first items of each list."""
+        gaps = [gap.first(count) for gap in self.gaps] if self.gaps else self.gaps
+        stats = self.stats and self.stats.model_copy(update={"genres": self.stats.genres[:count]})
+        return super().first(count).model_copy(update={"gaps": gaps, "stats": stats})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the result with long values of the record cut."""
+        item = self.item and {name: _shortened(value, chars) for name, value in self.item.items()}
+        return self.model_copy(update={"item": item})
+
+
+def _shortened(value: Any, chars: int) -> Any:
+    if isinstance(value, str):
+        return shorten(value, chars)
+    return shorten_list(value, chars) if isinstance(value, list) else value
 
 
 def entry_of(

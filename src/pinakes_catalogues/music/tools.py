@@ -26,7 +26,6 @@ from pinakes.api import (
     ask_each,
     catalogue_tool,
     merge,
-    shown_id,
 )
 from pinakes_catalogues.music.fixes import Fix, propose_fixes
 from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
@@ -55,12 +54,10 @@ from pinakes_catalogues.music.shapes import (
     sum_totals,
 )
 from pinakes_catalogues.music.similar import find_similar
+from pinakes_catalogues.music.texts import GROUPS, get_text, search_text
 
-GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 TOP_TRACKS = 10
-"""Tracks of an artist that are listed beside the albums."""
-SHOWN_OF_GROUP = 5
-SHOWN_OF_GAP = 3
+"""Albums and tracks of an artist that are listed unless a call says how many."""
 
 
 class MusicTools:
@@ -89,7 +86,14 @@ class MusicTools:
         reasons = [*(f"{name}: {UNREADABLE}" for name in skipped), *(one.degraded for one in asked.found.values())]
         degraded = "; ".join(dict.fromkeys(filter(None, reasons))) or None
         evidence = Evidence.best(one.evidence for one in asked.found.values())
-        return SearchResult(**groups, evidence=evidence, degraded=degraded, unread=skipped, notes=scoped.notes)
+        return SearchResult(
+            **groups,
+            evidence=evidence,
+            degraded=degraded,
+            unread=skipped,
+            notes=scoped.notes,
+            offset=params.offset,
+        )
 
     def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
@@ -117,8 +121,8 @@ class MusicTools:
         label = self._catalogues.label(library.catalogue.name)
         naming = {"catalogue": label} if label else {}
         result = _ways(naming)[params.query_type](library, plain)
-        notes = [*(result.notes or ()), *dict.fromkeys(library.notes)]
-        return result.model_copy(update={"catalogue": label, "notes": notes or result.notes})
+        notes = [*result.notes, *dict.fromkeys(library.notes)]
+        return result.model_copy(update={"catalogue": label, "notes": notes, "offset": params.offset})
 
     def _meant(
         self, views: Gathered[CatalogueView], libraries: Mapping[str, MusicLibrary], params: GetParams
@@ -160,8 +164,9 @@ def _required_id(params: GetParams) -> str:
     return params.id
 
 
-def _page(records: Sequence[Record], params: GetParams, *, within: Record, most: int = MOST) -> Group:
-    end = params.offset + min(params.limit, most)
+def _page(records: Sequence[Record], params: GetParams, *, within: Record, usual: int | None = None) -> Group:
+    """Return a page of a record's own; `usual` is its size unless the call says how many."""
+    end = params.offset + (params.limit if usual is None or "limit" in params.model_fields_set else usual)
     shown = [entry_of(record, within=within) for record in records[params.offset : end]]
     return Group(items=shown, total=len(records), has_more=end < len(records))
 
@@ -172,8 +177,8 @@ def _artist(library: MusicLibrary, params: GetParams) -> GetResult:
     return GetResult(
         query_type="artist",
         item=plain_fields(artist),
-        albums=_page(library.albums_of(artist), params, within=artist),
-        tracks=_page(library.top_tracks_of(artist), params, within=artist, most=TOP_TRACKS),
+        albums=_page(library.albums_of(artist), params, within=artist, usual=TOP_TRACKS),
+        tracks=_page(library.top_tracks_of(artist), params, within=artist, usual=TOP_TRACKS),
     )
 
 
@@ -229,6 +234,7 @@ def _stats(library: MusicLibrary, params: GetParams) -> GetResult:
             tracks=len(keys),
             seconds=round(seconds, 1),
             genres=[GenreCount(genre=genre, tracks=count) for genre, count in shown],
+            genres_total=len(genres),
             first_year=int(known.min()) if len(known) else None,
             last_year=int(known.max()) if len(known) else None,
             decades={f"{decade}s": count for decade, count in zip(decades.tolist(), counts.tolist(), strict=True)},
@@ -343,7 +349,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=music.search,
-            text=_search_text,
+            text=search_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),
         catalogue_tool(
@@ -356,76 +362,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=GetParams,
             result=GetResult,
             run=music.get,
-            text=_get_text,
+            text=get_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks, result.fixes),
         ),
     ]
     return layout.declare(every)
-
-
-def _search_text(result: SearchResult) -> str:
-    lines = [
-        line
-        for name in GROUPS.values()
-        if (group := getattr(result, name)) is not None
-        for line in _group_lines(name, group, shown=MOST)
-    ]
-    degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
-    return result.with_evidence("\n".join([*result.notes, *lines, *degraded]))
-
-
-def _group_lines(name: str, group: Group, *, shown: int) -> list[str]:
-    more = ", more with offset" if group.has_more else ""
-    nearest = [f"- nearest: {_line(one)}" for one in group.nearest]
-    return [f"{name} ({group.total}{more}):", *(f"- {_line(one)}" for one in group.items[:shown]), *nearest]
-
-
-def _line(one: Entry) -> str:
-    number = f"{one.position}. " if one.position else ""
-    by = f" – {', '.join(one.artists)}" if one.artists else ""
-    extra = ", ".join(part for part in (one.album or "", str(one.year or ""), clock(one.seconds)) if part)
-    return f"{number}{one.name}{by}{f' ({extra})' if extra else ''} [{shown_id(one.id, one.catalogue)}]"
-
-
-def clock(seconds: float | None) -> str:
-    """Return a length as `4:05` or `1:02:03`; empty for none."""
-    if not seconds:
-        return ""
-    whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def _get_text(result: GetResult) -> str:
-    lines: list[str] = []
-    if result.item:
-        lines.append(_item_line(result.item))
-    if result.stats:
-        lines += _stats_lines(result.stats)
-    if result.query_type == "playlist":
-        lines.append(f"{clock(result.seconds) or '0:00'} in all")
-    for name in GROUPS.values():
-        group: Group | None = getattr(result, name)
-        if group is not None:
-            lines += _group_lines(name, group, shown=SHOWN_OF_GROUP if result.query_type == "recent" else MOST)
-    for gap in result.gaps or ():
-        names = "; ".join(one.name for one in gap.items[:SHOWN_OF_GAP])
-        lines.append(f"{gap.gap}: {gap.total} ({names}{' …' if gap.total > SHOWN_OF_GAP else ''})")
-    if result.fixes:
-        lines.append(f"{result.fixes.total} fixes")
-        lines += [f"- {one.request['id']}: {'; '.join(one.reasons)}" for one in result.fixes.items]
-    return "\n".join([*lines, *(result.notes or ())]) or "nothing"
-
-
-def _item_line(item: dict[str, Any]) -> str:
-    by = f" – {', '.join(item['artists'])}" if item.get("artists") else ""
-    extra = ", ".join(part for part in (item.get("album") or "", str(item.get("year") or "")) if part)
-    about = f"\n{item['about']}" if item.get("about") else ""
-    return f"{item['kind']}: {item['name']}{by}{f' ({extra})' if extra else ''} [{item['id']}]{about}"
-
-
-def _stats_lines(stats: Stats) -> list[str]:
-    years = f", {stats.first_year}–{stats.last_year}" if stats.first_year else ""
-    genres = ", ".join(f"{one.genre} ({one.tracks})" for one in stats.genres[:10])
-    hours = f"{stats.seconds / 3600:.1f} hours"
-    return [f"{stats.artists} artists, {stats.albums} albums, {stats.tracks} tracks, {hours}{years}", genres]

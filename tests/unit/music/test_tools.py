@@ -388,7 +388,7 @@ def test_a_playlist_says_what_of_the_sentence_it_only_looked_for_as_words(sample
 @pytest.mark.row("Z15")
 def test_a_long_playlist_is_whole_where_there_is_enough_and_is_paged(sample_music: Any) -> None:
     asked = {"query_type": "playlist", "about": "24 hours", "minutes": 1440}
-    whole = sample_music.ask("get", **asked)
+    whole = sample_music.ask("get", **asked, limit=100)
     assert whole["seconds"] == pytest.approx(1440 * 60, rel=0.05)
     assert (len(whole["tracks"]["items"]), whole["tracks"]["has_more"]) == (100, True)
     second = sample_music.ask("get", **asked, limit=10, offset=90)
@@ -457,7 +457,7 @@ def test_a_playlist_of_nothing_but_a_length_is_made_of_what_there_is(sample_musi
 @pytest.mark.row("Z15")
 def test_a_playlist_longer_than_a_day_is_a_day_long_at_the_most(sample_music: Any) -> None:
     found = sample_music.ask("get", query_type="playlist", about="99999999999 hours of piano")
-    assert found["notes"][-1].endswith("of 1440 minutes: there is not more that fits")
+    assert any(note.endswith("of 1440 minutes: there is not more that fits") for note in found["notes"])
 
 
 @pytest.mark.row("Z15")
@@ -507,7 +507,7 @@ def test_a_text_answer_is_short_and_names_ids(sample_music: Any) -> None:
     assert len(text) < 2_000
     assert f"[{MOONLIGHT}]" in text
     text = sample_music.call("catalog.get", query_type="album", id=MOONLIGHT).text
-    assert "1. I. Adagio sostenuto (1801, 5:50) [track-beethoven-piano-sonata-14-01]" in text
+    assert "1. I. Adagio sostenuto (year: 1801; 5:50 = 350.0 s; playable) [track-beethoven-piano-sonata-14-01]" in text
     assert "46 artists, 85 albums, 542 tracks" in sample_music.call("catalog.get", query_type="stats").text
 
 

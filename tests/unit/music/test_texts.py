@@ -1,0 +1,153 @@
+"""The texts of the music tools, their sizes, and their pages under a budget."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.gate.answer import Answer
+from pinakes.tools.budget import DEFAULT_TOKENS
+from support.texts import values_missing_from_text
+
+pytestmark = pytest.mark.row("N8")
+
+BEETHOVEN = "artist-ludwig-van-beethoven"
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("catalog.search", {"query": "piano"}),
+    ("catalog.search", {"query": "moonlight sonata", "kind": "track"}),
+    ("catalog.search", {"query": "piano municipal wastewater permits"}),
+    *(
+        ("catalog.get", {"query_type": "artist", "id": name})
+        for name in ("Ludwig van Beethoven", "Bethoven", "Johann Sebastian Bach")
+    ),
+    ("catalog.get", {"query_type": "album", "id": "Moonlight Sonata"}),
+    ("catalog.get", {"query_type": "track", "id": "track-beethoven-piano-sonata-14-01"}),
+    ("catalog.get", {"query_type": "recent"}),
+    ("catalog.get", {"query_type": "stats"}),
+    ("catalog.get", {"query_type": "similar", "id": "Ludwig van Beethoven"}),
+    ("catalog.get", {"query_type": "gaps"}),
+    ("catalog.get", {"query_type": "fixes"}),
+    ("catalog.get", {"query_type": "playlist", "about": "calm piano", "minutes": 240}),
+]
+CHINOOK_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("catalog.search", {"query": "love"}),
+    ("catalog.get", {"query_type": "artist", "id": "Iron Maiden"}),
+    ("catalog.get", {"query_type": "recent"}),
+    ("catalog.get", {"query_type": "gaps"}),
+    ("catalog.get", {"query_type": "fixes"}),
+    ("catalog.get", {"query_type": "playlist", "about": "rock", "minutes": 600}),
+]
+
+
+def tokens_of(answer: Answer) -> float:
+    """Return the price of the longer form of an answer."""
+    return max(len(json.dumps(answer.structured)), len(answer.text.encode())) / 4
+
+
+def items_of(structured: Any) -> dict[str, list[str]]:
+    """Return the items of every list of an answer, as JSON."""
+    lists = {name: structured[name]["items"] for name in ("artists", "albums", "tracks", "fixes") if name in structured}
+    lists |= {gap["gap"]: gap["items"] for gap in structured.get("gaps", ())}
+    if "stats" in structured:
+        lists["genres"] = structured["stats"]["genres"]
+    return {name: [json.dumps(item) for item in items] for name, items in lists.items()}
+
+
+def iter_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | None) -> Iterator[Answer]:
+    """Yield the answers of a call, each after the first at the offset that the one before names."""
+    offset = 0
+    for _ in range(200):
+        budget = {} if tokens is None else {"max_tokens": tokens}
+        answer = music.call(tool, **arguments, **budget, offset=offset)
+        assert not answer.is_error, answer.text
+        yield answer
+        shown = max((len(items) for items in items_of(answer.structured).values()), default=0)
+        if not shown or f"offset {offset + shown}" not in answer.text:
+            return
+        offset += shown
+    raise AssertionError("the pages have no end")
+
+
+def require_all_pages(music: Any, tool: str, arguments: dict[str, Any], tokens: int | None) -> None:
+    """Require that the pages under a budget are the whole answer, each item once, and that each page fits."""
+    whole = items_of(music.call(tool, **arguments, limit=100, offset=0).structured)
+    found: dict[str, list[str]] = {name: [] for name in whole}
+    for answer in iter_pages(music, tool, arguments, tokens):
+        assert tokens_of(answer) <= (tokens or DEFAULT_TOKENS)
+        for name, items in items_of(answer.structured).items():
+            found.setdefault(name, []).extend(items)
+    for name, items in whole.items():
+        assert found[name][: len(items)] == items
+        assert len(set(found[name])) == len(found[name])
+
+
+@pytest.mark.row("Z14")
+@pytest.mark.parametrize(("tool", "arguments"), CALLS)
+def test_the_text_says_everything_that_the_structured_content_does(
+    sample_music: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    for sized in ({}, {"max_tokens": 400}, {"limit": 100}):
+        answer = sample_music.call(tool, **arguments, **sized)
+        assert values_missing_from_text(answer.structured, answer.text) == []
+
+
+@pytest.mark.row("Z14")
+@pytest.mark.parametrize(("tool", "arguments"), CALLS)
+def test_an_answer_fits_by_default_and_its_pages_lose_nothing(
+    sample_music: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    require_all_pages(sample_music, tool, arguments, None)
+
+
+@pytest.mark.row("Z14")
+@pytest.mark.parametrize(("tool", "arguments"), [CALLS[0], CALLS[3], *CALLS[8:13]])
+def test_a_small_budget_has_the_best_of_each_kind_and_its_pages_lose_nothing(
+    sample_music: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    require_all_pages(sample_music, tool, arguments, 400)
+    small, whole = sample_music.call(tool, **arguments, max_tokens=400), sample_music.call(tool, **arguments)
+    for name, items in items_of(whole.structured).items():
+        first = items_of(small.structured)[name]
+        assert first == items[: len(first)]
+        assert bool(first) == bool(items)
+
+
+@pytest.mark.data
+@pytest.mark.row("Z14")
+def test_answers_of_a_library_with_thousands_of_tracks_fit_and_lose_nothing(chinook: Path, home: Any) -> None:
+    home.add(chinook)
+    for tool, arguments in CHINOOK_CALLS:
+        require_all_pages(home, tool, arguments, None)
+        answer = home.call(tool, **arguments)
+        assert values_missing_from_text(answer.structured, answer.text) == []
+
+
+def test_an_explicit_limit_without_a_budget_gives_all_that_was_asked_for(sample_music: Any) -> None:
+    answer = sample_music.call("catalog.search", query="allegro", limit=60)
+    assert len(answer.structured["tracks"]["items"]) == 60
+    assert answer.text.count("\n- ") >= 60
+
+
+@pytest.mark.row("Z15")
+def test_the_text_of_a_fix_can_be_applied(audio: Any, home: Any) -> None:
+    audio.add("a/1.flac", title="First", artist="Ann", album="One", tracknumber="1", date="1999", genre="Folk")
+    audio.add("a/2.flac", title="Second", artist="Ann", album="One", tracknumber="2", date="1999")
+    home.add(audio.path)
+    text = home.call("catalog.get", query_type="fixes").text
+    requests = [json.loads(line.removeprefix("- ")) for line in text.splitlines() if line.startswith("- {")]
+    assert requests
+    for request in requests:
+        assert not home.call("catalog.mutate", **request).is_error
+    assert "fixes (0)" in home.call("catalog.get", query_type="fixes").text
+
+
+@pytest.mark.row("Z15")
+def test_the_text_of_gaps_names_the_records_and_where_the_others_are(sample_music: Any) -> None:
+    text = sample_music.call("catalog.get", query_type="gaps").text
+    structured = sample_music.ask("get", query_type="gaps")
+    for gap in structured["gaps"]:
+        assert all(one.get("id", one["name"]) in text for one in gap["items"])
+    assert re.search(r"\(\d+, has more with offset \d+\):", text)
