@@ -47,14 +47,14 @@ class MergedPage:
         """Return the first hits; only a few where none is evidence."""
         return self.items[: min(limit, NEAREST_SHOWN) if self.evidence is Evidence.NONE else limit]
 
-    def page(self, start: int, limit: int) -> list[Merged]:
-        """Return a page of the hits; only a few where none is evidence."""
-        return self.first(start + limit)[start:]
+    def page(self, start: int, limit: int, *, is_list: bool = False) -> list[Merged]:
+        """Return a page of the hits; only a few where none is evidence, unless a list of all is wanted."""
+        return (self.items[: start + limit] if is_list else self.first(start + limit))[start:]
 
-    def cursor_after(self, end: int) -> str | None:
+    def cursor_after(self, end: int, *, is_list: bool = False) -> str | None:
         """Return the cursor of the page that begins after so many hits; None where there is none."""
-        is_answered = self.evidence is not Evidence.NONE
-        return str(end) if is_answered and len(self.items) > end and end < FURTHEST else None
+        is_continued = is_list or self.evidence is not Evidence.NONE
+        return str(end) if is_continued and len(self.items) > end and end < FURTHEST else None
 
     @property
     def evidence(self) -> Evidence:

@@ -1,10 +1,20 @@
 """Arguments and results of the judoka tools. Names, parameters and defaults are a fixed interface."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from pinakes.api import FoundResult, FromCatalogue, Relevance, ToolParams, ToolResult
+from pinakes.api import (
+    FoundResult,
+    FromCatalogue,
+    PagedParams,
+    PricedParams,
+    PricedResult,
+    Relevance,
+    ToolParams,
+    ToolResult,
+    shorten,
+)
 from pinakes_catalogues.judoka.filters import CardFilters
 
 
@@ -32,7 +42,7 @@ Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
-class RagParams(ToolParams):
+class RagParams(PagedParams):
     """Arguments of `query_rag`."""
 
     query: Query
@@ -50,15 +60,20 @@ class RagHit(FromCatalogue):
     tags: list[str]
 
 
-class RagResult(FoundResult):
+class RagResult(FoundResult, PricedResult):
     """The answer of `query_rag`; `hint` says why vectors were not used, and how to fix it."""
+
+    long_texts: ClassVar[tuple[str, ...]] = ("text",)
+    has_passages: ClassVar[bool] = True
 
     results: Annotated[list[RagHit], LEAN]
     hint: str | None
 
 
-class SearchParams(ToolParams):
+class SearchParams(PagedParams):
     """Arguments of `judokon.search`."""
+
+    sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
     query: Query
     top_k: int = Field(default=8, ge=1, le=50)
@@ -84,26 +99,36 @@ class JudokaHit(JudokaShape):
     relevance: Relevance
 
 
-class SearchResult(FoundResult):
+class SearchResult(FoundResult, PricedResult):
     """The answer of `judokon.search`."""
 
     results: list[JudokaHit]
     hint: str | None
 
 
-class IdParams(ToolParams):
+class IdParams(PricedParams):
     """Arguments of `judokon.getById`."""
 
     id: CardId
 
 
-class CardResult(ToolResult):
+class CardResult(PricedResult):
     """A whole card, with every field of its file."""
 
     model_config = ConfigDict(extra="allow")
 
+    @property
+    def item_count(self) -> int:
+        """No items: a card is cut by its texts."""
+        return 0
 
-class RandomParams(ToolParams):
+    def shortened(self, chars: int) -> Self:
+        """Return the card with its texts cut."""
+        texts = {name: text for name, text in (self.model_extra or {}).items() if isinstance(text, str)}
+        return self.model_copy(update={name: shorten(text, chars) for name, text in texts.items()})
+
+
+class RandomParams(PricedParams):
     """Arguments of `judokon.random`."""
 
     filters: Annotated[CardFilters, SHARED] | None = None
@@ -111,9 +136,13 @@ class RandomParams(ToolParams):
 
 
 class CodeParams(ToolParams):
-    """Arguments of `judokon.resolveCode` and `judokon.validateCardCode`."""
+    """Arguments of `judokon.validateCardCode`."""
 
     code: Code
+
+
+class ResolveParams(PricedParams, CodeParams):
+    """Arguments of `judokon.resolveCode`."""
 
 
 class CodeResult(FromCatalogue):
@@ -152,8 +181,10 @@ class CompareResult(ToolResult):
     winner: Side
 
 
-class OpponentParams(ToolParams):
+class OpponentParams(PagedParams):
     """Arguments of `judokon.suggestOpponent`."""
+
+    sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
     id: CardId
     top_k: int = Field(default=3, ge=1, le=10)
@@ -165,14 +196,16 @@ class Opponent(JudokaShape):
     reasons: list[str]
 
 
-class OpponentResult(ToolResult):
+class OpponentResult(PricedResult):
     """The answer of `judokon.suggestOpponent`."""
+
+    paged: ClassVar[str] = "opponents"
 
     opponents: Annotated[list[Opponent], LEAN]
 
 
-class CountriesParams(ToolParams):
-    """Arguments of `judokon.listCountries`: none."""
+class CountriesParams(PagedParams):
+    """Arguments of `judokon.listCountries`."""
 
 
 class CountryCount(ToolResult):
@@ -183,7 +216,9 @@ class CountryCount(ToolResult):
     count: int
 
 
-class CountriesResult(ToolResult):
+class CountriesResult(PricedResult):
     """The answer of `judokon.listCountries`, most cards first."""
+
+    paged: ClassVar[str] = "countries"
 
     countries: Annotated[list[CountryCount], LEAN]

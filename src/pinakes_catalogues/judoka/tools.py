@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-import orjson
-
 from pinakes.api import (
     AnyOf,
     Asked,
@@ -31,6 +29,7 @@ from pinakes.api import (
     ShelfReader,
     ToolSpec,
     catalogue_tool,
+    depth_for,
     like_words,
     merge_facets,
     parse_exclusions,
@@ -61,15 +60,24 @@ from pinakes_catalogues.judoka.shapes import (
     RagParams,
     RagResult,
     RandomParams,
+    ResolveParams,
     SearchParams,
     SearchResult,
     Side,
     StatShape,
 )
 from pinakes_catalogues.judoka.synonyms import search_expanded
+from pinakes_catalogues.judoka.texts import (
+    card_text,
+    code_text,
+    compare_text,
+    countries_text,
+    opponent_text,
+    rag_text,
+    search_text,
+)
 
 RAG_RESULTS = 5
-LISTED_IN_TEXT = 10
 ALIKE = 3
 LIKE = 0.6
 SET_UP = "run: pinakes rag prepare, then pinakes add FOLDER --as judoka"
@@ -87,23 +95,31 @@ class JudokonTools:
         views, scope = self._catalogues.views(catalogue), Scope(visibility=principal.visibility)
         if not any(view.reader.count(scope) for view in views.found.values()):
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
-        page = _search(views, params.query, dict.fromkeys(views.found, scope), RAG_RESULTS)
+        end = params.start + RAG_RESULTS
+        page = _search(views, params.query, dict.fromkeys(views.found, scope), depth_for(params.start, RAG_RESULTS))
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
-        hits = [self._rag_hit(item) for item in page.first(RAG_RESULTS)]
-        return RagResult(results=hits, evidence=page.evidence, hint=_hint(page.degraded), unread=page.unread)
+        return RagResult(
+            results=[self._rag_hit(item) for item in page.page(params.start, RAG_RESULTS)],
+            evidence=page.evidence,
+            hint=_hint(page.degraded),
+            unread=page.unread,
+            cursor=page.cursor_after(end),
+        )
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find cards by a description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
-        page = _search(scoped.views, params.query, scoped.scopes, params.top_k)
-        shown = page.items[: params.top_k] if params.filters else page.first(params.top_k)  # filters ask for a list
+        start, end = params.start, params.start + params.top_k
+        page = _search(scoped.views, params.query, scoped.scopes, depth_for(start, params.top_k))
+        is_list = params.filters is not None  # filters ask for all that meet them
         return SearchResult(
-            results=[self._hit(item) for item in shown],
+            results=[self._hit(item) for item in page.page(start, params.top_k, is_list=is_list)],
             evidence=page.evidence,
             hint=_hint(page.degraded),
             unread=page.unread,
             notes=scoped.notes,
+            cursor=page.cursor_after(end, is_list=is_list),
         )
 
     def get_by_id(self, principal: Principal, params: IdParams, *, catalogue: str | None = None) -> CardResult:
@@ -126,7 +142,7 @@ class JudokonTools:
         chosen = Gathered(found={name: views[name]}, skipped=[])
         return self._card(self._get_card(chosen, principal, record_id))
 
-    def resolve_code(self, principal: Principal, params: CodeParams, *, catalogue: str | None = None) -> CardResult:
+    def resolve_code(self, principal: Principal, params: ResolveParams, *, catalogue: str | None = None) -> CardResult:
         """Return the card that has a code."""
         found = self._find_by_code(principal, params.code, catalogue)
         if found is None:
@@ -170,15 +186,17 @@ class JudokonTools:
         view, card = self._get_card(self._catalogues.views(catalogue), principal, params.id)
         others = [one for one in _cards(view, principal, SHOWN) if one.id != card.id]
         others.sort(key=lambda one: _mismatch(card, one))
+        end = params.start + params.top_k
         return OpponentResult(
             opponents=[
                 Opponent(**self._shape(FoundRecord(view, one)), reasons=_reasons(card, one))
-                for one in others[: params.top_k]
-            ]
+                for one in others[params.start : end]
+            ],
+            cursor=str(end) if end < len(others) else None,
         )
 
     def list_countries(
-        self, principal: Principal, _params: CountriesParams, *, catalogue: str | None = None
+        self, principal: Principal, params: CountriesParams, *, catalogue: str | None = None
     ) -> CountriesResult:
         """Count the cards of each country."""
         readers = [view.reader for view in self._catalogues.views(catalogue).found.values()]
@@ -188,7 +206,7 @@ class JudokonTools:
             CountryCount(country=one.value, code=_country_code(readers, one.value, scope), count=one.count)
             for one in facets
         ]
-        return CountriesResult(countries=rows)
+        return CountriesResult(countries=rows[params.start :])
 
     def _get_card(self, views: Gathered[CatalogueView], principal: Principal, stated: str) -> FoundRecord:
         scope = _scope(principal)
@@ -212,7 +230,8 @@ class JudokonTools:
 
     def _card(self, found: FoundRecord) -> CardResult:
         label = self._catalogues.label(found.view.name)
-        return CardResult(**card_of(found.record), **({"catalogue": label} if label else {}))
+        named: dict[str, Any] = {"catalogue": label} if label else {}
+        return CardResult(**card_of(found.record), **named)
 
     def _hit(self, item: Merged) -> JudokaHit:
         found = FoundRecord(item.view, item.hit.record)
@@ -281,7 +300,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RagParams,
             result=RagResult,
             run=judokon.query_rag,
-            text=_rag_text,
+            text=rag_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -290,7 +309,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=judokon.search,
-            text=_search_text,
+            text=search_text,
             count_of=lambda result: len(result.results),
         ),
         catalogue_tool(
@@ -299,7 +318,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=IdParams,
             result=CardResult,
             run=judokon.get_by_id,
-            text=_card_text,
+            text=card_text,
         ),
         catalogue_tool(
             name="judokon.random",
@@ -308,15 +327,15 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RandomParams,
             result=CardResult,
             run=judokon.draw,
-            text=_card_text,
+            text=card_text,
         ),
         catalogue_tool(
             name="judokon.resolveCode",
             description="Judoka of a card code.",
-            params=CodeParams,
+            params=ResolveParams,
             result=CardResult,
             run=judokon.resolve_code,
-            text=_card_text,
+            text=card_text,
         ),
         catalogue_tool(
             name="judokon.validateCardCode",
@@ -324,7 +343,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CodeParams,
             result=CodeResult,
             run=judokon.validate_code,
-            text=_code_text,
+            text=code_text,
         ),
         catalogue_tool(
             name="judokon.compare",
@@ -332,7 +351,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CompareParams,
             result=CompareResult,
             run=judokon.compare,
-            text=_compare_text,
+            text=compare_text,
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
@@ -340,7 +359,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=OpponentParams,
             result=OpponentResult,
             run=judokon.suggest_opponent,
-            text=_opponent_text,
+            text=opponent_text,
         ),
         catalogue_tool(
             name="judokon.listCountries",
@@ -348,7 +367,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=CountriesParams,
             result=CountriesResult,
             run=judokon.list_countries,
-            text=_countries_text,
+            text=countries_text,
         ),
     ]
     return layout.declare(every)
@@ -427,45 +446,3 @@ def _reasons(card: Record, other: Record) -> list[str]:
         f"{'same weight class' if is_same_class else 'weight class'} {other.get('weightClass') or 'unknown'}",
         "equal average" if not gap else f"average {abs(gap):.1f} {'higher' if gap > 0 else 'lower'}",
     ]
-
-
-def _line(judoka: JudokaShape) -> str:
-    numbers = " ".join(f"{stat} {number}" for stat, number in judoka.stats.items())
-    address = f"{judoka.catalogue}/{judoka.id}" if judoka.catalogue else judoka.id
-    return f"{judoka.name} ({judoka.country}, {judoka.rarity}, {judoka.weight_class}) {numbers} [{address}]"
-
-
-def _rag_text(result: RagResult) -> str:
-    parts = [f"{n}. {hit.source} [{hit.id}]\n{hit.text}" for n, hit in enumerate(result.results, start=1)]
-    return result.with_evidence("\n\n".join([*(parts or ["nothing found"]), *filter(None, [result.hint])]))
-
-
-def _search_text(result: SearchResult) -> str:
-    lines = [f"{n}. {_line(hit)}" for n, hit in enumerate(result.results[:LISTED_IN_TEXT], start=1)]
-    if not lines:
-        lines = ["no judoka meets this; judokon.listCountries lists the countries there are"]
-        return "\n".join([*result.notes, *lines])
-    return result.with_evidence("\n".join([*result.notes, *lines]))
-
-
-def _card_text(card: CardResult) -> str:
-    return orjson.dumps(card.model_dump(mode="json", by_alias=True)).decode()
-
-
-def _code_text(result: CodeResult) -> str:
-    return f"valid: the code of judoka {result.id}" if result.valid else f"not valid: {result.reason}"
-
-
-def _compare_text(result: CompareResult) -> str:
-    rows = [f"{stat}: {row.a} – {row.b} ({row.winner})" for stat, row in result.stats.items()]
-    names = f"a: {result.a.name}, b: {result.b.name}"
-    return "\n".join([names, *rows, f"total: {result.totals['a']} – {result.totals['b']}; winner: {result.winner}"])
-
-
-def _opponent_text(result: OpponentResult) -> str:
-    lines = [f"{n}. {_line(one)}: {', '.join(one.reasons)}" for n, one in enumerate(result.opponents, start=1)]
-    return "\n".join(lines or ["there is no other judoka"])
-
-
-def _countries_text(result: CountriesResult) -> str:
-    return ", ".join(f"{one.country} ({one.count})" for one in result.countries) or "no cards"

@@ -37,7 +37,7 @@ def test_the_declarations_are_small(judokon: Any) -> None:
 def test_a_search_answers_in_the_fixed_shape_with_ids_as_written(judokon: Any) -> None:
     answer = judokon.structured("judokon.search", query="powerful judoka from Japan")
     found = answer["results"]
-    assert set(answer) == {"results", "evidence", "hint"}
+    assert set(answer) == {"results", "evidence", "hint", "cursor"}
     assert answer["evidence"] != "none"
     assert len(found) == 8
     for hit in found:
@@ -275,7 +275,7 @@ def test_a_question_is_answered_from_passages_techniques_and_cards(judokon: Any)
     answer = judokon.structured("query_rag", query="how does scoring work")
     best = answer["results"][0]
     assert set(best) == {"id", "text", "source", "score", "qaContext", "tags", "relevance"}
-    assert set(answer) == {"results", "evidence", "hint"}
+    assert set(answer) == {"results", "evidence", "hint", "cursor"}
     assert (best["id"], best["source"], best["tags"]) == ("rules-1", "docs/rules.md", ["rules"])
     assert best["qaContext"] == "How do I score a point?"
     assert answer["hint"] is None
