@@ -1,5 +1,6 @@
 """Arguments and results of the anime tools. Names, parameters and defaults are a fixed interface."""
 
+from itertools import accumulate
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema, model_validator
@@ -13,14 +14,14 @@ from pinakes.api import (
     FromCatalogue,
     InputError,
     NoneOf,
-    NotedResult,
     PagedParams,
-    PartialResult,
+    PricedParams,
     PricedResult,
     Range,
     Relevance,
     ToolParams,
     ToolResult,
+    shorten_texts,
 )
 
 Category = Literal["genre", "theme", "demographic", "setting"]
@@ -120,7 +121,8 @@ class SearchHit(AnimeShape):
 class SearchResult(FoundResult, PricedResult):
     """The answer of `search_anime`."""
 
-    long_texts = ("synopsis",)
+    long_texts = ("synopsis", "tags", "alternatives")
+    whole_with = "get_anime_details"
 
     results: list[SearchHit]
     total_matches: int
@@ -128,7 +130,7 @@ class SearchResult(FoundResult, PricedResult):
     degraded: str | None
 
 
-class RecommendParams(ToolParams):
+class RecommendParams(PagedParams):
     """Arguments of `recommend_similar`."""
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
@@ -170,8 +172,12 @@ class RecommendedAnime(AnimeShape):
     other_signals: OtherSignalsShape
 
 
-class RecommendResult(PartialResult):
+class RecommendResult(PricedResult):
     """The answer of `recommend_similar`."""
+
+    paged = "recommendations"
+    long_texts = ("synopsis", "tags")
+    whole_with = "get_anime_details"
 
     recommendations: list[RecommendedAnime]
     taste_centroid: list[str]
@@ -179,7 +185,7 @@ class RecommendResult(PartialResult):
     not_understood: list[str]
 
 
-class DetailsParams(ToolParams):
+class DetailsParams(PricedParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
     title: Title | None = Field(default=None, description="Spelling may be off")
@@ -222,16 +228,31 @@ class AnimeDetails(FromCatalogue):
     synopsis: str | None
 
 
-class DetailsResult(NotedResult):
+class DetailsResult(PricedResult):
     """The answer of `get_anime_details`."""
+
+    has_passages = True
 
     anime: AnimeDetails | None
     suggestions: list[str]
     confidence: Annotated[float | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda value: value is None)
     """How sure it is that this anime was meant, 0–1, where the title is not exact or others have it too."""
 
+    @property
+    def item_count(self) -> int:
+        """One: the anime."""
+        return 1
 
-class BrowseParams(ToolParams):
+    def shortened(self, chars: int) -> "DetailsResult":
+        """Return the answer with a shorter synopsis and shorter lists."""
+        if self.anime is None:
+            return self
+        titles = shorten_texts(self.anime.titles, ["alternatives"], chars)
+        shorter = shorten_texts(self.anime, ["synopsis", "tags", "sources", "relations"], chars)
+        return self.model_copy(update={"anime": shorter.model_copy(update={"titles": titles})})
+
+
+class BrowseParams(PagedParams):
     """Arguments of `browse_taxonomy`."""
 
     category: Category | None = None
@@ -250,9 +271,38 @@ class CategoryShape(ToolResult):
 
     category: str
     tags: list[TagCount]
+    total: Annotated[int | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda total: total is None)
+    """The number of its tags, where not all are listed."""
+
+    def between(self, start: int, end: int) -> "CategoryShape":
+        """Return the category with some of its tags, and how many there are."""
+        tags, total = self.tags[max(start, 0) : max(end, 0)], self.total or len(self.tags)
+        return self.model_copy(update={"tags": tags, "total": total if len(tags) < total else None})
 
 
-class BrowseResult(NotedResult):
-    """The answer of `browse_taxonomy`."""
+class BrowseResult(PricedResult):
+    """The answer of `browse_taxonomy`: its items are tags, counted over all categories."""
+
+    unit = "tags"
+    has_passages = True
 
     categories: list[CategoryShape]
+
+    @property
+    def item_count(self) -> int:
+        """The number of tags."""
+        return sum(len(one.tags) for one in self.categories)
+
+    def first(self, count: int) -> "BrowseResult":
+        """Return the answer with its first tags only."""
+        return self.between(0, count)
+
+    def between(self, start: int, end: int) -> "BrowseResult":
+        """Return the answer with the tags from one place to before another."""
+        before = [0, *accumulate(len(one.tags) for one in self.categories)]
+        shown = [one.between(start - at, end - at) for one, at in zip(self.categories, before, strict=False)]
+        return self.model_copy(update={"categories": [one for one in shown if one.tags]})
+
+    def shortened(self, _chars: int) -> "BrowseResult":
+        """Return the answer itself: tags are short."""
+        return self

@@ -1,7 +1,4 @@
-"""The text content of the anime tools: what the structured answer has, for clients that read text alone.
-
-Every result is there with its id, form, tags and a shortened synopsis; the details of one anime are there in full.
-"""
+"""The text content of the anime tools: all that the structured answer has, for clients that read text alone."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,6 +9,7 @@ from pinakes_catalogues.anime.shapes import (
     BrowseResult,
     CategoryShape,
     DetailsResult,
+    OtherSignalShape,
     RecommendedAnime,
     RecommendResult,
     SearchHit,
@@ -19,15 +17,12 @@ from pinakes_catalogues.anime.shapes import (
     TagShape,
 )
 
-SYNOPSIS_CHARS = 240
-"""The length at which the synopsis of one of several results is cut."""
-
 
 def search_text(result: SearchResult) -> str:
     """Return the text of `search_anime`."""
     head = f"{result.total_matches} matches, evidence: {result.evidence} ({result.search_mode})"
     degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
-    lines = [head, *degraded, *result.notes, *_numbered(map(_hit_lines, result.results))]
+    lines = [head, *degraded, *_numbered(map(_hit_lines, result.results)), *result.remarks]
     return result.with_evidence("\n".join(lines))
 
 
@@ -35,21 +30,23 @@ def recommend_text(result: RecommendResult) -> str:
     """Return the text of `recommend_similar`."""
     found = _numbered(map(_recommended_lines, result.recommendations)) or ["nothing fits these preferences"]
     taste = [f"taste: {', '.join(result.taste_centroid)}"] if result.taste_centroid else []
-    notes = [*result.understood, *(f"not understood: {one}" for one in result.not_understood)]
-    return "\n".join([*found, *taste, *notes])
+    understood = [*result.understood, *(f"not understood: {one}" for one in result.not_understood)]
+    return "\n".join([*found, *taste, *understood, *result.remarks])
 
 
 def details_text(result: DetailsResult) -> str:
     """Return the text of `get_anime_details`."""
     if result.anime is None:
         hint = [f"did you mean {' or '.join(result.suggestions)}?"] if result.suggestions else []
-        return "\n".join(["no such anime", *result.notes, *hint])
-    return "\n".join([*_details_lines(result.anime), *result.notes])
+        return "\n".join(["no such anime", *result.remarks, *hint])
+    sure = [f"confidence: {result.confidence}"] if result.confidence is not None else []
+    others = [f"it could also be {' or '.join(result.suggestions)}"] if result.suggestions else []
+    return "\n".join([*_details_lines(result.anime), *sure, *others, *result.remarks])
 
 
 def browse_text(result: BrowseResult) -> str:
     """Return the text of `browse_taxonomy`."""
-    return "\n".join([*map(_category_line, result.categories), *result.notes]) or "no tags"
+    return "\n".join([*map(_category_line, result.categories), *result.remarks]) or "no tags"
 
 
 def _numbered(entries: Iterable[Sequence[str]]) -> list[str]:
@@ -60,22 +57,35 @@ def _numbered(entries: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _hit_lines(hit: SearchHit) -> list[str]:
-    return [f"{_head(hit)} {hit.score}, {hit.match_type}, {hit.status}", *_body_lines(hit)]
+    label = f", {hit.relevance}" if hit.relevance else ""
+    names = [f"also called: {', '.join(hit.alternatives)}"] if hit.alternatives else []
+    return [f"{_head(hit)} {hit.score}{label}, {hit.match_type}, {hit.status}", *names, *_body_lines(hit)]
 
 
 def _recommended_lines(item: RecommendedAnime) -> list[str]:
-    parts = item.signals
+    parts, others = item.signals, item.other_signals
     signals = f"semantic {parts.semantic}, tags {parts.taxonomy}, time {parts.temporal}, format {parts.format}"
-    return [f"{_head(item)} {item.similarity_score} ({signals})", *_body_lines(item)]
+    chosen = [*_other_signal("wish", others.wish), *_other_signal("known", others.known)]
+    by = f"; chosen by {', '.join(chosen)}" if chosen else ""
+    return [f"{_head(item)} {item.similarity_score} ({signals}{by})", *_body_lines(item)]
+
+
+def _other_signal(name: str, signal: OtherSignalShape | None) -> list[str]:
+    return [] if signal is None else [f"{name} {signal.value} (weight {signal.weight})"]
 
 
 def _head(anime: AnimeShape) -> str:
     shown = shown_id(anime.id, anime.catalogue)
-    return f"{anime.title} ({anime.type}, {anime.year or 'year unknown'}, {anime.episodes or '?'} ep) [{shown}]"
+    return f"{anime.title} ({anime.type}, {anime.year or 'year unknown'}, {_episodes(anime.episodes)} ep) [{shown}]"
+
+
+def _episodes(count: int) -> str:
+    """Return how many episodes there are, which no source counts from 0."""
+    return str(count or "0 known")
 
 
 def _body_lines(anime: AnimeShape) -> list[str]:
-    lines = [_tags(anime.tags), _shortened(anime.synopsis or "")]
+    lines = [_tags(anime.tags), " ".join((anime.synopsis or "").split())]
     return [line for line in lines if line]
 
 
@@ -86,10 +96,10 @@ def _details_lines(anime: AnimeDetails) -> list[str]:
         "id": shown_id(anime.id, anime.catalogue),
         "also called": ", ".join(anime.titles.alternatives),
         "type": anime.type,
-        "episodes": str(anime.episodes or "unknown"),
+        "episodes": _episodes(anime.episodes),
         "status": anime.status,
         "season": season or "unknown",
-        "minutes an episode": str(anime.duration or ""),
+        "minutes an episode": str(anime.duration if anime.duration is not None else ""),
         "tags": _tags(anime.tags),
         "sources": ", ".join(anime.sources),
         "relations": ", ".join(anime.relations),
@@ -99,13 +109,13 @@ def _details_lines(anime: AnimeDetails) -> list[str]:
 
 
 def _category_line(shape: CategoryShape) -> str:
-    return f"{shape.category}: " + ", ".join(f"{tag.value} ({tag.count})" for tag in shape.tags)
+    shown = f" ({len(shape.tags)} of {shape.total} tags)" if shape.total else ""
+    return f"{shape.category}{shown}: " + ", ".join(f"{tag.value} ({tag.count})" for tag in shape.tags)
 
 
 def _tags(tags: Sequence[TagShape]) -> str:
-    return ", ".join(tag.value for tag in tags)
-
-
-def _shortened(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= SYNOPSIS_CHARS else f"{plain[:SYNOPSIS_CHARS].rsplit(' ', 1)[0]} …"
+    """Return the tags of each category after its name."""
+    by_category: dict[str, list[str]] = {}
+    for tag in tags:
+        by_category.setdefault(tag.category, []).append(tag.value)
+    return "; ".join(f"{category or 'tags'}: {', '.join(values)}" for category, values in by_category.items())

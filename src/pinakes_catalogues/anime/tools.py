@@ -126,7 +126,8 @@ class AnimeTools:
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendResult(
             recommendations=[
-                _recommended(item, views.found[name], self._catalogues.label(name)) for item, name in best
+                _recommended(item, views.found[name], self._catalogues.label(name))
+                for item, name in best[params.start :]
             ],
             taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
             understood=_understood(answers.values()),
@@ -190,7 +191,8 @@ class AnimeTools:
         shapes = [_category(category, facets) for category in categories]
         shown = [shape for shape in shapes if shape.tags]
         near = dict.fromkeys(value for values in known for value in values.near(params.search or ""))
-        return BrowseResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
+        result = BrowseResult(categories=shown, notes=_browse_notes(params, facets, shown, list(near)))
+        return result.between(params.start, result.item_count) if params.start else result
 
 
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:

@@ -18,21 +18,23 @@ from pinakes.api import (
     Merged,
     NoneOf,
     OpenCatalogue,
+    PagedParams,
+    PricedResult,
     Principal,
     QueryText,
     Range,
     Relevance,
     Scope,
-    ToolParams,
     ToolResult,
     ToolSpec,
     catalogue_tool,
+    depth_for,
     query_tokens,
     search_each,
+    shown_id,
 )
 
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
-LISTED_IN_TEXT = 10
 
 
 def _require_years(years: list[int]) -> list[int]:
@@ -54,10 +56,11 @@ Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 
-class SearchParams(ToolParams):
+class SearchParams(PagedParams):
     """Arguments of `search_papers`, named as they are written here."""
 
     model_config = ConfigDict(alias_generator=None)
+    sized_by = ("paper_count",)
 
     query: Query = Field(description="Topic")
     paper_count: int = Field(default=10, ge=1, le=50)
@@ -81,10 +84,18 @@ class PaperShape(FromCatalogue):
     abstract: str | None
     relevance: Relevance
     score: float
+    id: str
+    year: int | None
+    venue: str | None
+    url: str | None
 
 
-class SearchResult(FoundResult):
+class SearchResult(FoundResult, PricedResult):
     """The answer of `search_papers`."""
+
+    paged = "papers"
+    unit = "papers"
+    long_texts = ("abstract", "authors")
 
     papers: list[PaperShape]
     total: int
@@ -102,15 +113,17 @@ class PaperTools:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
+        depth = depth_for(params.start, params.paper_count)
         found = search_each(
             views,
             params.query,
-            lambda view, vector: view.search(params.query, scope=scope, limit=params.paper_count, query_vector=vector),
+            lambda view, vector: view.search(params.query, scope=scope, limit=depth, query_vector=vector),
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         return SearchResult(
             notes=missing,
-            papers=[self._shape(item) for item in found.first(params.paper_count)],
+            papers=[self._shape(item) for item in found.page(params.start, params.paper_count)],
+            cursor=found.cursor_after(params.start + params.paper_count),
             total=found.total_matches,
             evidence=found.evidence,
             search_mode=found.mode.value,
@@ -126,6 +139,10 @@ class PaperTools:
             abstract=record.get("abstract"),
             relevance=item.hit.label,
             score=round(item.hit.score, 4),
+            id=record.id,
+            year=record.get("publish_year"),
+            venue=record.get("venue"),
+            url=record.get("url"),
             catalogue=self._catalogues.label(item.view.name),
         )
 
@@ -180,13 +197,24 @@ def _missing_words(views: Iterable[CatalogueView], keywords: Sequence[str], prin
 
 
 def _search_text(result: SearchResult) -> str:
-    head = f"{result.total} papers ({result.search_mode})"
-    lines = [f"{n}. {_line(paper)}" for n, paper in enumerate(result.papers[:LISTED_IN_TEXT], start=1)]
-    return result.with_evidence("\n".join([head, *result.notes, *lines]))
+    head = f"{result.total} papers, evidence: {result.evidence} ({result.search_mode})"
+    degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
+    papers = [line for number, paper in enumerate(result.papers, start=1) for line in _lines(number, paper)]
+    return result.with_evidence("\n".join([head, *degraded, *papers, *result.remarks]))
 
 
-def _line(paper: PaperShape) -> str:
-    names = [author.name for author in paper.authors]
-    by = f", {names[0]}{' et al.' if len(names) > 1 else ''}" if names else ""
-    source = f", {paper.catalogue}" if paper.catalogue else ""
-    return f"{paper.title}{by} [{paper.relevance or 'no label'}, {paper.score}{source}]"
+def _lines(number: int, paper: PaperShape) -> list[str]:
+    """Return a paper with all that the structured answer has of it."""
+    found = [paper.relevance or "no label", str(paper.score)]
+    place = [str(one) for one in (paper.venue, paper.year) if one]
+    lines = [
+        f"{number}. {paper.title} [{shown_id(paper.id, paper.catalogue)}] {', '.join([*found, *place])}",
+        "; ".join(_author(author) for author in paper.authors),
+        paper.url or "",
+        " ".join((paper.abstract or "").split()),
+    ]
+    return [lines[0], *(f"   {line}" for line in lines[1:] if line)]
+
+
+def _author(author: AuthorShape) -> str:
+    return f"{author.name} ({', '.join(author.affiliations)})" if author.affiliations else author.name

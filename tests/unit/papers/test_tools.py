@@ -114,7 +114,8 @@ def test_the_answer_has_the_fixed_shape(serve: Callable[..., Served]) -> None:
     assert found["evidence"] == "strong"
     assert (found["searchMode"], found["degraded"]) == ("hybrid", None)
     for paper in found["papers"]:
-        assert set(paper) == {"title", "authors", "abstract", "relevance", "score"}
+        fixed = {"title", "authors", "abstract", "relevance", "score"}
+        assert set(paper) == {*fixed, "id", "year", "venue", "url"}
         assert paper["relevance"] in ("IDENTICAL", "HIGHLY_SIMILAR", "SIMILAR", "RELEVANT", None)
         assert 0 <= paper["score"] <= 1
     assert found["papers"][0] == {
@@ -123,6 +124,10 @@ def test_the_answer_has_the_fixed_shape(serve: Callable[..., Served]) -> None:
         "abstract": "We study networks of graphs.",
         "relevance": "IDENTICAL",
         "score": 1.0,
+        "id": "p1",
+        "year": 2018,
+        "venue": None,
+        "url": None,
     }
 
 
@@ -141,7 +146,10 @@ def test_without_vectors_the_answer_says_that_it_goes_by_words(serve: Callable[.
 def test_the_declaration_has_the_names_and_limits_of_the_interface_and_is_small(serve: Callable[..., Served]) -> None:
     (tool,) = serve().gate.list_tools(LOCAL_USER)
     properties = tool.input_schema["properties"]
-    assert list(properties) == ["query", "paper_count", "publish_year_range", "keywords", "exclude_keywords"]
+    assert list(properties) == [
+        *("query", "paper_count", "publish_year_range", "keywords", "exclude_keywords"),
+        *("max_tokens", "cursor"),
+    ]
     assert tool.input_schema["required"] == ["query"]
     assert properties["paper_count"] == {"default": 10, "maximum": 50, "minimum": 1, "type": "integer"}
     years = properties["publish_year_range"]
@@ -289,7 +297,9 @@ def test_what_may_not_be_seen_is_neither_found_nor_counted(serve: Callable[..., 
 
 def test_the_text_beside_the_structure_names_the_papers(serve: Callable[..., Served]) -> None:
     told = serve().call(query="graph networks", paper_count=2).text
-    assert "1. Graph networks, Ada [IDENTICAL, " in told
+    assert "1. Graph networks [" in told
+    assert "] IDENTICAL, 1.0" in told
+    assert "Ada (X)" in told
 
 
 @pytest.mark.row("P8")
