@@ -12,10 +12,10 @@ from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, SearchTe
 class BrowseParams(PagedParams, GenericParams):
     """The arguments of `browse`."""
 
-    catalogue: str | None = None
-    field: str | None = None
-    search: SearchText | None = None
-    limit: int = Field(default=30, ge=1, le=200)
+    catalogue: str | None = Field(default=None, description="Only this one")
+    field: str | None = Field(default=None, description="Only its values")
+    search: SearchText | None = Field(default=None, description="Values like this")
+    limit: int = Field(default=30, ge=1, le=200, description="Most values of a field")
 
 
 class BrowsedValue(GenericResult):

@@ -44,7 +44,7 @@ class Continuation:
     """How to get the items that an answer has no room for."""
 
     hint: str
-    cursor: str | None = None
+    cursor: str | None = Field(default=None, description="Of the last answer, to continue it")
 
 
 class PricedParams(ToolParams):
@@ -54,7 +54,11 @@ class PricedParams(ToolParams):
     """The arguments that say how much is wanted: a call that has one gets all of it, unless it states a budget."""
 
     max_tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = Field(
-        default=None, alias="max_tokens", ge=LEAST_TOKENS, le=MOST_TOKENS
+        default=None,
+        alias="max_tokens",
+        ge=LEAST_TOKENS,
+        le=MOST_TOKENS,
+        description="Longest answer, in tokens of 4 bytes",
     )
 
     @property
@@ -72,7 +76,9 @@ class PricedParams(ToolParams):
 class OffsetParams(PricedParams):
     """The arguments of a tool whose answer is a list with an offset."""
 
-    offset: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})] = Field(default=0, ge=0, le=LARGEST)
+    offset: Annotated[int, WithJsonSchema({"type": "integer", "minimum": 0})] = Field(
+        default=0, ge=0, le=LARGEST, description="How many to skip"
+    )
 
     def after(self, count: int) -> Continuation:
         """Return the offset of the items after the first ones of this call's."""
@@ -110,7 +116,7 @@ class PricedResult(NotedResult):
     paged: ClassVar[str] = "results"
     """The name of the list."""
     unit: ClassVar[str] = ""
-    """The word for the items in notes, as in "3 of 10 papers fit"."""
+    """The word for the items in notes, as in "3 of 10 books fit"."""
     long_texts: ClassVar[tuple[str, ...]] = ()
     """The fields of an item that may be shortened: texts, and lists whose first values say most."""
     shortening: ClassVar[str] = "long texts and lists are cut"

@@ -1,13 +1,14 @@
 """Edits by conversation: `catalog.mutate` over every catalogue that may be edited, and `changelog://recent`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
 
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.ingest.edits.apply import Edits
 from pinakes.ingest.edits.draft import (
@@ -27,7 +28,7 @@ from pinakes.search.names import find_namesakes, resolve_name
 from pinakes.shelf.port import Author, Op, PastChange, Shelf
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec
+from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec, one_of
 
 SCHEME = "changelog://"
 RECENT = "recent"
@@ -40,6 +41,8 @@ BY_NAME = (EditAction.UPDATE, EditAction.DELETE)
 LONGEST_VALUE = 500
 LONGEST_LIST = 2_000
 """The most characters shown of a text, and of a list as JSON."""
+LONGEST_GUIDE = 200
+"""The most characters of the names of fields in the tool's description."""
 LONGEST_IN_TEXT = 80
 """The most characters shown of a value in the text answer."""
 
@@ -47,13 +50,13 @@ LONGEST_IN_TEXT = 80
 class MutateParams(GenericParams):
     """The arguments of `catalog.mutate`."""
 
-    action: EditAction
-    kind: str | None = None
-    id: str | None = Field(default=None, description="for undo: a call_id or change number")
-    fields: dict[str, Any] | None = Field(default=None, description="values to set; null removes")
-    preview: bool = Field(default=False, description="only tell what would change, with a plan")
-    plan: str | None = Field(default=None, description="from a preview: refuse if anything moved since")
-    cascade: bool = Field(default=False, description="delete what names it too")
+    action: Annotated[EditAction, one_of(EditAction)]
+    kind: str | None = Field(default=None, description="Of a new record")
+    id: str | None = Field(default=None, description="Or a name; for undo a call_id or change number")
+    fields: dict[str, Any] | None = Field(default=None, description="Values to set; null removes")
+    preview: bool = Field(default=False, description="Only tell what would change, with a plan")
+    plan: str | None = Field(default=None, description="Of a preview: refuse if anything moved since")
+    cascade: bool = Field(default=False, description="Delete what names it too")
 
 
 class MutateInCatalogueParams(MutateParams):
@@ -175,13 +178,16 @@ def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         return []
     kinds = dict.fromkeys(kind for one in editable for kind in one.spec.kinds)
     several = len(editable) > 1
-    properties: dict[str, Any] = {"kind": {"type": "string", "enum": list(kinds)}}
+    properties: dict[str, Any] = {
+        "kind": {"type": "string", "enum": list(kinds)},
+        "fields": {"type": "object", "description": f"Values to set; null removes. {_field_guide(editable)}"},
+    }
     if several:
         properties["catalogue"] = {"type": "string", "enum": [one.name for one in editable]}
     return [
         ToolSpec(
             name="catalog.mutate",
-            description="Create, update or delete records, or undo a change; with a preview on request.",
+            description="Create, update or delete records, or undo a change; preview first.",
             params=MutateInCatalogueParams if several else MutateParams,
             result=MutateResult,
             action=Action.EDIT_CATALOG,
@@ -194,6 +200,23 @@ def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             count_of=attrgetter("total"),
         )
     ]
+
+
+def _field_guide(editable: Sequence[OpenCatalogue]) -> str:
+    """Return the fields that each kind has, in a bounded length: those of every kind first."""
+    specs = list({one.spec.name: one.spec for one in editable}.values())
+    guide = "; ".join(part for spec in specs for part in _field_names(spec))
+    return guide if len(guide) <= LONGEST_GUIDE else f"{guide[:LONGEST_GUIDE].rsplit(', ', 1)[0]}, …"
+
+
+def _field_names(spec: CatalogueSpec) -> Iterator[str]:
+    """Yield the fields of every kind, and then those of each kind alone."""
+    shown = [field for field in spec.fields.values() if field.shown]
+    yield ", ".join(field.name for field in shown if all(field.is_of(kind) for kind in spec.kinds))
+    for kind in spec.kinds:
+        own = [field.name for field in shown if field.kinds and field.is_of(kind)]
+        if own:
+            yield f"{kind}: {', '.join(own)}"
 
 
 def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:

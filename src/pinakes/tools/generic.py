@@ -202,7 +202,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     return [
         catalogue_tool(
             name="search",
-            description="Search one catalogue or all, by meaning and words.",
+            description="Search one catalogue or all, by meaning and words: records, and passages of documents.",
             params=SearchParams,
             result=SearchResult,
             reads=tools.read_by_name,
@@ -214,7 +214,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="fetch",
-            description="One record whole, by the id that search gives.",
+            description="One record or passage whole, by its id in a result.",
             params=FetchParams,
             result=FetchResult,
             reads=tools.read_by_address,
@@ -223,7 +223,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="similar",
-            description="Records like the one with this id.",
+            description="Records nearest in meaning to one, in its catalogue or another.",
             params=SimilarParams,
             result=SimilarResult,
             reads=tools.read_by_address,
@@ -233,7 +233,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="browse",
-            description="What there is: catalogues, their fields, and values with counts.",
+            description="What there is: catalogues, and their fields with values to filter by, counts and ranges.",
             params=BrowseParams,
             result=BrowseResult,
             reads=tools.read_by_name,

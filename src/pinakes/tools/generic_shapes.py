@@ -16,25 +16,25 @@ PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 class SearchParams(PagedParams, GenericParams):
     """The arguments of `search`."""
 
-    query: QueryText
-    catalogue: str | None = None
-    filters: dict[str, Any] | None = None
+    query: QueryText = Field(description="A question, topic or name")
+    catalogue: str | None = Field(default=None, description="Only this one")
+    filters: dict[str, Any] | None = Field(default=None, description="What every result has, by field")
     exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
-    limit: int = Field(default=10, ge=1, le=50)
+    limit: int = Field(default=10, ge=1, le=50, description="Most results")
 
 
 class FetchParams(PagedParams, GenericParams):
     """The arguments of `fetch`."""
 
-    id: str = Field(min_length=3, max_length=1_000)
+    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID, or a page of its source")
 
 
 class SimilarParams(PagedParams, GenericParams):
     """The arguments of `similar`."""
 
-    id: str = Field(min_length=3, max_length=1_000)
-    catalogue: str | None = None
-    limit: int = Field(default=8, ge=1, le=50)
+    id: str = Field(min_length=3, max_length=1_000, description="CATALOGUE/ID")
+    catalogue: str | None = Field(default=None, description="Where to look, if not in its own")
+    limit: int = Field(default=8, ge=1, le=50, description="Most results")
 
 
 class Found(GenericResult):

@@ -25,6 +25,9 @@ class FromCatalogue(ToolResult):
     catalogue: Annotated[str | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda name: name is None)
 
 
+CHOICE: Any = Field(default=None, description="Only this one")
+
+
 class LayoutCatalogues:
     """The catalogues of one layout. A tool's `run` takes `catalogue`, the name that a call chose, as a keyword."""
 
@@ -89,7 +92,12 @@ class LayoutCatalogues:
 
         return replace(
             tool,
-            params=create_model(tool.params.__name__, __base__=tool.params, catalogue=(str | None, None)),
+            description=f"{tool.description} Of {' and '.join(self._catalogues)}.",
+            params=create_model(
+                tool.params.__name__,
+                __base__=tool.params,
+                catalogue=(str | None, CHOICE),
+            ),
             run=run,
             reads=lambda params: self._catalogues if params.catalogue is None else [params.catalogue],
             properties={**tool.properties, "catalogue": {"type": "string", "enum": list(self._catalogues)}},

@@ -1,6 +1,8 @@
 """Compact JSON schemas: a model reads every byte of the tool list at each turn."""
 
 from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -9,10 +11,16 @@ DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "
 NULL = {"type": "null"}
 OBVIOUS = {("minimum", 0), ("minimum", 1), ("exclusiveMinimum", 0), ("minItems", 1), ("default", 0), ("default", False)}
 """Keywords with values that go without saying; a call that breaks one is refused in words."""
-COMMON_ARGUMENTS = {"max_tokens", "cursor", "explain"}
-"""Arguments that mean the same for every tool; the server's instructions describe them once."""
-COMMENTS = ("notes", "degraded", "hint", "skipped", "catalogue", "confidence")
-"""Fields of answers that only comment on them, and explain themselves."""
+FEW_ITEMS = 10
+"""A list of at most so many items says so in a brief schema."""
+COMMON_ARGUMENTS = ("explain", "max_tokens", "cursor")
+"""Arguments that mean the same for every tool; the server's instructions describe them once, and schemas their type."""
+PLAIN_ARGUMENTS = {"query", "limit", "offset", "catalogue"}
+"""Arguments that need no description where there are many tools; objects whose fields are declared need none either."""
+MOST_RESULTS = "Most results"
+"""The description of an argument that bounds an answer, whatever its name; its maximum says as much."""
+COMMENTS = {"notes", "degraded", "hint", "skipped", "catalogue", "confidence", "evidence", "cursor", "nearest"}
+"""Fields of answers that only comment on them; the server's instructions describe them once."""
 
 
 def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -56,11 +64,24 @@ def _short_union(node: dict[str, Any]) -> dict[str, Any]:
     return {**real[0], **rest, **values, "type": [real[0]["type"], "null"]}
 
 
+def bare_common(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema of arguments with those that every tool has at its end, and of these only the type."""
+    arguments = schema.get("properties", {})
+    own = {name: one for name, one in arguments.items() if name not in COMMON_ARGUMENTS}
+    common = {name: {"type": arguments[name]["type"]} for name in COMMON_ARGUMENTS if name in arguments}
+    return {**schema, "properties": {**own, **common}} if common else dict(schema)
+
+
 def brief_input(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema of arguments without the keywords that say least: obvious lower bounds and defaults."""
+    """Return a schema of arguments without the keywords that say least."""
+    properties = {name: _brief_argument(name, one) for name, one in schema.get("properties", {}).items()}
+    return {**schema, "properties": properties}
+
+
+def _brief_argument(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     small: dict[str, Any] = _without_obvious(schema)
-    for name in COMMON_ARGUMENTS & small["properties"].keys():
-        small["properties"][name] = {"type": small["properties"][name]["type"]}
+    if name in PLAIN_ARGUMENTS or small.get("description") == MOST_RESULTS or "properties" in small:
+        small.pop("description", None)
     return small
 
 
@@ -69,11 +90,13 @@ def _without_obvious(node: Any) -> Any:
         return [_without_obvious(item) for item in node]
     if not isinstance(node, Mapping):
         return node
-    return {key: _without_obvious(value) for key, value in node.items() if (key, _hashable(value)) not in OBVIOUS}
+    return {key: _without_obvious(value) for key, value in node.items() if not _is_obvious(key, value)}
 
 
-def _hashable(value: Any) -> Any:
-    return None if isinstance(value, dict | list) else value
+def _is_obvious(key: str, value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return False
+    return (key, value) in OBVIOUS or (key == "maxItems" and value > FEW_ITEMS)
 
 
 def brief_output(result: type[BaseModel]) -> dict[str, Any]:
@@ -83,13 +106,17 @@ def brief_output(result: type[BaseModel]) -> dict[str, Any]:
 
 
 def outline(model: type[BaseModel], *, depth: int = 1) -> str:
-    """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth."""
-    names = []
-    for name, field in model.model_fields.items():
-        if field.exclude or name in COMMENTS:
-            continue
-        names.append((field.serialization_alias or field.alias or name) + _inner_outline(field.annotation, depth))
-    return ", ".join(names)
+    """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth.
+
+    Neighbours with the same fields share them: `old, new: {id, title}`.
+    """
+    fields = [
+        (field.serialization_alias or field.alias or name, _inner_outline(field.annotation, depth))
+        for name, field in model.model_fields.items()
+        if not field.exclude and name not in COMMENTS
+    ]
+    groups = groupby(fields, key=itemgetter(1))
+    return ", ".join(f"{', '.join(name for name, _ in some)}{inner}" for inner, some in groups)
 
 
 def _inner_outline(annotation: Any, depth: int) -> str:

@@ -26,7 +26,7 @@ from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, Label
 from pinakes.model.principal import Action, Cost
 from pinakes.text.query import MAX_CHARS
-from pinakes.tools.schema import brief_input, brief_output, compact_schema
+from pinakes.tools.schema import bare_common, brief_input, brief_output, compact_schema
 from pinakes.tools.spelling import letters_of
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
@@ -180,7 +180,7 @@ class ToolSpec:
         for name, more in self.properties.items():
             schema["properties"][name] = {**_description(schema["properties"][name]), **more}
         schema["properties"] |= {name: schema["properties"].pop(name) for name in LAST if name in schema["properties"]}
-        whole = {**schema, "$defs": dict(self.definitions)} if self.definitions else schema
+        whole = bare_common({**schema, "$defs": dict(self.definitions)} if self.definitions else schema)
         return brief_input(whole) if self.is_brief else whole
 
     @cached_property

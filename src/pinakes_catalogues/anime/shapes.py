@@ -54,7 +54,7 @@ class SearchFilters(ToolParams):
     status: AnimeStatuses | None = None
     year_min: Year | None = None
     year_max: Year | None = None
-    tags: list[Title] | None = Field(default=None, description="All of these")
+    tags: list[Title] | None = Field(default=None, description="All of these, of browse_taxonomy")
     exclude_tags: list[Title] | None = None
     adult: bool | None = Field(default=None, description="Find adult titles too")
 
@@ -84,9 +84,9 @@ def argument_of(condition: Condition) -> str:
 class SearchParams(PagedParams):
     """Arguments of `search_anime`."""
 
-    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="Natural language")
-    limit: int = Field(default=10, ge=1, le=50)
-    filters: SearchFilters | None = None
+    query: Annotated[str, StringConstraints(min_length=1)] = Field(description="A description, theme or title")
+    limit: int = Field(default=10, ge=1, le=50, description="Most results")
+    filters: SearchFilters | None = Field(default=None, description="What every result has")
 
 
 class TagShape(ToolResult):
@@ -138,7 +138,7 @@ class RecommendParams(PagedParams):
         default=None, description='e.g. "post-2020, darker tone, not horror, under 13 episodes"'
     )
     exclude_titles: list[Title] | None = Field(default=None, max_length=200, description="Already seen")
-    limit: int = Field(default=8, ge=1, le=20)
+    limit: int = Field(default=8, ge=1, le=20, description="Most results")
 
 
 class SignalShape(ToolResult):
@@ -189,7 +189,7 @@ class DetailsParams(PricedParams):
     """Arguments of `get_anime_details`: a title or an id."""
 
     title: Title | None = Field(default=None, description="Spelling may be off")
-    id: Title | None = Field(default=None, description="As in results: mal-1")
+    id: Title | None = Field(default=None, description="As mal-1")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "DetailsParams":
@@ -255,8 +255,8 @@ class DetailsResult(PricedResult):
 class BrowseParams(PagedParams):
     """Arguments of `browse_taxonomy`."""
 
-    category: Category | None = None
-    search: Title | None = Field(default=None, description="Fuzzy, within tags")
+    category: Category | None = Field(default=None, description="Only this one")
+    search: Title | None = Field(default=None, description="Tags like this")
 
 
 class TagCount(ToolResult):

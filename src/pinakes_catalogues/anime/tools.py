@@ -202,7 +202,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="search_anime",
-            description="Search anime by description, theme or title; hybrid text and semantic search.",
+            description="Search anime (series and films) by description, theme or title.",
             params=SearchParams,
             result=SearchResult,
             run=anime.search,
@@ -211,7 +211,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="recommend_similar",
-            description="Recommend anime similar to given titles, within preferences in plain words.",
+            description="Recommend anime like given titles, within preferences in plain words.",
             params=RecommendParams,
             result=RecommendResult,
             run=anime.recommend,
@@ -219,7 +219,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="get_anime_details",
-            description="Full metadata of one anime, by title (fuzzy) or id; null when nothing matches.",
+            description="All about one anime, by title or id; null when nothing matches.",
             params=DetailsParams,
             result=DetailsResult,
             run=anime.details,
@@ -227,7 +227,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="browse_taxonomy",
-            description="Tags, genres and themes with counts.",
+            description="Tags of anime (genres, themes …) with counts.",
             params=BrowseParams,
             result=BrowseResult,
             run=anime.browse,

@@ -42,7 +42,7 @@ from pinakes_catalogues.documents.merging import Found, evidence_of, merged, not
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
-DECLARED_SOURCES = (HANDBOOK, "dnd", "personal")
+DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "own notes"}
 """Sources that a caller may name though they are not installed: they are reported as skipped."""
 
 SCHEME = "documents://"
@@ -83,9 +83,9 @@ class PingResult(DocumentResult):
 class SearchParams(DocumentParams):
     """Arguments of `search_documents`."""
 
-    query: Query
-    sources: list[Name] | None = None
-    exclude_sources: list[Name] | None = None
+    query: Query = Field(description="A question or topic")
+    sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
+    exclude_sources: list[Name] | None = Field(default=None, description="Not these")
     n_results: int = Field(default=10, ge=1, le=20, description="Per source")
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
 
@@ -93,10 +93,10 @@ class SearchParams(DocumentParams):
 class HandbookParams(DocumentParams):
     """Arguments of `search_handbook`."""
 
-    query: Query
-    section: Name | None = Field(default=None, description='Such as "engineering"')
-    exclude_sections: list[Name] | None = None
-    n_results: int = Field(default=10, ge=1, le=20)
+    query: Query = Field(description="A question or topic")
+    section: Name | None = Field(default=None, description="A folder of it, as engineering")
+    exclude_sections: list[Name] | None = Field(default=None, description="Not these")
+    n_results: int = Field(default=10, ge=1, le=20, description="Most results")
 
 
 class PassageMetadata(DocumentResult):
@@ -362,11 +362,11 @@ def _ping_spec(documents: DocumentTools) -> ToolSpec:
 
 
 def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
-    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+    shown = ", ".join(map(_introduced, names[:NAMES_SHOWN])) + (", …" if len(names) > NAMES_SHOWN else "")
     sources = {"type": "array", "items": {"type": "string"}, "description": f"Default all: {shown}"}
     return catalogue_tool(
         name="search_documents",
-        description="Find passages in document collections, with file path and lines.",
+        description="Find passages of documents, with file and lines; whole ones are at documents://COLLECTION/PATH.",
         params=SearchParams,
         result=SearchResult,
         reads=documents.searched,
@@ -377,10 +377,15 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
     )
 
 
+def _introduced(name: str) -> str:
+    """Return a collection with what it holds, where its name is one of the interface."""
+    return f"{name} ({DECLARED_SOURCES[name]})" if name in DECLARED_SOURCES else name
+
+
 def _handbook_spec(documents: DocumentTools) -> ToolSpec:
     return catalogue_tool(
         name="search_handbook",
-        description="Find passages in the handbook only.",
+        description="Find passages of the collection handbook only.",
         params=HandbookParams,
         result=HandbookResult,
         reads=lambda _params: [HANDBOOK],

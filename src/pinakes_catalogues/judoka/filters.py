@@ -57,9 +57,9 @@ Threshold = Annotated[str, AfterValidator(_require_threshold)]
 class CardFilters(ToolParams):
     """Conditions that every card meets."""
 
-    country: str | None = Field(default=None, description="Name or two-letter code")
+    country: str | None = Field(default=None, description="Name or code, of listCountries")
     rarity: Literal["Common", "Epic", "Legendary"] | None = None
-    weight_class: str | None = None
+    weight_class: str | None = Field(default=None, description="As -60 or +100")
     gender: Literal["male", "female"] | None = None
     weight_min: float | None = None
     weight_max: float | None = None

@@ -45,7 +45,7 @@ Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 class RagParams(PagedParams):
     """Arguments of `query_rag`."""
 
-    query: Query
+    query: Query = Field(description="A question about the game")
 
 
 class RagHit(FromCatalogue):
@@ -75,10 +75,10 @@ class SearchParams(PagedParams):
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
-    query: Query
-    top_k: int = Field(default=8, ge=1, le=50)
-    filters: CardFilters | None = None
-    exclude: dict[str, Any] | None = None
+    query: Query = Field(description="As in: powerful judoka from Japan")
+    top_k: int = Field(default=8, ge=1, le=50, description="Most results")
+    filters: CardFilters | None = Field(default=None, description="What every card has")
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by filter")
 
 
 class JudokaShape(FromCatalogue):
@@ -109,7 +109,7 @@ class SearchResult(FoundResult, PricedResult):
 class IdParams(PricedParams):
     """Arguments of `judokon.getById`."""
 
-    id: CardId
+    id: CardId = Field(description="12 or ABEGENENOU_63")
 
 
 class CardResult(PricedResult):
@@ -132,13 +132,13 @@ class RandomParams(PricedParams):
     """Arguments of `judokon.random`."""
 
     filters: Annotated[CardFilters, SHARED] | None = None
-    seed: int | None = None
+    seed: int | None = Field(default=None, description="Same seed, same card")
 
 
 class CodeParams(ToolParams):
     """Arguments of `judokon.validateCardCode`."""
 
-    code: Code
+    code: Code = Field(description="As JDKN-7Q2M-X4WE-RTYC")
 
 
 class ResolveParams(PricedParams, CodeParams):
@@ -159,8 +159,8 @@ class CodeResult(FromCatalogue):
 class CompareParams(ToolParams):
     """Arguments of `judokon.compare`."""
 
-    id_a: CardId
-    id_b: CardId
+    id_a: CardId = Field(description="As of getById")
+    id_b: CardId = Field(description="Of the other")
 
 
 class StatShape(ToolResult):
@@ -186,8 +186,8 @@ class OpponentParams(PagedParams):
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
 
-    id: CardId
-    top_k: int = Field(default=3, ge=1, le=10)
+    id: CardId = Field(description="As of getById")
+    top_k: int = Field(default=3, ge=1, le=10, description="Most results")
 
 
 class Opponent(JudokaShape):

@@ -296,7 +296,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="query_rag",
-            description="Search documentation, code patterns and game data.",
+            description="Search the judo card game JU-DO-KON!: documentation, code patterns, techniques, cards.",
             params=RagParams,
             result=RagResult,
             run=judokon.query_rag,
@@ -305,7 +305,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.search",
-            description="Search judoka cards by description.",
+            description="Search judoka cards of the game JU-DO-KON! by description.",
             params=SearchParams,
             result=SearchResult,
             run=judokon.search,
@@ -314,7 +314,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.getById",
-            description="Full judoka card, by id.",
+            description="A JU-DO-KON! judoka card whole.",
             params=IdParams,
             result=CardResult,
             run=judokon.get_by_id,
@@ -323,7 +323,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="judokon.random",
             cacheable=False,
-            description="Draw a judoka card.",
+            description="Draw a JU-DO-KON! judoka card.",
             params=RandomParams,
             result=CardResult,
             run=judokon.draw,
@@ -331,7 +331,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.resolveCode",
-            description="Judoka of a card code.",
+            description="The judoka of a JU-DO-KON! card code.",
             params=ResolveParams,
             result=CardResult,
             run=judokon.resolve_code,
@@ -339,7 +339,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.validateCardCode",
-            description="Check a card code's format and existence.",
+            description="Check the form of a JU-DO-KON! card code, and whether a card has it.",
             params=CodeParams,
             result=CodeResult,
             run=judokon.validate_code,
@@ -347,7 +347,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.compare",
-            description="Compare two judoka, stat by stat.",
+            description="Compare two JU-DO-KON! judoka, stat by stat.",
             params=CompareParams,
             result=CompareResult,
             run=judokon.compare,
@@ -355,7 +355,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
-            description="Suggest fair opponents.",
+            description="Fair opponents of a JU-DO-KON! judoka.",
             params=OpponentParams,
             result=OpponentResult,
             run=judokon.suggest_opponent,
@@ -363,7 +363,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.listCountries",
-            description="Countries, with card counts.",
+            description="Countries of JU-DO-KON! judoka, with card counts.",
             params=CountriesParams,
             result=CountriesResult,
             run=judokon.list_countries,

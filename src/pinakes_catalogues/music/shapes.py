@@ -56,11 +56,11 @@ def _left_out() -> Any:
 class SearchParams(OffsetParams, MusicParams):
     """Arguments of `catalog.search`."""
 
-    query: QueryText
+    query: QueryText = Field(description="A name, or a description")
     limit: int = Field(default=20, ge=1, le=MOST, description="Of each kind")
-    kind: Kind | None = None
-    offset: int = Field(default=0, ge=0, le=MOST)
-    exclude: dict[str, Any] | None = None
+    kind: Kind | None = Field(default=None, description="Only these")
+    offset: int = Field(default=0, ge=0, le=MOST, description="Of each kind, how many to skip")
+    exclude: dict[str, Any] | None = Field(default=None, description="Values to leave out, by field")
 
 
 class GetParams(OffsetParams, MusicParams):
@@ -70,11 +70,11 @@ class GetParams(OffsetParams, MusicParams):
     id: Name | None = Field(
         default=None, description="Id or name; for artist, album, track, similar; narrows gaps and fixes"
     )
-    limit: int = Field(default=20, ge=1, le=MOST)
-    about: QueryText | None = Field(default=None, description='For playlist, as in "calm piano before 1850"')
+    limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
+    about: QueryText | None = Field(default=None, description='For playlist: "calm piano before 1850"')
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: list[Name] | None = Field(
-        default=None, max_length=1000, description="For gaps of an artist: the albums there should be"
+        default=None, max_length=1000, description="For gaps of an artist: albums there should be"
     )
 
 

@@ -344,8 +344,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     every = [
         catalogue_tool(
             name="catalog.search",
-            title="Search music",
-            description="Search artists, albums and tracks by name, words and meaning.",
+            description="Search music by name, words and meaning: artists, albums and tracks, limit of each.",
             params=SearchParams,
             result=SearchResult,
             run=music.search,
@@ -354,10 +353,9 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="catalog.get",
-            title="Get music",
             description=(
-                "An artist, album or track; recent additions; stats; similar ones; gaps and duplicates; a playlist; "
-                "fixes as arguments for catalog.mutate."
+                "Music: an artist, album or track; recent additions; stats; similar ones; gaps and duplicates; "
+                "a playlist; fixes as arguments for catalog.mutate."
             ),
             params=GetParams,
             result=GetResult,

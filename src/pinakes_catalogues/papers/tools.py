@@ -62,11 +62,11 @@ class SearchParams(PagedParams):
     model_config = ConfigDict(alias_generator=None)
     sized_by = ("paper_count",)
 
-    query: Query = Field(description="Topic")
-    paper_count: int = Field(default=10, ge=1, le=50)
-    publish_year_range: YearRange | None = Field(default=None, description="[start, end]")
-    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Words that must all occur")
-    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20)
+    query: Query = Field(description="A topic or question")
+    paper_count: int = Field(default=10, ge=1, le=50, description="Most results")
+    publish_year_range: YearRange | None = Field(default=None, description="[first, last]")
+    keywords: list[Keyword] | None = Field(default=None, max_length=20, description="Must all occur")
+    exclude_keywords: list[Keyword] | None = Field(default=None, max_length=20, description="May not occur")
 
 
 class AuthorShape(ToolResult):
@@ -152,7 +152,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     layout = LayoutCatalogues(catalogues)
     search = catalogue_tool(
         name="search_papers",
-        description="Search research papers by topic; hybrid text and semantic search over titles and abstracts.",
+        description="Search research papers by topic, in titles and abstracts.",
         params=SearchParams,
         result=SearchResult,
         run=PaperTools(layout).search,

@@ -29,7 +29,7 @@ from pinakes_catalogues.documents.merging import Found, merged, without_repeats
 
 SAMPLES = Path(document_tools.__file__).parent / "sample"
 COLLECTIONS = ("handbook", "dnd", "personal")
-LARGEST_TOOLS = 2_300
+LARGEST_TOOLS = 3_072
 
 
 def add(app: App, folder: Path, name: str, *, embed: bool = True) -> None:

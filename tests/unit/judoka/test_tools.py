@@ -21,7 +21,7 @@ from pinakes_catalogues.judoka.synonyms import synonyms_in
 
 pytestmark = pytest.mark.model
 
-LARGEST_DECLARATIONS = 5_000
+LARGEST_DECLARATIONS = 6_144
 
 
 def test_the_declarations_are_small(judokon: Any) -> None:
@@ -85,7 +85,8 @@ def test_a_filter_that_leaves_one_judoka_does_not_make_it_certain(judokon: Any) 
 @pytest.mark.row("J2")
 def test_a_search_has_eight_results_by_default_and_one_to_fifty_by_wish(judokon: Any) -> None:
     schema = judokon.gate.get_tool(LOCAL_USER, "judokon.search").input_schema
-    assert schema["properties"]["topK"] == {"default": 8, "minimum": 1, "maximum": 50, "type": "integer"}
+    limits = {"default": 8, "minimum": 1, "maximum": 50, "type": "integer", "description": "Most results"}
+    assert schema["properties"]["topK"] == limits
     assert schema["properties"]["filters"]["properties"]["rarity"]["enum"] == ["Common", "Epic", "Legendary"]
     assert schema["required"] == ["query"]
     assert len(judokon.structured("judokon.search", query="judoka", topK=2)["results"]) == 2

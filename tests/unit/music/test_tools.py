@@ -18,7 +18,7 @@ from pinakes_catalogues.music.similar import find_similar
 from support.memory_shelf import MemoryShelf
 
 TOOLS = ("catalog.get", "catalog.search")
-LARGEST_TOOLS = 4_096
+LARGEST_TOOLS = 5_120
 MOONLIGHT = "album-beethoven-piano-sonata-14"
 BEETHOVEN = "artist-ludwig-van-beethoven"
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from pydantic import WithJsonSchema
 
-from pinakes.tools.schema import brief_input, brief_output, compact_schema
+from pinakes.tools.schema import bare_common, brief_input, brief_output, compact_schema
 from pinakes.tools.spec import NotedResult, ToolResult
 from pinakes_catalogues.anime.tools import (
     BrowseParams,
@@ -163,14 +163,15 @@ class Listed(NotedResult):
 
     all_parts: list[Part] | None
     best: Annotated[Part, WithJsonSchema({"type": "object"})]
+    worst: Part
     total: int
     degraded: str | None
 
 
 def test_a_brief_output_schema_names_the_fields_down_to_those_of_listed_records_without_remarks() -> None:
     schema = brief_output(Listed)
-    assert schema["description"] == "allParts: [partId, more], best: {partId, more}, total"
-    assert accepts(schema, {"allParts": [], "best": {}, "total": 0, "degraded": None})
+    assert schema["description"] == "allParts: [partId, more], best, worst: {partId, more}, total"
+    assert accepts(schema, {"allParts": [], "best": {}, "worst": {}, "total": 0, "degraded": None})
 
 
 def test_a_brief_output_schema_of_an_open_answer_is_bare() -> None:
@@ -181,14 +182,22 @@ def test_a_brief_input_schema_leaves_out_obvious_bounds_and_keeps_the_upper_ones
     limit = {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}
     skip = {"type": "integer", "minimum": 0, "default": 0}
     named_like_a_keyword = {"minimum": {"type": "string"}, "default": {"type": "string"}}
-    budget = {"type": "integer", "minimum": 100, "description": "at most"}
-    properties = {"limit": limit, "skip": skip, "max_tokens": budget, **named_like_a_keyword}
+    many = {"type": "array", "items": {"type": "string"}, "maxItems": 1000, "description": "Names"}
+    top = {"type": "integer", "maximum": 9, "description": "Most results"}
+    properties = {"limit": limit, "skip": skip, "many": many, "top": top, **named_like_a_keyword}
     assert brief_input({"type": "object", "properties": properties}) == {
         "type": "object",
         "properties": {
             "limit": {"type": "integer", "maximum": 50, "default": 10},
             "skip": {"type": "integer"},
-            "max_tokens": {"type": "integer"},
+            "many": {"type": "array", "items": {"type": "string"}, "description": "Names"},
+            "top": {"type": "integer", "maximum": 9},
             **named_like_a_keyword,
         },
     }
+
+
+def test_arguments_that_every_tool_has_come_last_with_their_type_alone() -> None:
+    budget = {"type": "integer", "minimum": 100, "description": "at most"}
+    schema = bare_common({"type": "object", "properties": {"max_tokens": budget, "query": {"type": "string"}}})
+    assert list(schema["properties"].items()) == [("query", {"type": "string"}), ("max_tokens", {"type": "integer"})]
