@@ -67,6 +67,7 @@ from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, me
 from pinakes.tools.plain_text import fields_text, json_text, value_text
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
+from pinakes.tools.search_path import SearchPath, Shown, reach_of, show_first, usual_path
 from pinakes.tools.spec import (
     NOTHING_ANSWERS,
     EvidenceName,
@@ -80,6 +81,7 @@ from pinakes.tools.spec import (
     ToolSpec,
     catalogue_tool,
 )
+from pinakes.tools.why import Explained, shape_why, why_lines
 
 __all__ = [
     "EVIDENCE_AT",
@@ -113,6 +115,7 @@ __all__ = [
     "EvidenceName",
     "Example",
     "ExpectedError",
+    "Explained",
     "FacetCount",
     "FieldValues",
     "ForbiddenError",
@@ -172,10 +175,12 @@ __all__ = [
     "Scope",
     "Scoped",
     "SearchPage",
+    "SearchPath",
     "Searcher",
     "Settings",
     "SettingsSection",
     "ShelfReader",
+    "Shown",
     "SourceRow",
     "StorageError",
     "Tag",
@@ -207,6 +212,7 @@ __all__ = [
     "parse_exclusions",
     "preference_vocabulary",
     "query_tokens",
+    "reach_of",
     "read_section",
     "require_excludable",
     "resolve_choices",
@@ -215,10 +221,14 @@ __all__ = [
     "scope_of",
     "search_each",
     "setting",
+    "shape_why",
     "shorten",
     "shorten_list",
     "shorten_texts",
+    "show_first",
     "shown_id",
     "understand",
+    "usual_path",
     "value_text",
+    "why_lines",
 ]

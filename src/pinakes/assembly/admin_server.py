@@ -74,7 +74,7 @@ class AdminServer:
                 *server_tools(state),
                 *jobs_tools(board),
                 *sql_tools(self._sql),
-                *inspect_tools(Inspector(app.list_open, self._ring)),
+                *inspect_tools(Inspector(app.list_open, self._ring, tools=app.list_tools)),
             ],
             resources=[
                 *log_resources(self._ring),

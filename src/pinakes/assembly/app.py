@@ -21,6 +21,7 @@ from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageErro
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Installed, Library
+from pinakes.model.principal import Principal
 from pinakes.model.scope import SEES_EVERYTHING
 from pinakes.model.vectors import ModelId
 from pinakes.recommend.recommender import Recommender
@@ -83,6 +84,7 @@ class App:
         self._watching: dict[str, WatchedEmbedder] = {}
         self._open: dict[str, OpenCatalogue] = {}
         self._unserved: dict[str, str] = {}
+        self._toolboxes: ToolboxesByVisibility | None = None
         self._faulty: dict[str, Sequence[Problem]] = {}
 
     @cached_property
@@ -203,6 +205,7 @@ class App:
         toolboxes = ToolboxesByVisibility(
             list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], choice, server_tools)
         )
+        self._toolboxes = toolboxes
         toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
         size = self.settings.server.cache_size
         return Gate(
@@ -245,6 +248,10 @@ class App:
             for catalogue in catalogues:
                 self.note_problems(catalogue.name, [problem])
             return []
+
+    def list_tools(self, principal: Principal) -> list[ToolSpec]:
+        """Return the tools over the catalogues that a caller sees, as the last gate serves them; none before one."""
+        return list(self._toolboxes.of(principal.visibility).tools.values()) if self._toolboxes else []
 
     def list_open(self) -> list[OpenCatalogue]:
         """Return the catalogues that are open."""

@@ -1,7 +1,7 @@
 """A search, end to end, over one view of a shelf."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
@@ -16,8 +16,8 @@ from pinakes.model.record import Key
 from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.search.calibrate import Calibration
-from pinakes.search.candidates import Candidates, Floats, candidate_keys, line_up
-from pinakes.search.evidence import count_with_evidence, weigh_evidence
+from pinakes.search.candidates import Candidates, Floats, Keys, candidate_keys, line_up
+from pinakes.search.evidence import WeighedEvidence, count_with_evidence, weigh_evidence
 from pinakes.search.fuse import STEPS
 from pinakes.search.name_arm import find_names
 from pinakes.search.named_values import share_of_named
@@ -150,17 +150,39 @@ class Searcher:
         words = weigh_words(reader, analyse_query(text, synonyms={}), scope.visibility)
         candidates = self._find(reader, text, query, words, query_vector, scope=scope, depth=depth)
         fusion = STEPS[self.search_spec.fusion](candidates, query_vector.vector, self.search_spec)
-        calibration = self.calibration_of(reader.model)
         return Trace(
+            text=text,
             query=query,
             words=words,
             vector=query_vector.vector,
             candidates=candidates,
-            evidence=weigh_evidence(candidates, words, calibration, record_count=reader.count(WHOLE)),
+            evidence=self._weigh(reader, candidates, words),
             fusion=fusion,
             scores=fusion.scores(),
             depth=depth,
         )
+
+    def weigh_one(self, reader: ShelfReader, trace: Trace, key: Key) -> WeighedEvidence:
+        """Weigh the evidence for one record that no arm of a search has found."""
+        score = float(reader.term_scores(trace.query, [key]).sum())
+        none = build_ranking((), (), limit=0)
+        lexical = build_ranking([key], [score], limit=1) if score > 0 else none
+        keys = np.array([key], dtype=np.int64)
+        one = self._line_up(
+            reader,
+            trace.text,
+            trace.words,
+            vector=trace.vector,
+            keys=keys,
+            lexical=lexical,
+            names={},
+            nearest=none,
+        )
+        return self._weigh(reader, one, trace.words)
+
+    def _weigh(self, reader: ShelfReader, candidates: Candidates, words: WeighedWords) -> WeighedEvidence:
+        calibration = self.calibration_of(reader.model)
+        return weigh_evidence(candidates, words, calibration, record_count=reader.count(WHOLE))
 
     def _depth(self, wanted: int) -> int:
         """Return how many records each ranking contributes; the same for all pages of an ordinary search."""
@@ -185,6 +207,29 @@ class Searcher:
         names = find_names(reader, self.spec, text, words, lexical=lexical, scope=scope)
         nearest = vector_arm.result()
         keys = candidate_keys(lexical.keys, np.array(list(names), dtype=np.int64), nearest.keys)
+        return self._line_up(
+            reader,
+            text,
+            words,
+            vector=query_vector.vector,
+            keys=keys,
+            lexical=lexical,
+            names=names,
+            nearest=nearest,
+        )
+
+    def _line_up(
+        self,
+        reader: ShelfReader,
+        text: str,
+        words: WeighedWords,
+        *,
+        vector: Vector | None,
+        keys: Keys,
+        lexical: Ranking,
+        names: Mapping[Key, float],
+        nearest: Ranking,
+    ) -> Candidates:
         found = keys.tolist()
         known = reader.numbers(KNOWN_FIELD, found) if self.spec.known else np.zeros(len(keys))
         return line_up(
@@ -192,18 +237,18 @@ class Searcher:
             lexical=lexical,
             names=names,
             nearest=nearest,
-            vectors=self._trusted_vectors(reader, found, known, query_vector),
-            query=query_vector.vector,
+            vectors=self._trusted_vectors(reader, found, known, vector),
+            query=vector,
             known=known,
             named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
             full_score=words.total,
         )
 
     def _trusted_vectors(
-        self, reader: ShelfReader, keys: Sequence[Key], known: Floats, query_vector: QueryVector
+        self, reader: ShelfReader, keys: Sequence[Key], known: Floats, vector: Vector | None
     ) -> Vector:
         """Return the records' vectors, shortened where little is known: to a text of few words any query is near."""
-        if query_vector.vector is None:
+        if vector is None:
             return np.zeros((len(keys), 0), np.float32)
         discount = self.search_spec.little_known_discount if self.spec.known else 0.0
         vectors = reader.vectors(keys)

@@ -6,6 +6,7 @@ explained is what was computed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,10 +30,19 @@ LEAST = 5e-5
 """A part of no more than this would be shown as 0."""
 
 
+class KeyedRecord(NamedTuple):
+    """A record with its key and the spec that it follows."""
+
+    key: Key
+    record: Record
+    spec: CatalogueSpec
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """The candidates of a search, their evidence and their fusion, with the query they were found by."""
 
+    text: str
     query: TextQuery
     """The terms that the lexical arm looked for, synonyms among them."""
     words: WeighedWords
@@ -60,12 +70,19 @@ class Trace:
         ]
 
     def _why(self, row: int, hit: Hit, terms: Mapping[str, float], spec: CatalogueSpec) -> Why:
-        strength = split_words(self.evidence.parts_at(row), terms)
         raised = {name: value for name, value in hit.reasons.items() if name not in REASONS}
         return Why(
-            strength=shown_parts({**strength, **raised}, always=(BASE,)),
+            strength=shown_parts({**split_words(self.evidence.parts_at(row), terms), **raised}, always=(BASE,)),
             order=shown_parts(self.fusion.parts_at(row)),
-            lacks=tuple(lacking(self.words.weights, hit.record, spec)),
+            lacks=lacking(self.words, hit.record, spec),
+        )
+
+    def explain_weighed(self, reader: ShelfReader, evidence: WeighedEvidence, found: "KeyedRecord") -> Why:
+        """Explain the evidence for one record that no arm found: it is not ordered."""
+        (scores,) = reader.term_scores(self.query, [found.key]).tolist()
+        parts = split_words(evidence.parts_at(0), dict(zip(self._tokens(), scores, strict=True)))
+        return Why(
+            strength=shown_parts(parts, always=(BASE,)), order={}, lacks=lacking(self.words, found.record, found.spec)
         )
 
     def _tokens(self) -> list[str]:
@@ -86,7 +103,7 @@ def shown_parts(parts: Mapping[str, float], *, always: Sequence[str] = ()) -> di
     return {name: part for name, part in parts.items() if abs(part) > LEAST or name in always}
 
 
-def lacking(terms: Mapping[str, float], record: Record, spec: CatalogueSpec) -> list[str]:
-    """Return the terms that no searched text of a record has."""
+def lacking(words: WeighedWords, record: Record, spec: CatalogueSpec) -> tuple[str, ...]:
+    """Return the terms of a query that no searched text of a record has."""
     here = set(text_tokens(record, spec.searched_fields))
-    return [term for term in terms if term not in here]
+    return tuple(term for term in words.weights if term not in here)

@@ -46,7 +46,8 @@ from pinakes.tools.generic_texts import json_text, similar_text
 from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_each
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.record_text import find_page, record_text, summary_of
-from pinakes.tools.scopes import Asked, scope_each
+from pinakes.tools.scopes import Asked, scope_each, scope_of
+from pinakes.tools.search_path import SearchPath, usual_path
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
 
@@ -86,6 +87,13 @@ class GenericTools:
             notes=[*([] if is_answered else [NOTHING_ANSWERS]), *notes, *scoped.notes, *_notes(found)],
             unread=found.unread,
         )
+
+    def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search` searches one catalogue."""
+        view = self._get(name).view()
+        require_excludable(params.exclude or {}, [view.spec])
+        scope, notes = scope_of(view, _asked(params, principal))
+        return usual_path(view, params.query, scope=scope, limit=FURTHEST, page=params.limit, notes=notes)
 
     def fetch(self, principal: Principal, params: FetchParams) -> FetchResult:
         """Return the whole record, or what follows the cursor of its text."""
@@ -207,6 +215,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             result=SearchResult,
             reads=tools.read_by_name,
             run=tools.search,
+            searches=tools.path,
             text=json_text,
             properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,

@@ -49,6 +49,10 @@ class LayoutCatalogues:
             raise InputError(f"'catalogue': no '{chosen[:80]}'{hint}; there are: {', '.join(known)}")
         return ask_each({chosen: self._catalogues[chosen]}, OpenCatalogue.view)
 
+    def view(self, name: str) -> CatalogueView:
+        """Open one catalogue by its name."""
+        return self._catalogues[name].view()
+
     def find_one(
         self,
         views: Gathered[CatalogueView],

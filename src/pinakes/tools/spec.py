@@ -24,9 +24,10 @@ from pydantic_core import PydanticCustomError
 
 from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, Label
-from pinakes.model.principal import Action, Cost
+from pinakes.model.principal import Action, Cost, Principal
 from pinakes.text.query import MAX_CHARS
 from pinakes.tools.schema import bare_common, brief_input, brief_output, compact_schema
+from pinakes.tools.search_path import SearchPath
 from pinakes.tools.spelling import letters_of
 
 _Cut = AfterValidator(lambda text: text[:MAX_CHARS])
@@ -160,6 +161,9 @@ class ToolSpec:
     """Whether the output schema only names the fields of an answer, to keep a long tool list small."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Schemas of arguments that depend on the served catalogues, instead of those of `params`."""
+    searches: Callable[[Principal, Any, str, str], SearchPath] | None = None
+    """Returns how a call with these params searches one catalogue, by its name, for records of a kind; for explanations
+    of what it finds. None where it does not search."""
     definitions: Mapping[str, Any] = field(default_factory=dict)
     """The definitions that those schemas refer to."""
 

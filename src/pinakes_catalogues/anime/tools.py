@@ -21,14 +21,18 @@ from pinakes.api import (
     Record,
     Request,
     Scope,
+    SearchPath,
     ToolSpec,
     ask_each,
     catalogue_tool,
     depth_for,
     field_values,
     merge_facets,
+    reach_of,
     scope_each,
+    scope_of,
     search_each,
+    usual_path,
 )
 from pinakes_catalogues.anime.shapes import (
     AnimeDetails,
@@ -66,15 +70,7 @@ class AnimeTools:
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find anime by a description."""
-        filters = params.filters or SearchFilters()
-        asked = Asked(
-            query=params.query,
-            visibility=principal.visibility,
-            conditions=lambda _spec: filters.conditions(),
-            label=argument_of,
-            with_adult=lambda _spec: filters.adult is True,
-        )
-        scoped = scope_each(self._catalogues.views(catalogue), asked)
+        scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
         depth = depth_for(params.start, params.limit)
         found = search_each(
             scoped.views,
@@ -92,6 +88,15 @@ class AnimeTools:
             degraded=found.degraded,
             unread=found.unread,
             notes=scoped.notes,
+        )
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_anime` searches one catalogue."""
+        view = self._catalogues.view(name)
+        scope, notes = scope_of(view, _asked(principal, params))
+        limit = reach_of(params, params.limit)
+        return usual_path(
+            view, params.query, scope=scope, limit=limit, page=params.limit, label=argument_of, notes=notes
         )
 
     def _hit(self, item: Merged) -> SearchHit:
@@ -206,6 +211,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=anime.search,
+            searches=anime.search_path,
             text=search_text,
             count_of=attrgetter("total_matches"),
         ),
@@ -235,6 +241,17 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
     ]
     return layout.declare(every)
+
+
+def _asked(principal: Principal, params: SearchParams) -> Asked:
+    filters = params.filters or SearchFilters()
+    return Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda _spec: filters.conditions(),
+        label=argument_of,
+        with_adult=lambda _spec: filters.adult is True,
+    )
 
 
 def _category(category: str, facets: Sequence[FacetCount]) -> CategoryShape:

@@ -6,6 +6,9 @@ from itertools import accumulate
 
 from pinakes.api import NEAREST_SHOWN, Evidence, Hit, Record, SearchPage
 
+SPARE = 2
+"""Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
+
 MOST_SHARED = 0.5
 """A passage of which a better one of its file has more than this share is a repeat."""
 

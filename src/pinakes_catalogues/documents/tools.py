@@ -5,6 +5,7 @@ Every catalogue of documents is a collection, and its name is the source that cl
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
@@ -30,6 +31,7 @@ from pinakes.api import (
     ResourceSpec,
     Scope,
     SearchPage,
+    SearchPath,
     ToolParams,
     ToolResult,
     ToolSpec,
@@ -38,7 +40,8 @@ from pinakes.api import (
     resolve_choices,
     scope_of,
 )
-from pinakes_catalogues.documents.merging import Found, evidence_of, merged, notes_of
+from pinakes_catalogues.documents.merging import SPARE, Found, evidence_of, merged, notes_of
+from pinakes_catalogues.documents.path import passages_path
 from pinakes_catalogues.documents.rows import DOCUMENT, PASSAGE, passage_id
 
 HANDBOOK = "handbook"
@@ -46,9 +49,6 @@ DECLARED_SOURCES = {HANDBOOK: "of a company", "dnd": "D&D rules", "personal": "o
 """Sources that a caller may name though they are not installed: they are reported as skipped."""
 
 SCHEME = "documents://"
-SPARE = 2
-"""Factor of passages fetched per wanted one, so that enough remain after repeats are removed."""
-
 SEARCHES_AT_ONCE = 8
 NAMES_SHOWN = 12
 SCAN_KEYS = 4_096
@@ -175,6 +175,19 @@ class DocumentTools:
             unread=[*views.skipped, *asked.skipped, *(name for name in names if name in damaged)],
         )
 
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_documents` searches one collection."""
+        view = self._collections[name].view()
+        return passages_path(view, params.query, _scope(PASSAGE, principal), n_results=params.n_results)
+
+    def handbook_path(self, principal: Principal, params: HandbookParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_handbook` searches the handbook."""
+        view = self._collections[name].view()
+        within, notes = scope_of(view, _asked_of_handbook(principal, params))
+        scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
+        path = passages_path(view, params.query, scope, n_results=params.n_results)
+        return replace(path, label=_argument_of, notes=notes)
+
     def searched(self, params: SearchParams) -> Iterable[str]:
         """Return the names of the collections that a search reads; none of a search that is refused."""
         try:
@@ -185,13 +198,7 @@ class DocumentTools:
     def search_handbook(self, principal: Principal, params: HandbookParams) -> HandbookResult:
         """Search the handbook, or one section of it."""
         handbook = self._collections[HANDBOOK].view()
-        asked = Asked(
-            query=params.query,
-            visibility=principal.visibility,
-            conditions=lambda _spec: _sections(params),
-            label=lambda one: "exclude_sections" if isinstance(one, NoneOf) else "section",
-        )
-        within, notes = scope_of(handbook, asked)
+        within, notes = scope_of(handbook, _asked_of_handbook(principal, params))
         scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
         page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
         pages = {HANDBOOK: page}
@@ -283,6 +290,20 @@ def _scope(kind: str, principal: Principal) -> Scope:
     return Scope(conditions=(AnyOf(KIND_FIELD, (kind,)),), visibility=principal.visibility)
 
 
+def _asked_of_handbook(principal: Principal, params: HandbookParams) -> Asked:
+    return Asked(
+        query=params.query,
+        visibility=principal.visibility,
+        conditions=lambda _spec: _sections(params),
+        label=_argument_of,
+    )
+
+
+def _argument_of(condition: Condition) -> str:
+    """Return the argument of `search_handbook` that a condition came from."""
+    return "exclude_sections" if isinstance(condition, NoneOf) else "section"
+
+
 def _sections(params: HandbookParams) -> list[Condition]:
     wanted = [AnyOf("section", (params.section,))] if params.section else []
     unwanted = [NoneOf("section", tuple(params.exclude_sections))] if params.exclude_sections else []
@@ -371,6 +392,7 @@ def _search_spec(documents: DocumentTools, names: Sequence[str]) -> ToolSpec:
         result=SearchResult,
         reads=documents.searched,
         run=documents.search,
+        searches=documents.search_path,
         text=_search_text,
         properties={"sources": sources},
         count_of=lambda result: len(result.results),
@@ -390,6 +412,7 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
         result=HandbookResult,
         reads=lambda _params: [HANDBOOK],
         run=documents.search_handbook,
+        searches=documents.handbook_path,
         text=_handbook_text,
         count_of=lambda result: len(result.results),
     )

@@ -15,6 +15,7 @@ from pinakes.api import (
     InputError,
     OpenCatalogue,
     QueryVector,
+    Ranked,
     Scope,
     SearchPage,
     TextQuery,
@@ -69,6 +70,11 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
 
 def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> SearchPage:
     """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
+    return rank_expanded(view, query, vector, scope=scope, limit=limit).page(limit)
+
+
+def rank_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> Ranked:
+    """Do the same without fetching the records."""
     text = clean(query[:MAX_QUERY_CHARS])
     added = synonyms_in(text, load_kept(view.catalogue))
     asked = analyse_query(text, synonyms=view.spec.synonyms)
@@ -76,7 +82,7 @@ def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, sco
     known = {term for term, _ in asked.terms}
     terms = (*asked.terms, *((term, SYNONYM_WEIGHT) for term, _ in others.terms if term not in known))
     searcher = view.catalogue.searcher
-    return searcher.rank_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit).page(limit)
+    return searcher.rank_with(view.reader, text, TextQuery(terms=terms), vector, scope=scope, limit=limit)
 
 
 def _padded(text: str) -> str:

@@ -26,6 +26,7 @@ from pinakes.api import (
     ResourceSpec,
     Scope,
     Scoped,
+    SearchPath,
     ShelfReader,
     ToolSpec,
     catalogue_tool,
@@ -33,6 +34,7 @@ from pinakes.api import (
     like_words,
     merge_facets,
     parse_exclusions,
+    reach_of,
     require_excludable,
     scope_each,
     search_each,
@@ -40,6 +42,7 @@ from pinakes.api import (
 from pinakes_catalogues.judoka.codes import check_code, code_key
 from pinakes_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
 from pinakes_catalogues.judoka.filters import CARDS, SHOWN, CardFilters, argument_of
+from pinakes_catalogues.judoka.paths import expanded_path, shown_whole
 from pinakes_catalogues.judoka.rows import CARD, STATS, card_of, shown_id, stats_of
 from pinakes_catalogues.judoka.shapes import (
     CardResult,
@@ -106,6 +109,18 @@ class JudokonTools:
             unread=page.unread,
             cursor=page.cursor_after(end),
         )
+
+    def rag_path(self, principal: Principal, params: RagParams, name: str, _kind: str) -> SearchPath:
+        """Return how `query_rag` searches one catalogue."""
+        view, scope = self._catalogues.view(name), Scope(visibility=principal.visibility)
+        return expanded_path(view, params.query, scope, limit=reach_of(params, RAG_RESULTS), page=RAG_RESULTS)
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `judokon.search` searches one catalogue."""
+        scoped = _scoped(self._catalogues.views(name), principal, params.filters, params.exclude)
+        view, scope = scoped.views.found[name], scoped.scopes[name]
+        path = expanded_path(view, params.query, scope, limit=reach_of(params, params.top_k), page=params.top_k)
+        return replace(path if params.filters is None else shown_whole(path), notes=scoped.notes)
 
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find cards by a description."""
@@ -300,6 +315,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=RagParams,
             result=RagResult,
             run=judokon.query_rag,
+            searches=judokon.rag_path,
             text=rag_text,
             count_of=lambda result: len(result.results),
         ),
@@ -309,6 +325,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=judokon.search,
+            searches=judokon.search_path,
             text=search_text,
             count_of=lambda result: len(result.results),
         ),

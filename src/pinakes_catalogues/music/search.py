@@ -17,6 +17,8 @@ from pinakes.api import (
     RankedKey,
     Scoped,
     Searcher,
+    SearchPath,
+    Shown,
     fold_name,
     parse_exclusions,
     require_excludable,
@@ -92,6 +94,41 @@ def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool
         )
         degraded = ranked.degraded
     return FoundKinds(kinds=kinds, evidence=Evidence.of(strongest), degraded=degraded)
+
+
+def search_path(library: MusicLibrary, params: SearchParams, kind: str, notes: Sequence[str]) -> SearchPath:
+    """Return how `catalog.search` searches one catalogue for records of a kind, or of the one that is asked for."""
+    searcher, vector = _without_smoothing(library.catalogue.searcher), library.view.embed(params.query)
+    return SearchPath(
+        view=library.view,
+        query=params.query,
+        scope=library.scope(params.kind or kind),
+        rank=lambda scope: searcher.rank(
+            library.reader, params.query, scope=scope, limit=MOST + 1, query_vector=vector
+        ),
+        show=lambda ranked: _shown(ranked, library, params.query),
+        limit=MOST,
+        page=params.limit,
+        searcher=searcher,
+        notes=notes,
+    )
+
+
+def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> Shown:
+    """Return the hits that answer, and why others do not."""
+    answering = _answering(ranked, library, query)
+    shown = {one.key: one for one in answering[:MOST]}
+    left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in shown}
+    strongest = max((one.score for one in answering[:HEAD]), default=0.0)
+    return Shown(keys=list(shown), left_out=left_out, raised=shown, evidence=Evidence.of(strongest))
+
+
+def _why_left_out(one: RankedKey) -> str:
+    if one.score < EVIDENCE_AT:
+        return f"its strength is {one.score:.2f}, and only records from {EVIDENCE_AT} on are shown"
+    if _has_words(one):
+        return f"{MOST} are shown at most"
+    return "only records with words of the query are shown, since it is the name of one or in another script"
 
 
 def _merged(view: CatalogueView, hits: Sequence[Hit]) -> list[Merged]:

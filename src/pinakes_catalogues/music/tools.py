@@ -22,6 +22,7 @@ from pinakes.api import (
     OpenCatalogue,
     Principal,
     Record,
+    SearchPath,
     ToolSpec,
     ask_each,
     catalogue_tool,
@@ -32,7 +33,14 @@ from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, KINDS, TRACK
 from pinakes_catalogues.music.library import MusicLibrary
 from pinakes_catalogues.music.playlist_request import make_playlist
-from pinakes_catalogues.music.search import NEAREST_OF_KIND, FoundKinds, FoundOfKind, scope_search, search_kinds
+from pinakes_catalogues.music.search import (
+    NEAREST_OF_KIND,
+    FoundKinds,
+    FoundOfKind,
+    scope_search,
+    search_kinds,
+    search_path,
+)
 from pinakes_catalogues.music.shapes import (
     MOST,
     Entry,
@@ -94,6 +102,12 @@ class MusicTools:
             notes=scoped.notes,
             offset=params.offset,
         )
+
+    def search_path(self, principal: Principal, params: SearchParams, name: str, kind: str) -> SearchPath:
+        """Return how `catalog.search` searches one catalogue for records of a kind."""
+        scoped = scope_search(self._catalogues.views(name), principal, params)
+        library = MusicLibrary(scoped.views.found[name], principal, conditions=scoped.scopes[name].conditions)
+        return search_path(library, params, kind, scoped.notes)
 
     def _group(self, found: Sequence[FoundOfKind], params: SearchParams, *, is_merged: bool) -> Group:
         """Return a page of what the catalogues found of one kind; a single one has read that page only."""
@@ -348,6 +362,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             params=SearchParams,
             result=SearchResult,
             run=music.search,
+            searches=music.search_path,
             text=search_text,
             count_of=lambda result: sum_totals(result.artists, result.albums, result.tracks),
         ),

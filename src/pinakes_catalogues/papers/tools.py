@@ -25,13 +25,16 @@ from pinakes.api import (
     Range,
     Relevance,
     Scope,
+    SearchPath,
     ToolResult,
     ToolSpec,
     catalogue_tool,
     depth_for,
     query_tokens,
+    reach_of,
     search_each,
     shown_id,
+    usual_path,
 )
 
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -131,6 +134,19 @@ class PaperTools:
             unread=found.unread,
         )
 
+    def search_path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
+        """Return how `search_papers` searches one catalogue."""
+        scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
+        limit = reach_of(params, params.paper_count)
+        return usual_path(
+            self._catalogues.view(name),
+            params.query,
+            scope=scope,
+            limit=limit,
+            page=params.paper_count,
+            label=_argument_of,
+        )
+
     def _shape(self, item: Merged) -> PaperShape:
         record = item.hit.record
         return PaperShape(
@@ -150,12 +166,14 @@ class PaperTools:
 def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the paper tool over every catalogue of papers that is served."""
     layout = LayoutCatalogues(catalogues)
+    papers = PaperTools(layout)
     search = catalogue_tool(
         name="search_papers",
         description="Search research papers by topic, in titles and abstracts.",
         params=SearchParams,
         result=SearchResult,
-        run=PaperTools(layout).search,
+        run=papers.search,
+        searches=papers.search_path,
         text=_search_text,
         count_of=attrgetter("total"),
     )
@@ -172,6 +190,13 @@ def _conditions(params: SearchParams) -> list[Condition]:
     if params.exclude_keywords:
         found.append(NoneOf(WORDS_FIELD, _words_of(params.exclude_keywords)))
     return found
+
+
+def _argument_of(condition: Condition) -> str:
+    """Return the argument that a condition came from."""
+    if isinstance(condition, Range):
+        return "publish_year_range"
+    return "exclude_keywords" if isinstance(condition, NoneOf) else "keywords"
 
 
 def _words_of(keywords: Sequence[str]) -> tuple[str, ...]:

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from pinakes.errors import InputError, NotFoundError
+from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
-from pinakes.model.scope import WHOLE, Scope
+from pinakes.model.scope import WHOLE
 from pinakes.shelf.port import ShelfReader
 from pinakes.tools.admin.logs import LogRing
 from pinakes.tools.admin.row_text import rows_text
-from pinakes.tools.admin.why import explain
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
+from pinakes.tools.explain_call import Question, explain_call
 from pinakes.tools.health import PartHealth, examine
-from pinakes.tools.record_resources import address_of, parse_address
+from pinakes.tools.record_resources import parse_address
 from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
@@ -47,6 +47,8 @@ class InspectParams(GenericParams):
     id: str | None = Field(default=None, description="For 'why'")
     query: str | None = Field(default=None, description="For 'why'")
     filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")
+    tool: str | None = Field(default=None, description="For 'why': the search tool; default that of the catalogue")
+    arguments: dict[str, Any] | None = Field(default=None, description="For 'why': other arguments of the tool")
     limit: int = Field(default=20, ge=1, le=200)
 
 
@@ -71,10 +73,15 @@ class Inspector:
         catalogues: Callable[[], Sequence[OpenCatalogue]],
         ring: LogRing | None = None,
         *,
+        tools: Callable[[Principal], Sequence[ToolSpec]] = lambda _principal: (),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`catalogues` returns the ones served at present; `ring` has the last lines of the log."""
+        """`catalogues` returns the ones served at present; `ring` has the last lines of the log.
+
+        `tools` returns those that a caller is served, so that a search is explained as the tool does it.
+        """
         self._catalogues = catalogues
+        self._tools = tools
         self._monotonic = monotonic
         self._answers: dict[Inspection, Callable[[Principal, InspectParams], list[dict[str, Any]]]] = {
             Inspection.INDEX: lambda principal, params: [_index(one) for one in self._chosen(principal, params)],
@@ -124,18 +131,11 @@ class Inspector:
         if not params.id or not params.query:
             raise InputError("'why' needs an 'id' and a 'query'")
         catalogue, record_id = self._place(principal, params, params.id)
-        scope = Scope(visibility=principal.visibility)
-        reader = catalogue.shelf.reader()
-        key = reader.find([record_id], scope=scope).get(record_id)
-        record = None if key is None else reader.fetch([key], scope=scope).get(key)
-        if key is None or record is None:
-            alike = _alike(catalogue, params.id, scope)
-            hint = f"; did you mean {alike}?" if alike else ""
-            raise NotFoundError(f"no record '{record_id[:200]}' in '{catalogue.name}'{hint}")
-        found = explain(
-            catalogue, key, record, query=params.query, filters=params.filters or {}, visibility=principal.visibility
+        given = {"filters": params.filters} if params.filters else {}
+        question = Question(
+            id=record_id, query=params.query, tool=params.tool, arguments={**given, **(params.arguments or {})}
         )
-        return [{"id": address_of(catalogue.name, record_id), **found}]
+        return [explain_call(catalogue, self._tools(principal), principal, question)]
 
     def _place(self, principal: Principal, params: InspectParams, address: str) -> tuple[OpenCatalogue, RecordId]:
         """Return the catalogue and the record id of an address `CATALOGUE/ID`, or of an id in the chosen catalogue."""
@@ -192,10 +192,3 @@ def _vectors(reader: ShelfReader) -> tuple[int, int]:
     for start in range(0, len(keys), VECTORS_AT_ONCE):
         found += int(np.count_nonzero(reader.vectors(keys[start : start + VECTORS_AT_ONCE]).any(axis=1)))
     return len(keys), found
-
-
-def _alike(catalogue: OpenCatalogue, text: str, scope: Scope) -> str | None:
-    """Return the address of the record whose name is most like the text."""
-    reader = catalogue.shelf.reader()
-    matches = reader.titles_like(text, scope=scope, limit=1)
-    return address_of(catalogue.name, reader.ids([matches[0].key])[0]) if matches else None

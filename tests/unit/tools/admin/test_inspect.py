@@ -207,7 +207,7 @@ def test_a_record_that_is_not_for_everybody_is_said_to_be_kept_from_some(
 def test_a_record_far_down_is_not_said_to_be_missed_by_words(
     why: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pinakes.tools.admin.why.RANKED", 1)
+    monkeypatch.setattr("pinakes.search.standing.RANKED", 1)
     said = [why(name, "road")["because"] for name in ("Winter Road", "Quiet Morning")]
     assert sum(any("not among the first 1 of 2" in one for one in because) for because in said) == 1
     assert not [one for because in said for one in because if "not found" in one]

@@ -1,0 +1,140 @@
+"""A question about a record in the answer of a search tool: which tool is meant, and what it does with the record."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.model.principal import Principal
+from pinakes.model.record import Record
+from pinakes.model.scope import KIND_FIELD, Scope
+from pinakes.search.trace import KeyedRecord
+from pinakes.shelf.terms import meets
+from pinakes.text.validation_words import plain_words
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
+from pinakes.tools.explanation import explain_record
+from pinakes.tools.generic import generic_tools
+from pinakes.tools.record_resources import address_of
+from pinakes.tools.search_path import SearchPath
+from pinakes.tools.spec import ToolSpec
+
+GENERIC_SEARCH = "search"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The query and other arguments of a call, and the record whose place in its answer is to be explained."""
+
+    id: str
+    query: str
+    tool: str | None = None
+    """The tool that is called; None: the one that serves the catalogue."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def explain_call(
+    catalogue: OpenCatalogue, tools: Iterable[ToolSpec], principal: Principal, question: Question
+) -> dict[str, Any]:
+    """Return why a record has its place in the answer to a call, or why it is not in it."""
+    record = require_record(catalogue.view(), question.id, principal)
+    able = _search_tools(catalogue, tools)
+    asked = _Asked(catalogue=catalogue, principal=principal, question=question, record=record)
+    tool, path = _named_path(able, asked) if question.tool else _first_path(able, asked)
+    found = _keyed(path, record)
+    explained = explain_record(path, found, tool=tool.name)
+    return {
+        "id": address_of(catalogue.name, record.id),
+        "title": catalogue.spec.title_of(record),
+        "kind": record.kind,
+        **explained.plain(),
+    }
+
+
+def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:
+    """Return the record of an id; raise NotFoundError with the one whose name is most like it."""
+    scope = Scope(visibility=principal.visibility)
+    record = view.find_stated(stated, scope=scope)
+    if record is not None:
+        return record
+    alike = view.reader.titles_like(stated, scope=scope, limit=1)
+    hint = f"; did you mean {address_of(view.name, view.reader.ids([alike[0].key])[0])}?" if alike else ""
+    raise NotFoundError(f"no record '{stated[:200]}' in '{view.name}'{hint}")
+
+
+def _keyed(path: SearchPath, record: Record) -> KeyedRecord:
+    keys = path.view.reader.find([record.id], scope=Scope(visibility=path.scope.visibility))
+    if record.id not in keys:
+        raise NotFoundError(f"the record '{record.id[:200]}' was deleted a moment ago")
+    return KeyedRecord(keys[record.id], record, path.view.spec)
+
+
+def _search_tools(catalogue: OpenCatalogue, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """Return the tools that search, the catalogue's own before the generic one."""
+    able = [tool for tool in tools if tool.searches]
+    return [*(tool for tool in able if tool.name != GENERIC_SEARCH), *_generic(catalogue, able)]
+
+
+def _generic(catalogue: OpenCatalogue, able: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """Return the generic search; one of its own where it is not served."""
+    served = [tool for tool in able if tool.name == GENERIC_SEARCH]
+    return served or [tool for tool in generic_tools([catalogue]) if tool.searches]
+
+
+def _named_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
+    names, name = [tool.name for tool in able], asked.question.tool or ""
+    tool = next((tool for tool in able if tool.name == name), None)
+    if tool is None:
+        hint = did_you_mean(name, names)
+        raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(names)}")
+    path = asked.path(tool)
+    if path is None:
+        raise InputError(f"'tool': '{name}' does not search '{asked.catalogue.name}'; one of: {', '.join(names)}")
+    return tool, path
+
+
+def _first_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
+    """Return the first tool that takes these arguments and finds records of this kind; else the generic search."""
+    *own, generic = able
+    for tool in own:
+        try:
+            path = asked.path(tool)
+        except InputError:
+            continue
+        if path is not None and _finds_kind(path, asked.record):
+            return tool, path
+    path = asked.path(generic)
+    assert path is not None, "the generic search reads every catalogue"
+    return generic, path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A question by a caller, and the record that it is about."""
+
+    catalogue: OpenCatalogue
+    principal: Principal
+    question: Question
+    record: Record
+
+    def path(self, tool: ToolSpec) -> SearchPath | None:
+        """Return how a tool searches the catalogue for the call; None where it does not read it."""
+        params = _params(tool, {**self.question.arguments, "query": self.question.query})
+        if tool.searches is None or (tool.reads and self.catalogue.name not in tool.reads(params)):
+            return None
+        return tool.searches(self.principal, params, self.catalogue.name, self.record.kind)
+
+
+def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
+    try:
+        return tool.params.model_validate(dict(arguments))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise InputError(f"'arguments.{place}' of '{tool.name}': {plain_words(first)}") from error
+
+
+def _finds_kind(path: SearchPath, record: Record) -> bool:
+    conditions = [one for one in path.scope.conditions if one.field == KIND_FIELD]
+    return all(meets(record, one, path.view.spec) for one in conditions)

@@ -1,0 +1,55 @@
+"""Explanations of hits in answers: parts with names and numbers that add up, as structured content and as text."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+from pinakes.model.hits import Why
+from pinakes.tools.spec import ToolResult
+
+DECIMALS = 4
+STRENGTH, ORDER = "score", "order"
+TEXT_DECIMALS = 3
+
+
+class WhyShape(ToolResult):
+    """The parts of a hit's score, the parts of the score that orders the hits, and the words that the record lacks."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    score: dict[str, float]
+    order: dict[str, float] = Field(default_factory=dict, exclude_if=lambda parts: not parts)
+    lacks: list[str] = Field(default_factory=list, exclude_if=lambda words: not words)
+
+
+class Explained(ToolResult):
+    """A part of an answer that has an explanation where it was asked for; not in the schema."""
+
+    why: Annotated[WhyShape | None, SkipJsonSchema()] = Field(default=None, exclude_if=lambda why: why is None)
+
+
+def shape_why(why: Why | None) -> WhyShape | None:
+    """Return an explanation as it is answered."""
+    if why is None:
+        return None
+    return WhyShape(score=_rounded(why.strength), order=_rounded(why.order), lacks=list(why.lacks))
+
+
+def why_lines(why: WhyShape | None) -> list[str]:
+    """Return an explanation as lines of text; none where there is none."""
+    if why is None:
+        return []
+    lines = [_sum_line(STRENGTH, why.score), *([_sum_line(ORDER, why.order)] if why.order else [])]
+    return [*lines, *([f"lacks: {', '.join(why.lacks)}"] if why.lacks else [])]
+
+
+def _sum_line(name: str, parts: Mapping[str, float]) -> str:
+    """Return parts and their sum as a line: `why score 0.912 = base 0.114 + meaning 0.5 …`."""
+    addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part):.{TEXT_DECIMALS}f}" for one, part in parts.items())
+    return f"why {name} {sum(parts.values()):.{TEXT_DECIMALS}f} = {addends.removeprefix('+ ')}"
+
+
+def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(part, DECIMALS) for name, part in parts.items()}
