@@ -16,7 +16,7 @@ from typing import Any
 from libraries import DEFAULT_HOME, open_library
 
 from pinakes.catalogue.spec import texts_of
-from pinakes.measure.figures import build_figure, flatten
+from pinakes.grading.figures import build_figure, flatten
 from pinakes.model.hits import Evidence
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE

@@ -18,8 +18,8 @@ from typing import Any
 from libraries import DEFAULT_HOME, open_library
 
 from pinakes.gate.gate import Gate
-from pinakes.measure.figures import as_json, build_figure, flatten
-from pinakes.measure.metrics import ndcg
+from pinakes.grading.figures import as_json, build_figure, flatten
+from pinakes.grading.metrics import ndcg
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.search.series import Work, same_franchise, work_of

@@ -24,7 +24,7 @@ from libraries import AS_BUILT, DATA, DEFAULT_HOME, SETS, link_models
 
 from pinakes.assembly.app import App
 from pinakes.gate.gate import Gate
-from pinakes.measure.figures import build_figure, flatten
+from pinakes.grading.figures import build_figure, flatten
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 

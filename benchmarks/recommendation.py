@@ -20,11 +20,11 @@ import zstandard
 from libraries import DATA, open_library
 
 from pinakes.catalogue.spec import CatalogueSpec, PopularitySpec, embedding_text
+from pinakes.grading.figures import Figure, build_figure
+from pinakes.grading.metrics import ndcg, recall
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Target, ingest
-from pinakes.measure.figures import Figure, build_figure
-from pinakes.measure.metrics import ndcg, recall
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector

@@ -7,10 +7,10 @@ from libraries import DATA, link_models
 
 from pinakes.assembly.app import App
 from pinakes.assembly.model_choice import get_embedder
+from pinakes.grading.figures import Figure, build_figure
+from pinakes.grading.metrics import Estimate
 from pinakes.measure.beir import choose_grades, load_collection
 from pinakes.measure.evaluate import evaluate, want_evaluated_model
-from pinakes.measure.figures import Figure, build_figure
-from pinakes.measure.metrics import Estimate
 from pinakes.settings import Settings
 
 COLLECTIONS = DATA / "benchmarks"

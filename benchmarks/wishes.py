@@ -14,7 +14,7 @@ from typing import Any
 from answers import load_rows
 from libraries import DEFAULT_HOME, open_library
 
-from pinakes.measure.figures import build_figure, flatten
+from pinakes.grading.figures import build_figure, flatten
 from pinakes.model.principal import LOCAL_USER
 
 SET = Path(__file__).parent / "sets" / "anime-wishes.jsonl"

@@ -20,6 +20,7 @@ from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
+from pinakes.grading.tuned_file import TUNED_FILE, TunedWeightsFile
 from pinakes.library import CALIBRATION_FILE, DECLARATION_FILE, PACK_FOLDER, Installed, Library
 from pinakes.model.principal import Principal
 from pinakes.model.scope import SEES_EVERYTHING
@@ -316,6 +317,7 @@ class App:
         embedder = CatalogueEmbedder(shelf, self.embedder_of)
         calibration = CalibrationFile(installed.folder / CALIBRATION_FILE)
         calibration.find(None)  # says that it is damaged, where it is
+        tuned = TunedWeightsFile(installed.folder / TUNED_FILE, shelf.spec.search)
         return OpenCatalogue(
             name=installed.name,
             spec=shelf.spec,
@@ -325,6 +327,7 @@ class App:
                 embedder=embedder,
                 reranker=self.reranker,
                 find_calibration=calibration.find,
+                find_tuned=tuned.find,
             ),
             recommender=Recommender(spec=shelf.spec, embedder=embedder, this_year=_this_year, catalogue=installed.name),
             folder=installed.folder,

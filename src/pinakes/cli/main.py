@@ -38,7 +38,7 @@ COMMANDS = {
     "tour": ("pinakes.cli.tour", "Set up a library, and show a few searches and a recommendation."),
     "model": ("pinakes.cli.model", "Get, list and check embedding models."),
     "doctor": ("pinakes.cli.doctor", "Check the library, and say how to repair it."),
-    "eval": ("pinakes.cli.measure", "Measure retrieval quality on a BEIR folder."),
+    "eval": ("pinakes.cli.measure", "Grade a catalogue by its own questions, or search on a BEIR folder."),
     "bench": ("pinakes.cli.measure", "Measure latency, start and memory on a catalogue."),
 }
 """Command → its module, and one line of help."""

@@ -1,5 +1,6 @@
-"""`eval` and `bench`: retrieval quality and speed."""
+"""`eval` and `bench`: quality of a catalogue or on judged questions, and speed."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,37 +9,89 @@ import click
 from pinakes.assembly.app import App
 from pinakes.assembly.model_choice import get_embedder
 from pinakes.cli.build import progress_bar, require_model
+from pinakes.cli.grade import GradingRequest, grade_command
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
+from pinakes.errors import InputError
+from pinakes.grading.golden_set import DEFAULT_QUESTIONS, GoldenSetRequest
+from pinakes.grading.metrics import Estimate
 from pinakes.measure.beir import choose_grades, load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
 from pinakes.measure.evaluate import Quality, evaluate, want_evaluated_model
-from pinakes.measure.metrics import Estimate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import load_settings
 
 
 @click.command("eval")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--split", default="test", show_default=True, help="Which qrels/SPLIT.tsv to judge by.")
+@click.argument("target", metavar="CATALOGUE_OR_FOLDER")
+@click.option("--questions", type=click.IntRange(20, 10_000), help="How many questions to write; by default 300.")
+@click.option("--seed", type=int, help="The seed that records are drawn by; by default 0.")
+@click.option(
+    "--golden", type=click.Path(path_type=Path), help="Your own questions, a golden.toml; kept with the catalogue."
+)
+@click.option("--tune", is_flag=True, help="Tune the weights of the ranking, and keep them if they do not lose.")
+@click.option("--reset", is_flag=True, help="Remove the tuned weights, then grade.")
+@click.option("--split", help="Of a folder: which qrels/SPLIT.tsv to judge by; by default test.")
 @click.option(
     "--binary/--graded",
     default=None,
-    help="Count every grade above 0 as 1, or use the grades; by default they are used, except for Cranfield's.",
+    help="Of a folder: count every grade above 0 as 1, or use the grades, as by default for all but Cranfield's.",
 )
-@click.option("--model", help="The embedding model; by default granite, which is best for prose, or an endpoint.")
+@click.option("--model", help="Of a folder: the embedding model; by default granite, or an endpoint.")
 @json_option
-def eval_command(folder: Path, split: str, binary: bool | None, model: str | None, as_json: bool) -> None:
-    """Measure retrieval quality on a judged collection in the BEIR layout (plain, .zst or .gz).
+def eval_command(
+    target: str,
+    questions: int | None,
+    seed: int | None,
+    golden: Path | None,
+    tune: bool,
+    reset: bool,
+    split: str | None,
+    binary: bool | None,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Grade a catalogue by questions that it writes itself, or measure search on a judged collection.
 
-    nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone, reciprocal rank fusion, and the default hybrid,
-    each with a 95 % bootstrap interval. The index is kept in the library, so that a second run does not embed again.
+    CATALOGUE: questions are made by rules from its records (misspelt and shortened titles, descriptions, values,
+    relations), and taken from your golden.toml and from recorded searches that led to a record. nDCG@10, Recall@50 and
+    MRR@10 are printed for each kind, with 95 % intervals. The questions and the grade are kept beside the catalogue; a
+    later add that answers them worse, beyond noise, is refused.
 
-    nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do. Recall and MRR count
-    every document with a grade above 0.
+    FOLDER in the BEIR layout (plain, .zst or .gz): nDCG@10, Recall@100 and MRR@10 of keywords alone, vectors alone,
+    reciprocal rank fusion, and the default hybrid. The index is kept in the library, so that a second run does not
+    embed again. nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do; Recall
+    and MRR count every document with a grade above 0.
     """
     app = App(load_settings())
+    of_catalogue = {"--questions": questions, "--seed": seed, "--golden": golden, "--tune": tune, "--reset": reset}
+    of_folder = {"--split": split, "--binary": binary, "--model": model}
+    if app.library.find_installed(target) is None and Path(target).is_dir():
+        _refuse(of_catalogue, f"{target} is a folder", "is for a catalogue")
+        _evaluate_folder(app, Path(target), split or "test", binary, model, as_json=as_json)
+        return
+    _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
+    request = GradingRequest(
+        golden_set=GoldenSetRequest(questions=questions or DEFAULT_QUESTIONS, seed=seed or 0),
+        own=golden,
+        tunes=tune,
+        resets=reset,
+    )
+    grade_command(app, target, request, as_json=as_json)
+
+
+def _refuse(options: Mapping[str, object], what: str, purpose: str) -> None:
+    """Refuse options that have no effect."""
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given:
+        raise InputError(f"{what}, and {given[0]} {purpose}; leave it out")
+
+
+def _evaluate_folder(
+    app: App, folder: Path, split: str, binary: bool | None, model: str | None, *, as_json: bool
+) -> None:
+    """Measure every search method on a judged collection, and print the figures."""
     choice = want_evaluated_model(app, model)
     require_model(app, choice, quiet=as_json)
     embedder = get_embedder(app, choice)

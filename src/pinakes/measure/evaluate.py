@@ -9,11 +9,11 @@ from pinakes.assembly.model_choice import ModelChoice, want_model
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec, Fusion, SearchSpec
 from pinakes.embed.port import Embedder
+from pinakes.grading.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import Progress, Target, ingest
 from pinakes.measure.beir import DECLARATION, Collection, document_of
-from pinakes.measure.metrics import Estimate, estimate, ndcg, recall, reciprocal_rank
 from pinakes.model.scope import WHOLE
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import QueryVector, Searcher, embed_query

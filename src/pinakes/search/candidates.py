@@ -1,7 +1,7 @@
 """The candidates of a search: the scores of each arm as arrays over the same records."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,14 @@ def line_up(
         named=named,
         covered=covered,
     )
+
+
+def discount_little_known(candidates: Candidates, query: Vector | None, discount: float) -> Candidates:
+    """Return candidates whose vectors are shortened where little is known of a record."""
+    if query is None or not discount:
+        return candidates
+    vectors = candidates.vectors * (1 - discount * (1 - candidates.known[:, None])).astype(np.float32)
+    return replace(candidates, vectors=vectors, cosine=(vectors @ query).astype(np.float64))
 
 
 def over_best(scores: Floats) -> Floats:

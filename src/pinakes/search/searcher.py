@@ -77,6 +77,8 @@ class Searcher:
     """Returns the calibration for vectors of a model, which may change while it is served; replaces `calibration`."""
     override: SearchSpec | None = None
     """Replaces the search section of the catalogue's spec."""
+    find_tuned: Callable[[], SearchSpec | None] | None = None
+    """Returns the search section with tuned weights, which may change while it is served; None where none were."""
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(ARMS_AT_ONCE, "arm"))
     """Runs the vector and title arms of a large catalogue beside the lexical arm."""
 
@@ -87,7 +89,7 @@ class Searcher:
     @property
     def search_spec(self) -> SearchSpec:
         """The search section in force."""
-        return self.override or self.spec.search
+        return self.override or (self.find_tuned() if self.find_tuned else None) or self.spec.search
 
     def search(
         self,
@@ -117,6 +119,15 @@ class Searcher:
     def embed(self, reader: ShelfReader, text: str) -> QueryVector:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return embed_query(self.embedder, reader, clean(text[:MAX_CHARS]))
+
+    def find_candidates(
+        self, reader: ShelfReader, text: str, query_vector: QueryVector, *, scope: Scope, limit: int
+    ) -> Candidates:
+        """Return what the arms find for a query, not yet scored: for callers that score it in several ways."""
+        asked = clean(text[:MAX_CHARS])
+        query = analyse_query(asked, synonyms=self.spec.synonyms)
+        words = weigh_words(reader, analyse_query(asked, synonyms={}), scope.visibility)
+        return self._find(reader, asked, query, words, query_vector, scope=scope, depth=self._depth(limit))
 
     def search_with(
         self, reader: ShelfReader, text: str, query: TextQuery, query_vector: QueryVector, *, scope: Scope, limit: int

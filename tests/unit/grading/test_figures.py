@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.measure.figures import Figure, build_figure, find_falls, flatten, has_fallen, load_recorded, save_recorded
+from pinakes.grading.figures import Figure, build_figure, find_falls, flatten, has_fallen, load_recorded, save_recorded
 
 RECORDED = Figure(mean=0.8, low=0.75, high=0.85)
 

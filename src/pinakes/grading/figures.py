@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pinakes.measure.metrics import estimate
+from pinakes.grading.metrics import estimate
 
 DIGITS = 4
 SMALLEST_FALL = 0.005

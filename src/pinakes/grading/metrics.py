@@ -1,12 +1,15 @@
 """Ranking metrics, and confidence intervals of their means."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 RESAMPLES = 2_000
+
+IdT = TypeVar("IdT", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,7 @@ class Estimate:
     """The value of each query."""
 
 
-def ndcg(ranked: Sequence[str], gains: Mapping[str, float], *, depth: int) -> float:
+def ndcg(ranked: Sequence[IdT], gains: Mapping[IdT, float], *, depth: int) -> float:
     """Return the normalised discounted cumulative gain.
 
     The gain of a document is its grade itself, as in trec_eval and BEIR's published figures, not 2 to the grade.
@@ -31,12 +34,12 @@ def ndcg(ranked: Sequence[str], gains: Mapping[str, float], *, depth: int) -> fl
     return gain / ideal if ideal else 0.0
 
 
-def recall(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
+def recall(ranked: Sequence[IdT], relevant: Collection[IdT], *, depth: int) -> float:
     """Return the share of relevant documents among the first `depth`."""
     return len(set(ranked[:depth]) & set(relevant)) / len(relevant) if relevant else 0.0
 
 
-def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], *, depth: int) -> float:
+def reciprocal_rank(ranked: Sequence[IdT], relevant: Collection[IdT], *, depth: int) -> float:
     """Return the reciprocal rank of the first relevant document, 0 if none is among the first `depth`."""
     return next((1 / rank for rank, one in enumerate(ranked[:depth], start=1) if one in relevant), 0.0)
 

@@ -1,0 +1,105 @@
+"""The tuned weights of a catalogue, kept beside it: they overlay the `[search]` section of its spec."""
+
+import logging
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pinakes.catalogue.spec import SearchSpec
+from pinakes.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+TUNED_FILE = "tuned.toml"
+
+
+class TunedWeights(BaseModel):
+    """`[search]` of a `tuned.toml`: the weights that were tuned, with the bounds of a spec's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    vector_weight: float | None = Field(default=None, ge=0, le=1)
+    by_coverage: bool | None = None
+    feedback_weight: float | None = Field(default=None, ge=0, le=1)
+    smoothing_weight: float | None = Field(default=None, ge=0, le=1)
+    known_weight: float | None = Field(default=None, ge=0, le=2)
+    little_known_discount: float | None = Field(default=None, ge=0, le=1)
+    named_weight: float | None = Field(default=None, ge=0, le=2)
+
+    def over(self, search: SearchSpec) -> SearchSpec:
+        """Return a search section with these weights."""
+        return replace(search, **self.plain())
+
+    def plain(self) -> dict[str, Any]:
+        """Return the weights that were tuned, by name."""
+        return self.model_dump(exclude_none=True)
+
+
+def difference(tuned: SearchSpec, declared: SearchSpec) -> TunedWeights:
+    """Return the weights in which a search section differs from the declared one."""
+    was = asdict(declared)
+    return TunedWeights(
+        **{
+            name: value
+            for name, value in asdict(tuned).items()
+            if name in TunedWeights.model_fields and value != was[name]
+        }
+    )
+
+
+def save_tuned(weights: TunedWeights, path: Path, *, figures: Mapping[str, str]) -> None:
+    """Write tuned weights, with the figures that they were accepted by; replaces the file as a whole."""
+    lines = ["# Written by pinakes eval --tune; pinakes eval --reset removes it.", "[search]"]
+    lines += [f"{name} = {str(value).lower()}" for name, value in weights.plain().items()]
+    lines += ["", "[figures]", *(f'{name} = "{value}"' for name, value in figures.items())]
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.replace(fresh, path)
+
+
+def find_tuned(path: Path) -> TunedWeights | None:
+    """Read tuned weights, where there are any."""
+    if not path.is_file():
+        return None
+    try:
+        return TunedWeights.model_validate(tomllib.loads(path.read_text(encoding="utf-8")).get("search", {}))
+    except (OSError, ValueError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise StorageError(f"{path} is damaged ({reason}); remove it: pinakes eval --reset") from error
+
+
+class TunedWeightsFile:
+    """The tuned weights of a catalogue that is being served, read again after they were tuned again."""
+
+    def __init__(self, path: Path, declared: SearchSpec) -> None:
+        self._path = path
+        self._declared = declared
+        self._stamp: int | None = None
+        self._tuned: SearchSpec | None = None
+
+    def find(self) -> SearchSpec | None:
+        """Return the search section with the tuned weights; None where none were tuned, or the file is damaged."""
+        stamp = _modified_at(self._path)
+        if stamp != self._stamp:
+            self._tuned, self._stamp = self._read(), stamp
+        return self._tuned
+
+    def _read(self) -> SearchSpec | None:
+        try:
+            weights = find_tuned(self._path)
+        except StorageError as error:
+            logger.warning("catalogue '%s' is searched with its declared weights: %s", self._path.parent.name, error)
+            return None
+        return weights.over(self._declared) if weights else None
+
+
+def _modified_at(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
