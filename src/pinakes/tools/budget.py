@@ -189,7 +189,8 @@ def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
 def _shortened(value: Any, chars: int) -> Any:
     if isinstance(value, str):
         return shorten(value, chars)
-    return shorten_list(value, chars) if isinstance(value, list | tuple) else value
+    is_list = isinstance(value, list | tuple)
+    return [_shortened(one, chars) for one in shorten_list(value, chars)] if is_list else value
 
 
 def _as_json(value: object) -> str:

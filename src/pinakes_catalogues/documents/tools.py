@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.api import (
     KIND_FIELD,
@@ -23,6 +24,8 @@ from pinakes.api import (
     InputError,
     NoneOf,
     OpenCatalogue,
+    PagedParams,
+    PricedResult,
     Principal,
     RecordId,
     Relevance,
@@ -80,8 +83,10 @@ class PingResult(DocumentResult):
     message: str
 
 
-class SearchParams(DocumentParams):
+class SearchParams(PagedParams, DocumentParams):
     """Arguments of `search_documents`."""
+
+    sized_by = ("n_results",)
 
     query: Query = Field(description="A question or topic")
     sources: list[Name] | None = Field(default=None, description="Collections to search; default all")
@@ -90,8 +95,10 @@ class SearchParams(DocumentParams):
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
 
 
-class HandbookParams(DocumentParams):
+class HandbookParams(PagedParams, DocumentParams):
     """Arguments of `search_handbook`."""
+
+    sized_by = ("n_results",)
 
     query: Query = Field(description="A question or topic")
     section: Name | None = Field(default=None, description="A folder of it, as engineering")
@@ -129,18 +136,30 @@ class FoundPassage(DocumentResult):
 class PassageWithNeighbours(FoundPassage):
     """One result, with the passages around it where they were asked for."""
 
-    before: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
-    after: list[str] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    before: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
+    after: Annotated[list[str], SkipJsonSchema()] = Field(default_factory=list, exclude_if=lambda texts: not texts)
 
 
-class HandbookResult(FoundResult, DocumentResult):
+class PassagesResult(FoundResult, PricedResult, DocumentResult):
+    """Passages, which are kept whole where an answer is cut."""
+
+    unit = "passages"
+    has_passages = True
+    whole_with = "fetch"
+
+
+class HandbookResult(PassagesResult):
     """The answer of `search_handbook`."""
+
+    long_texts = ("content",)
 
     results: list[FoundPassage]
 
 
-class SearchResult(FoundResult, DocumentResult):
+class SearchResult(PassagesResult):
     """The answer of `search_documents`."""
+
+    long_texts = ("content", "before", "after")
 
     results: list[PassageWithNeighbours]
     skipped: list[str] = Field(default_factory=list, exclude_if=lambda names: not names)
@@ -166,7 +185,7 @@ class DocumentTools:
         views = ask_each(there, OpenCatalogue.view)
         asked = ask_each(views.found, lambda view: _page(view, params.query, scope, params.n_results), pool=self._pool)
         pages = {name: page for name, page in asked.found.items() if page is not None}
-        found = merged(pages, limit=params.n_results)
+        found = merged(pages, limit=params.n_results)[params.start :]
         return SearchResult(
             results=[_with_neighbours(one, views.found[one.source], scope, params.neighbours) for one in found],
             evidence=evidence_of(pages),
@@ -202,7 +221,7 @@ class DocumentTools:
         scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
         page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
         pages = {HANDBOOK: page}
-        found = merged(pages, limit=params.n_results)
+        found = merged(pages, limit=params.n_results)[params.start :]
         return HandbookResult(
             results=[FoundPassage(**_shape(one)) for one in found],
             evidence=evidence_of(pages),
@@ -420,33 +439,30 @@ def _handbook_spec(documents: DocumentTools) -> ToolSpec:
 
 def _search_text(result: SearchResult) -> str:
     names = [f"{name} (its storage cannot be read)" if name in result.unread else name for name in result.skipped]
-    skipped = [f"skipped: {', '.join(names)}"] if names else []
-    return _whole_text(result, [*skipped, *_noted(result.notes)])
+    return _whole_text(result, result.results, [f"skipped: {', '.join(names)}"] if names else [])
 
 
 def _handbook_text(result: HandbookResult) -> str:
-    return _whole_text(result, _noted(result.notes))
+    return _whole_text(result, result.results, [])
 
 
-def _whole_text(result: SearchResult | HandbookResult, remarks: Sequence[str]) -> str:
-    text = "\n\n".join([*_texts(result.results), *remarks])
-    return result.with_evidence(text) if result.results else text
-
-
-def _noted(notes: Iterable[str]) -> list[str]:
-    return [f"note: {note}" for note in notes]
-
-
-def _texts(results: Sequence[FoundPassage]) -> list[str]:
-    return [_text(number, one) for number, one in enumerate(results, start=1)] or ["nothing was found"]
+def _whole_text(result: PassagesResult, passages: Sequence[FoundPassage], skipped: Sequence[str]) -> str:
+    remarks = [*skipped, *(f"note: {remark}" for remark in result.remarks)]
+    if not passages:
+        return "\n\n".join([f"nothing was found, evidence: {result.evidence}", *remarks])
+    texts = [_text(number, one) for number, one in enumerate(passages, start=1)]
+    return result.with_evidence("\n\n".join([f"evidence: {result.evidence}", *texts, *remarks]))
 
 
 def _text(number: int, found: FoundPassage) -> str:
     """Return a passage whole: a line with its place, headings and score, then what it says, then what is around it."""
     where = found.metadata
     lines = f":{where.first_line}-{where.last_line}" if where.first_line else ""
-    heading = f" · {where.heading_path}" if where.heading_path else ""
-    head = f"{number}. {found.source}/{where.file_path}{lines}{heading} · score {where.score:.2f}"
+    known = (where.heading_path, where.title, where.section, where.id)
+    place = f"{found.source}/{where.file_path}{lines}"
+    for value in known:
+        place += f" · {value}" if value and value not in place else ""
+    head = f"{number}. {place} · score {where.score}{f', {where.relevance}' if where.relevance else ''}"
     return "\n".join([head, *_around_text(found, "before"), found.content, *_around_text(found, "after")])
 
 

@@ -1,0 +1,130 @@
+"""Every answering tool over the sample library: its text says what its structured content does, within the budget."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pinakes.gate.answer import Answer
+from pinakes.model.principal import LOCAL_USER
+from support.libraries import Library
+from support.texts import values_missing_from_text
+
+pytestmark = pytest.mark.row("N8")
+
+DEFAULT_BYTES = 4 * 2_500
+SMALL_TOKENS = 400
+ALL_TOKENS = 100_000
+
+Call = tuple[str, dict[str, Any], str]
+"""A tool, the arguments of a call, and the list that its pages continue: a path of names."""
+
+CALLS: list[Call] = [
+    ("search", {"query": "space"}, "results"),
+    ("search", {"query": "annual leave", "catalogue": "handbook"}, "results"),
+    ("search", {"query": "qwertyuiop"}, "results"),
+    ("fetch", {"id": "anime/mal-1"}, "text"),
+    ("fetch", {"id": "music/artist-clara-schumann"}, "text"),
+    ("browse", {}, "catalogues.fields"),
+    ("browse", {"catalogue": "anime", "field": "tags"}, "catalogues.fields.values"),
+    ("search_anime", {"query": "robots in space"}, "results"),
+    ("search_anime", {"query": "qwertyuiop"}, "results"),
+    ("search_anime", {"query": "love", "filters": {"tags": ["school life"]}}, "results"),
+    ("get_anime_details", {"title": "cowbow bebop"}, ""),
+    ("get_anime_details", {"title": "Cowboy Bishop"}, ""),
+    ("browse_taxonomy", {}, "categories.tags"),
+    ("browse_taxonomy", {"search": "vampyre"}, "categories.tags"),
+    ("browse_taxonomy", {"search": "qwertyuiop"}, "categories.tags"),
+    ("search_papers", {"query": "translation"}, "papers"),
+    ("search_papers", {"query": "translation", "keywords": ["qwertyuiop"]}, "papers"),
+    ("search_documents", {"query": "how long may a review take"}, "results"),
+    ("search_documents", {"query": "review", "neighbours": 1, "sources": ["handbook", "dnd"]}, "results"),
+    ("search_handbook", {"query": "annual leave", "section": "people"}, "results"),
+    ("search_handbook", {"query": "qwertyuiop"}, "results"),
+    ("ping", {}, ""),
+]
+CALLS_WITH_VECTORS: list[Call] = [
+    (
+        "recommend_similar",
+        {"titles": ["Cowboy Bebop"], "preferences": "darker, not horror, flibber"},
+        "recommendations",
+    ),
+    ("recommend_similar", {"titles": ["Mushishi", "qqqq zzzz"], "excludeTitles": ["Monster"]}, "recommendations"),
+    ("search_anime", {"query": "melancholy journey through space"}, "results"),
+]
+
+
+def answer(library: Library, tool: str, **arguments: Any) -> Answer:
+    """Call a tool that must answer."""
+    found = library.call(tool, **arguments)
+    assert not found.is_error, found.text
+    return found
+
+
+def size(found: Answer) -> int:
+    """Return the bytes of the longer form of an answer."""
+    return max(len(json.dumps(found.structured)), len(found.text.encode()))
+
+
+def pages(library: Library, tool: str, arguments: dict[str, Any]) -> Iterator[Answer]:
+    """Yield the pages of an answer, to the last."""
+    cursor: dict[str, str] = {}
+    while True:
+        found = answer(library, tool, **arguments, **cursor)
+        yield found
+        if not (found.structured or {}).get("cursor"):
+            return
+        cursor = {"cursor": (found.structured or {})["cursor"]}
+
+
+def items(value: Any, path: str) -> list[Any]:
+    """Return the items of a list at a path, as identities: the parts that are never shortened."""
+    name, _, rest = path.partition(".")
+    inner = value[name]
+    if rest:
+        return [item for one in inner for item in items(one, rest)]
+    return inner.split() if isinstance(inner, str) else [_identity(one) for one in inner]
+
+
+def _identity(item: dict[str, Any]) -> str:
+    known = item.get("metadata", item)
+    return str(next(known[name] for name in ("id", "value", "field") if name in known))
+
+
+def check_text(library: Library, tool: str, arguments: dict[str, Any]) -> None:
+    for budget in ({}, {"max_tokens": SMALL_TOKENS}, {"max_tokens": ALL_TOKENS}):
+        more = budget if "max_tokens" in library.gate.get_tool(LOCAL_USER, tool).input_schema["properties"] else {}
+        found = answer(library, tool, **arguments, **more)
+        assert found.text.strip()
+        assert values_missing_from_text(found.structured, found.text) == []
+
+
+def check_budget(library: Library, tool: str, arguments: dict[str, Any], path: str) -> None:
+    assert size(answer(library, tool, **arguments)) <= DEFAULT_BYTES
+    if not path:
+        return
+    small = list(pages(library, tool, {**arguments, "max_tokens": SMALL_TOKENS}))
+    assert all(size(page) <= 4 * SMALL_TOKENS for page in small)
+    whole = list(pages(library, tool, {**arguments, "max_tokens": ALL_TOKENS}))
+    seen, wanted = ([item for page in some for item in items(page.structured, path)] for some in (small, whole))
+    assert seen == wanted
+
+
+def name_of(call: Call) -> str:
+    return f"{call[0]} {next(iter(call[1].values()), '')}"
+
+
+@pytest.mark.parametrize(("tool", "arguments", "path"), CALLS, ids=map(name_of, CALLS))
+def test_a_text_has_every_value_and_the_pages_of_a_budget_have_every_item(
+    whole: Library, tool: str, arguments: dict[str, Any], path: str
+) -> None:
+    check_text(whole, tool, arguments)
+    check_budget(whole, tool, arguments, path)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("tool", "arguments", "path"), CALLS_WITH_VECTORS, ids=map(name_of, CALLS_WITH_VECTORS))
+def test_an_answer_by_vectors_has_it_too(sample: Library, tool: str, arguments: dict[str, Any], path: str) -> None:
+    check_text(sample, tool, arguments)
+    check_budget(sample, tool, arguments, path)
