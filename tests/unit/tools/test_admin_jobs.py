@@ -216,11 +216,17 @@ def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:
     finish(board, "backup", RunReport(message="copying"), RunEnd(state=RunState.DONE))
     listed = gate.call(ADA, "jobs.query", {"query_type": "list"}).text
     assert listed.splitlines() == [
-        "backup: 0 3 * * *; last run 1 of backup: done at 2026-11-15 12:00:00Z, by ada: copying; Copy it.",
-        "rescan: 1h; never run; Look again.",
+        "2 jobs",
+        "backup: enabled, schedule 0 3 * * *; last run 1 of backup: done, queued 2026-11-15T12:00:00Z, "
+        "started 2026-11-15T12:00:00Z, ended 2026-11-15T12:00:00Z, by ada (request); progress: copying; Copy it.",
+        "rescan: enabled, schedule 1h; never run; Look again.",
     ]
-    assert gate.call(ADA, "jobs.query", {"query_type": "history", "job_id": "rescan"}).text == "0 of 0"
-    assert gate.call(ADA, "jobs.action", {"action": "disable", "job_id": "rescan"}).text.startswith("rescan: disabled")
+    assert gate.call(ADA, "jobs.query", {"query_type": "history", "job_id": "rescan"}).text == "0 found"
+    disabled = gate.call(ADA, "jobs.action", {"action": "disable", "job_id": "rescan"}).text
+    assert disabled.splitlines() == [
+        "disabled: it runs only when it is triggered",
+        "rescan: disabled (schedule 1h); never run; Look again.",
+    ]
 
 
 def test_the_tools_take_little_room_in_the_list(board: JobBoard) -> None:

@@ -16,10 +16,11 @@ from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import Scope
-from pinakes.tools.admin.row_text import rows_text
+from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
+from pinakes.tools.budget import OffsetParams
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
 from pinakes.tools.record_resources import address_of
-from pinakes.tools.spec import BARE_LIST, LARGEST, GenericParams, GenericResult, ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"
 
@@ -37,7 +38,7 @@ class Report(StrEnum):
 BY_PERIOD = frozenset({Report.LISTENING, Report.BANDWIDTH})
 
 
-class AnalyticsParams(GenericParams):
+class AnalyticsParams(OffsetParams, GenericParams):
     """The arguments of `analytics.query`."""
 
     query_type: Annotated[Report, one_of(Report)]
@@ -46,10 +47,9 @@ class AnalyticsParams(GenericParams):
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: Period | None = Field(default=None, description="Rows by period rather than by user")
     limit: int = Field(default=20, ge=1, le=200)
-    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
-class AnalyticsResult(GenericResult):
+class AnalyticsResult(RowsResult):
     """The answer of `analytics.query`."""
 
     query_type: str
@@ -120,10 +120,15 @@ def analytics_tools(reports: EventReports, catalogues: Callable[[], Sequence[Ope
             action=Action.VIEW_ANALYTICS,
             cost=Cost.READ,
             run=Analytics(reports, catalogues).query,
-            text=lambda result: rows_text(result.query_type, result.total, result.rows),
+            text=_text,
             count_of=attrgetter("total"),
         )
     ]
+
+
+def _text(result: AnalyticsResult) -> str:
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    return rows_text(result.query_type, result.total, result.rows, *more, *result.notes)
 
 
 def _span(principal: Principal, params: AnalyticsParams) -> Span:

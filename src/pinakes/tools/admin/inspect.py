@@ -15,12 +15,13 @@ from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.shelf.port import ShelfReader
 from pinakes.tools.admin.logs import LogRing
-from pinakes.tools.admin.row_text import rows_text
+from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
+from pinakes.tools.budget import PagedParams
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
 from pinakes.tools.explain_call import Question, explain_call
 from pinakes.tools.health import PartHealth, examine
 from pinakes.tools.record_resources import parse_address
-from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
+from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000
 """At most this many records are checked for a vector."""
@@ -39,7 +40,7 @@ class Inspection(StrEnum):
     WHY = "why"
 
 
-class InspectParams(GenericParams):
+class InspectParams(PagedParams, GenericParams):
     """The arguments of `debug.inspect`."""
 
     query_type: Annotated[Inspection, one_of(Inspection)]
@@ -52,7 +53,7 @@ class InspectParams(GenericParams):
     limit: int = Field(default=20, ge=1, le=200)
 
 
-class InspectResult(GenericResult):
+class InspectResult(RowsResult):
     """The answer of `debug.inspect`."""
 
     query_type: str
@@ -93,11 +94,13 @@ class Inspector:
     def inspect(self, principal: Principal, params: InspectParams) -> InspectResult:
         """Run an inspection."""
         rows = self._answers[params.query_type](principal, params)
+        end = params.start + params.limit
         return InspectResult(
             query_type=params.query_type,
-            rows=rows[: params.limit],
+            rows=rows[params.start : end],
             total=len(rows),
-            has_more=len(rows) > params.limit,
+            has_more=len(rows) > end,
+            cursor=str(end) if len(rows) > end else None,
         )
 
     def _chosen(self, principal: Principal, params: InspectParams) -> list[OpenCatalogue]:
@@ -159,10 +162,16 @@ def inspect_tools(inspector: Inspector) -> list[ToolSpec]:
             action=Action.SERVER_ADMIN,
             cost=Cost.READ,
             run=inspector.inspect,
-            text=lambda result: rows_text(result.query_type, result.total, result.rows),
+            text=_text,
             count_of=attrgetter("total"),
         )
     ]
+
+
+def _text(result: InspectResult) -> str:
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
+    return rows_text(result.query_type, result.total, result.rows, *more, *cursor, *result.notes)
 
 
 def _index(catalogue: OpenCatalogue) -> dict[str, Any]:

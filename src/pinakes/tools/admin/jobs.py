@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import unquote
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from pinakes.errors import InputError
 from pinakes.jobs.board import MOST_LISTED, JobBoard, JobOutput, JobStatus
 from pinakes.jobs.runs import JobRun
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.row_text import iter_bounded
+from pinakes.tools.admin.row_text import more_text
+from pinakes.tools.budget import OffsetParams, PricedResult, shorten_texts
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec, one_of
 
@@ -41,13 +42,12 @@ class JobsAction(StrEnum):
     SCHEDULE = "schedule"
 
 
-class JobsQueryParams(GenericParams):
+class JobsQueryParams(OffsetParams, GenericParams):
     """The arguments of `jobs.query`."""
 
     query_type: Annotated[JobsQuery, one_of(JobsQuery)]
     job_id: str | None = Field(default=None, max_length=200, description="Needed by get.")
     limit: int = Field(default=20, ge=1, le=MOST_LISTED)
-    offset: int = Field(default=0, ge=0, le=1_000_000)
 
 
 class JobsActionParams(GenericParams):
@@ -86,13 +86,32 @@ class JobShape(GenericResult):
     last_run: RunShape | None
 
 
-class JobsQueryResult(GenericResult):
+class JobsQueryResult(PricedResult, GenericResult):
     """The answer of `jobs.query`: a page of jobs or runs, of `total`."""
 
     jobs: Annotated[list[JobShape], BARE_LIST]
     runs: Annotated[list[RunShape], BARE_LIST]
     total: int
     has_more: bool
+
+    @property
+    def item_count(self) -> int:
+        """The number of jobs or runs."""
+        return len(self.jobs) + len(self.runs)
+
+    def first(self, count: int) -> Self:
+        """Return the answer with its first jobs or runs only."""
+        return self.model_copy(update={"jobs": self.jobs[:count], "runs": self.runs[:count], "has_more": True})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with long errors and messages cut."""
+        runs = {one.job_id: _shorter(one.last_run, chars) for one in self.jobs if one.last_run}
+        jobs = [one.model_copy(update={"last_run": runs.get(one.job_id)}) for one in self.jobs]
+        return self.model_copy(update={"jobs": jobs, "runs": [_shorter(one, chars) for one in self.runs]})
+
+
+def _shorter(run: RunShape, chars: int) -> RunShape:
+    return shorten_texts(run, ("progress", "error"), chars)
 
 
 class JobsActionResult(GenericResult):
@@ -219,7 +238,7 @@ def jobs_tools(board: JobBoard) -> list[ToolSpec]:
             cost=Cost.WRITE,
             read_only=False,
             run=tools.act,
-            text=lambda result: f"{result.job.job_id}: {result.done}{_next_run(result.job)}",
+            text=lambda result: f"{result.done}\n{_job_line(result.job)}",
             properties=names,
         ),
     ]
@@ -298,22 +317,31 @@ def _run(run: JobRun) -> RunShape:
 
 def _query_text(result: JobsQueryResult) -> str:
     lines = [_job_line(job) for job in result.jobs] + [_run_line(run) for run in result.runs]
-    shown = f"{len(lines)} of {result.total}" if result.has_more or not lines else ""
-    return "\n".join([*iter_bounded(lines), shown]).strip()
+    more = more_text(len(lines), result.total, has_more=result.has_more)
+    kind = "runs" if result.runs else "jobs" if result.jobs else "found"
+    return "\n".join([f"{result.total} {kind}", *lines, *more, *result.notes])
 
 
 def _job_line(job: JobShape) -> str:
     last = f"last {_run_line(job.last_run)}" if job.last_run else "never run"
-    state = job.schedule if job.enabled else f"disabled ({job.schedule})"
+    state = f"enabled, schedule {job.schedule}" if job.enabled else f"disabled (schedule {job.schedule})"
     return f"{job.job_id}: {state}; {last}{_next_run(job)}; {job.description}"
 
 
 def _next_run(job: JobShape) -> str:
-    return f"; next at {job.next_run_at:%Y-%m-%d %H:%M:%S}Z" if job.next_run_at else ""
+    return f"; next at {_moment(job.next_run_at)}" if job.next_run_at else ""
 
 
 def _run_line(run: RunShape) -> str:
-    at = run.started_at or run.queued_at
-    what = run.error or run.progress
-    state = f"{run.state} at {at:%Y-%m-%d %H:%M:%S}Z, by {run.requested_by}"
-    return f"run {run.run_id} of {run.job_id}: {state}{f': {what}' if what else ''}"
+    times = {"queued": run.queued_at, "started": run.started_at, "ended": run.ended_at}
+    shown = ", ".join(f"{name} {_moment(at)}" for name, at in times.items() if at)
+    what = "".join(f"; {name}: {text}" for name, text in (("progress", run.progress), ("error", run.error)) if text)
+    return f"run {run.run_id} of {run.job_id}: {run.state}, {shown}, by {run.requested_by} ({run.cause}){what}"
+
+
+def _moment(at: datetime) -> str:
+    """Return a time as the structured answer has it."""
+    return str(_MOMENT.dump_python(at, mode="json"))
+
+
+_MOMENT = TypeAdapter(datetime)

@@ -1,28 +1,44 @@
-"""Rows of an admin answer as text, as many as there is room for."""
+"""Rows of an admin answer: as text, and cut to a budget."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Self
 
-TEXT_CHARS = 16_000
-"""How long the rows of a text may be together: enough for a page as it is usually asked for."""
-
-
-def row_line(row: Mapping[str, Any]) -> str:
-    """Return a row as a line of a text."""
-    return ", ".join(f"{name} {value}" for name, value in row.items())
+from pinakes.tools.budget import PricedResult, shorten, shorten_list
+from pinakes.tools.plain_text import fields_text, json_text
+from pinakes.tools.spec import BARE_LIST, GenericResult
 
 
-def iter_bounded(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a page as far as a text has room for them, and say how many it leaves out."""
-    room = TEXT_CHARS
-    for number, line in enumerate(lines):
-        room -= len(line) + 1
-        if room < 0 and number:
-            yield f"… {len(lines) - number} more of these rows are in the structured content; or ask for fewer at once"
-            return
-        yield line if len(line) < TEXT_CHARS else f"{line[:TEXT_CHARS]}…"
+class RowsResult(PricedResult, GenericResult):
+    """A page of rows, of which fewer or shorter ones may be shown."""
+
+    paged: ClassVar[str] = "rows"
+
+    rows: Annotated[list[dict[str, Any]], BARE_LIST]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with the long values of its rows cut."""
+        return self.model_copy(update={"rows": [shorten_row(row, chars) for row in self.rows]})
 
 
-def rows_text(query_type: str, total: int, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say what was asked for and how many rows it has, and list the page of them."""
-    return "\n".join([f"{query_type}: {total} rows", *iter_bounded([row_line(row) for row in rows])])
+def shorten_row(row: Mapping[str, Any], chars: int) -> dict[str, Any]:
+    """Return a row with its long values cut."""
+    return {name: shorten_value(value, chars) for name, value in row.items()}
+
+
+def shorten_value(value: Any, chars: int) -> Any:
+    """Return a value cut to a number of characters; a nested one as the beginning of its JSON."""
+    if isinstance(value, str):
+        return shorten(value, chars)
+    if isinstance(value, list):
+        return shorten_list(value, chars)
+    return shorten(json_text(value), chars) if isinstance(value, Mapping) and len(json_text(value)) > chars else value
+
+
+def more_text(shown: int, total: int, *, has_more: bool) -> list[str]:
+    """Return a line that says how many rows of all are shown, where there are more."""
+    return [f"{shown} of {total} are shown; has more"] if has_more else []
+
+
+def rows_text(query_type: str, total: int, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
+    """Say what was asked for and how many rows it has, and list the page of them; then further lines."""
+    return "\n".join([f"{query_type}: {total} rows", *(fields_text(row) for row in rows), *more])

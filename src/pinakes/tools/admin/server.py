@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -18,9 +18,11 @@ from pinakes.model.principal import Action, Cost, Identity, Principal
 from pinakes.model.scope import Scope
 from pinakes.settings import Settings
 from pinakes.tools.admin.config import plain_settings
-from pinakes.tools.admin.row_text import iter_bounded, row_line
+from pinakes.tools.admin.row_text import RowsResult, more_text, shorten_row
+from pinakes.tools.budget import OffsetParams
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
-from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, ToolSpec, one_of
+from pinakes.tools.plain_text import fields_text, value_text
+from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 try:
     import resource
@@ -40,15 +42,14 @@ class ServerQuery(StrEnum):
     CONFIG = "config"
 
 
-class ServerParams(GenericParams):
+class ServerParams(OffsetParams, GenericParams):
     """The arguments of `server.query`."""
 
     query_type: Annotated[ServerQuery, one_of(ServerQuery)]
     limit: int = Field(default=20, ge=1, le=200)
-    offset: int = Field(default=0, ge=0)
 
 
-class ServerResult(GenericResult):
+class ServerResult(RowsResult):
     """The answer of `server.query`."""
 
     query_type: str
@@ -57,6 +58,10 @@ class ServerResult(GenericResult):
     """Catalogues, memory by part, or sessions."""
     total: int
     has_more: bool
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its long values cut."""
+        return super().shortened(chars).model_copy(update={"values": shorten_row(self.values, chars)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +186,7 @@ def _catalogue(catalogue: OpenCatalogue, principal: Principal) -> dict[str, Any]
 
 
 def _text(result: ServerResult) -> str:
-    lines = [f"{name}: {value}" for name, value in result.values.items()] + [row_line(row) for row in result.rows]
-    more = [f"{len(result.rows)} of {result.total} rows"] if result.has_more else []
-    return "\n".join([*iter_bounded(lines), *more])
+    values = [f"{name}: {value_text(value)}" for name, value in result.values.items()]
+    more = more_text(len(result.rows), result.total, has_more=result.has_more)
+    head = f"{result.query_type}: {result.total} rows"
+    return "\n".join([head, *values, *(fields_text(row) for row in result.rows), *more, *result.notes])

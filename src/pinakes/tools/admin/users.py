@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -11,11 +11,11 @@ from pinakes.control.accounts.accounts import USUAL_ROLES, Accounts, User
 from pinakes.control.accounts.names import fold_name
 from pinakes.errors import InputError
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.row_text import iter_bounded
+from pinakes.tools.admin.row_text import more_text
+from pinakes.tools.budget import OffsetParams, PricedResult
 from pinakes.tools.spec import (
     BARE_LIST,
     BARE_OBJECT_OR_NULL,
-    LARGEST,
     GenericParams,
     GenericResult,
     ToolSpec,
@@ -44,13 +44,12 @@ class UserAction(StrEnum):
     RESET_PASSWORD = "reset_password"
 
 
-class UsersQueryParams(GenericParams):
+class UsersQueryParams(OffsetParams, GenericParams):
     """The arguments of `users.query`."""
 
     query_type: Annotated[UsersQuery, one_of(UsersQuery)]
     name: str | None = Field(default=None, description="For 'get'")
     limit: int = Field(default=20, ge=1, le=200)
-    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
 class UsersMutateParams(GenericParams):
@@ -77,8 +76,10 @@ class UserRow(GenericResult):
     created_at: str
 
 
-class UsersResult(GenericResult):
+class UsersResult(PricedResult, GenericResult):
     """The answer of `users.query`."""
+
+    paged: ClassVar[str] = "users"
 
     users: Annotated[list[UserRow], BARE_LIST]
     total: int
@@ -222,16 +223,20 @@ def _changed(params: UsersMutateParams, user: User, *, secret: str | None = None
 
 
 def _line(user: UserRow) -> str:
-    disabled = " (disabled)" if user.disabled else ""
-    return f"{user.name}{disabled}: {', '.join(user.roles) or 'no role'}; {', '.join(user.permissions) or 'nothing'}"
+    marks = [name for name in ("disabled", "external", "has_password") if getattr(user, name)]
+    values = {"roles": user.roles, "permissions": user.permissions, "granted": user.granted}
+    lists = [f"{name}: {', '.join(some)}" for name, some in values.items() if some]
+    return f"{user.name}: {'; '.join([*(lists or ['no role']), *marks, f'created {user.created_at}'])}"
 
 
 def _users_text(result: UsersResult) -> str:
-    return "\n".join([f"{result.total} users", *iter_bounded([_line(user) for user in result.users])])
+    more = more_text(len(result.users), result.total, has_more=result.has_more)
+    return "\n".join([f"{result.total} users", *(_line(user) for user in result.users), *more, *result.notes])
 
 
 def _changed_text(result: UserChanged) -> str:
     """Return what was done, with the one-time secret: some clients read the text only."""
     secret = result.one_time_password
     told = f"; the one-time password, which is not shown again: {secret}" if secret else ""
-    return f"{result.action} {result.name}: done{told}"
+    user = f"\n{_line(result.user)}" if result.user else ""
+    return f"{result.action} {result.name}: done{told}{user}"

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, WithJsonSchema
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ExpectedError, ForbiddenError, InputError, StorageError
 from pinakes.model.principal import Action, Cost, Principal
-from pinakes.tools.admin.row_text import iter_bounded
+from pinakes.tools.budget import PagedParams, PricedResult, shorten
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue
 from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec
 from pinakes.tools.sql.children import ANSWER_S, SqlChildren
@@ -18,11 +18,9 @@ from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
 from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of
 
 UNKNOWN_COLUMN = "no such column"
-SHOWN_VALUE = 200
-"""How many characters of a value the text shows."""
 
 
-class SqlParams(GenericParams):
+class SqlParams(PagedParams, GenericParams):
     """The arguments of `debug.sql`."""
 
     query: str
@@ -30,8 +28,10 @@ class SqlParams(GenericParams):
     limit: int = Field(default=100, ge=1, le=MOST_ROWS)
 
 
-class SqlResult(GenericResult):
+class SqlResult(PricedResult, GenericResult):
     """The answer of `debug.sql`."""
+
+    paged: ClassVar[str] = "rows"
 
     catalogue: str
     columns: list[str]
@@ -40,6 +40,11 @@ class SqlResult(GenericResult):
     """How many rows the statement has; null if there are more than are returned."""
     has_more: bool
     notes: list[str]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with long values cut."""
+        rows = [[shorten(one, chars) if isinstance(one, str) else one for one in row] for row in self.rows]
+        return self.model_copy(update={"rows": rows})
 
 
 class SqlTool:
@@ -62,15 +67,17 @@ class SqlTool:
                 tables=TABLES,
                 views=views_of(catalogue.spec),
                 kept_away=KEPT_AWAY,
-                limit=params.limit,
+                limit=min(params.start + params.limit, MOST_ROWS),
             )
         )
         if reply.verdict is not Verdict.OK:
             raise _error(reply, params.query, catalogue.spec)
+        end = len(reply.rows)
         return SqlResult(
             catalogue=catalogue.name,
             columns=list(reply.columns),
-            rows=[list(row) for row in reply.rows],
+            rows=[list(row) for row in reply.rows[params.start :]],
+            cursor=str(end) if reply.has_more and end < MOST_ROWS else None,
             total=None if reply.has_more else len(reply.rows),
             has_more=reply.has_more,
             notes=list(reply.notes),
@@ -119,13 +126,14 @@ def _column_hint(query: str, spec: CatalogueSpec) -> str:
 
 def _text(result: SqlResult) -> str:
     """Return the rows, one per line: some clients read the text only."""
-    more = ", and there are more" if result.has_more else ""
-    head = f"{len(result.rows)} rows of {', '.join(map(_shown, result.columns))}{more}"
+    total = "" if result.total is None else f" of {result.total}"
+    more = ", and it has more" if result.has_more else ""
+    cursor = [f"the next with cursor '{result.cursor}'"] if result.cursor else []
+    head = f"{result.catalogue}: {len(result.rows)}{total} rows of {', '.join(map(_shown, result.columns))}{more}"
     rows = [" | ".join(_shown(value) for value in row) for row in result.rows]
-    return "\n".join([*iter_bounded([head, *rows]), *result.notes])
+    return "\n".join([head, *rows, *cursor, *result.notes])
 
 
 def _shown(value: Any) -> str:
-    """Return a value on one line, cut if it is long."""
-    text = " ".join(str(value).split()) if value is not None else "null"
-    return text if len(text) <= SHOWN_VALUE else f"{text[:SHOWN_VALUE]}…"
+    """Return a value on one line."""
+    return " ".join(str(value).split()) if value is not None else "null"

@@ -3,11 +3,21 @@
 from collections.abc import Callable
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from pinakes.api import Action, Cost, ForbiddenError, Principal, ToolSpec
+from pinakes.api import (
+    Action,
+    Cost,
+    ForbiddenError,
+    OffsetParams,
+    PricedResult,
+    Principal,
+    ToolSpec,
+    fields_text,
+    shorten_texts,
+)
 from pinakes.api.server import (
     BARE_LIST,
     BARE_OBJECT,
@@ -21,14 +31,13 @@ from pinakes_catalogues.music.downloads.downloads import Downloads
 from pinakes_catalogues.music.downloads.items import USUAL_PRIORITY, Download, DownloadFile, DownloadState
 
 
-class DownloadsQueryParams(GenericParams):
+class DownloadsQueryParams(OffsetParams, GenericParams):
     """The arguments of `downloads.query`."""
 
     query_type: Literal["stats", "queue", "item"]
     id: int | None = Field(default=None, ge=1, le=LARGEST, description="For item.")
     state: DownloadState | None = Field(default=None, description="For queue; else what is open.")
     limit: int = Field(default=20, ge=1, le=100)
-    offset: int = Field(default=0, ge=0, le=LARGEST)
 
 
 class DownloadsActionParams(GenericParams):
@@ -87,7 +96,7 @@ class StatsShown(GenericResult):
     providers: list[str]
 
 
-class DownloadsResult(GenericResult):
+class DownloadsResult(PricedResult, GenericResult):
     """The answer of `downloads.query`: counts, or a page of downloads, or one with its files."""
 
     stats: Annotated[StatsShown | None, BARE_OBJECT_OR_NULL]
@@ -95,6 +104,23 @@ class DownloadsResult(GenericResult):
     files: Annotated[list[FileShown], BARE_LIST]
     total: int
     has_more: bool
+
+    @property
+    def item_count(self) -> int:
+        """The number of downloads, or of the files of one."""
+        return len(self.files) or len(self.downloads)
+
+    def first(self, count: int) -> Self:
+        """Return the answer with its first downloads, or the first files of one."""
+        cut = {"files": self.files[:count]} if self.files else {"downloads": self.downloads[:count]}
+        return self.model_copy(update={**cut, "has_more": True})
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with long errors and addresses cut."""
+        return self.model_copy(update={"downloads": [shorten_texts(one, LONG, chars) for one in self.downloads]})
+
+
+LONG = ("error", "url", "folder")
 
 
 class DownloadsActionResult(GenericResult):
@@ -227,17 +253,19 @@ def _shown(download: Download) -> DownloadShown:
 
 
 def _line(one: DownloadShown) -> str:
-    named = one.folder or " – ".join(part for part in (one.artist, one.album) if part) or one.url or one.provider
-    total = "" if one.total_bytes is None else f" of {one.total_bytes:,}"
-    error = f": {one.error}" if one.error else ""
-    return f"{one.id}. {named} [{one.state}, {one.received_bytes:,}{total} bytes, for {one.user}]{error}"
+    plain = one.model_dump(mode="json", exclude={"id"})
+    return f"{one.id}. {fields_text({name: value for name, value in plain.items() if value is not None})}"
 
 
 def _query_text(result: DownloadsResult) -> str:
-    counts = [f"{state}: {count}" for state, count in result.stats.by_state.items()] if result.stats else []
-    files = [f"  {file.name}{' (fetched)' if file.fetched else ''}" for file in result.files]
-    return "\n".join([*counts, *map(_line, result.downloads), *files]) or "nothing"
+    plain = result.stats.model_dump(mode="json") if result.stats else {}
+    counts = [fields_text(plain.pop("by_state")), fields_text(plain)] if plain else []
+    files = [f"  {fields_text(file.model_dump(mode='json', exclude_none=True))}" for file in result.files]
+    shown = len(result.files) or len(result.downloads)
+    more = [f"{shown} of {result.total} are shown; has more"] if result.has_more else []
+    head = f"{result.total} {'files' if result.files else 'downloads'}"
+    return "\n".join([head, *counts, *map(_line, result.downloads), *files, *more, *result.notes])
 
 
 def _action_text(result: DownloadsActionResult) -> str:
-    return _line(result.download)
+    return f"{'created' if result.created else 'there already'}: {_line(result.download)}"

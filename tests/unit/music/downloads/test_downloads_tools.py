@@ -255,9 +255,10 @@ def test_ones_own_download_is_cancelled_and_retried(downloads):
 def test_the_texts_are_readable(downloads):
     downloads.request(BOB)
 
-    assert "Handel – Water Music [queued, 0 bytes, for bob]" in downloads.call(VIEWER, "query", query_type="queue").text
+    text = downloads.call(VIEWER, "query", query_type="queue").text
+    assert "1. state: queued; user: bob; provider: archive; artist: Handel; album: Water Music; priority: 5" in text
     assert "queued: 1" in downloads.call(VIEWER, "query", query_type="stats").text
-    assert downloads.call(VIEWER, "query", query_type="queue", state="done").text == "nothing"
+    assert downloads.call(VIEWER, "query", query_type="queue", state="done").text == "0 downloads"
 
 
 def test_the_tools_are_short_to_read(downloads):

@@ -162,4 +162,13 @@ def test_whoever_does_not_see_a_catalogue_does_not_see_what_was_played_of_it(ser
 def test_it_needs_permission_to_view_analytics(served: Any) -> None:
     tool = served.gate.get_tool(ANALYST, "analytics.query")
     assert (tool.action, tool.read_only) == (Action.VIEW_ANALYTICS, True)
-    assert set(tool.input_schema["properties"]) == {"query_type", "user", "from", "to", "period", "limit", "offset"}
+    assert set(tool.input_schema["properties"]) == {
+        "query_type",
+        "user",
+        "from",
+        "to",
+        "period",
+        "limit",
+        "offset",
+        "max_tokens",
+    }
