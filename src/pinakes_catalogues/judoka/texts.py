@@ -67,7 +67,7 @@ def countries_text(result: CountriesResult) -> str:
 
 def _passage(number: int, hit: RagHit) -> str:
     told: Mapping[str, Any] = {"score": hit.score, "relevance": hit.relevance, "answers": hit.qa_context}
-    known = {name: value for name, value in {**told, "tags": hit.tags}.items() if value}
+    known = {name: value for name, value in {**told, "tags": hit.tags}.items() if value not in (None, [])}
     return f"{number}. {hit.source} [{shown_id(hit.id, hit.catalogue)}] ({fields_text(known)})\n{hit.text}"
 
 

@@ -14,6 +14,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.tools.admin.users import users_tools
 from pinakes.tools.toolbox import Toolbox
+from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z6")
 
@@ -43,6 +44,7 @@ def mutate(gate: Gate) -> Mutate:
 
 def done(answer: Answer) -> dict[str, Any]:
     assert answer.structured is not None, answer.text
+    assert values_missing_from_text(answer.structured, answer.text) == []
     return answer.structured
 
 
@@ -58,7 +60,11 @@ def test_a_user_without_a_password_gets_one_that_works_once(people: Any, mutate:
     made = done(answer)
     assert made["user"]["permissions"] == ["AccessCatalog"]
     secret = made["one_time_password"]
-    assert answer.text == f"create bob: done; the one-time password, which is not shown again: {secret}"
+    assert answer.text.splitlines() == [
+        "create bob: done",
+        "bob: roles: user; permissions: AccessCatalog; created 2026-11-15T12:00:00+00:00",
+        f"the one-time password, which is not shown again: {secret}",
+    ]
     assert people.accounts.check_login("bob", secret) is not None
     assert people.accounts.check_login("bob", secret) is None
 

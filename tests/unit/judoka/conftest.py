@@ -16,6 +16,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import Settings
 from pinakes_catalogues.judoka.rows import keep_files, open_rows
+from support.texts import values_missing_from_text
 
 SEED_CODE = "VZL6-J823-2DQ7-EB57-NZ43-WN4U-J9MX-NKUW-XMZF-SVUX-W"
 
@@ -79,8 +80,10 @@ class Judokon:
     files: Path
 
     def call(self, tool: str, **arguments: Any) -> Answer:
-        """Call a tool as the local user."""
-        return self.gate.call(LOCAL_USER, tool, arguments)
+        """Call a tool as the local user; its text must say what its structured content does."""
+        answer = self.gate.call(LOCAL_USER, tool, arguments)
+        assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
+        return answer
 
     def structured(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must answer."""

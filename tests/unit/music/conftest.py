@@ -31,6 +31,7 @@ from pinakes.sources.port import RowSource
 from pinakes_catalogues.music.audio.files import AudioRows
 from pinakes_catalogues.music.audio.tags import read_tags
 from pinakes_catalogues.music.rows import GroupedRows, open_rows
+from support.texts import values_missing_from_text
 
 RATE = 8_000
 FORMATS = ("mp3", "flac", "ogg", "opus", "m4a", "wav")
@@ -286,6 +287,7 @@ class MusicHome:
         answer = gate.call(LOCAL_USER, tool, arguments)
         if not answer.is_error:
             jsonschema.validate(answer.structured, gate.get_tool(LOCAL_USER, tool).output_schema)
+            assert values_missing_from_text(answer.structured, answer.text) == []
         return answer
 
     def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:

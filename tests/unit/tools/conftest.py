@@ -18,6 +18,7 @@ from pinakes.shelf.port import Delete
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import Toolbox
+from support.texts import values_missing_from_text
 
 SONGS = """
 name = "songs"
@@ -87,7 +88,10 @@ class Caller:
     gate: Gate
 
     def call(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> Answer:
-        return self.gate.call(principal, tool, arguments)
+        """Call a tool; its text must say what its structured content does."""
+        answer = self.gate.call(principal, tool, arguments)
+        assert answer.is_error or values_missing_from_text(answer.structured, answer.text) == []
+        return answer
 
     def ask(self, tool: str, *, principal: Principal = LOCAL_USER, **arguments: Any) -> dict[str, Any]:
         answer = self.call(tool, principal=principal, **arguments)

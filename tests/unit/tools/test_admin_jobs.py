@@ -21,6 +21,7 @@ from pinakes.jobs.spec import JobSpec
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.tools.admin.jobs import jobs_resources, jobs_tools
 from pinakes.tools.toolbox import Toolbox
+from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z9")
 
@@ -61,6 +62,7 @@ def act(gate: Gate, action: str, job_id: str, **arguments: Any) -> dict[str, Any
 def structured(answer: Answer) -> dict[str, Any]:
     assert not answer.is_error, answer.text
     assert answer.structured is not None
+    assert values_missing_from_text(answer.structured, answer.text) == []
     return answer.structured
 
 

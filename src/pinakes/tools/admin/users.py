@@ -237,6 +237,6 @@ def _users_text(result: UsersResult) -> str:
 def _changed_text(result: UserChanged) -> str:
     """Return what was done, with the one-time secret: some clients read the text only."""
     secret = result.one_time_password
-    told = f"; the one-time password, which is not shown again: {secret}" if secret else ""
-    user = f"\n{_line(result.user)}" if result.user else ""
-    return f"{result.action} {result.name}: done{told}{user}"
+    user = [_line(result.user)] if result.user else []
+    told = [f"the one-time password, which is not shown again: {secret}"] if secret else []
+    return "\n".join([f"{result.action} {result.name}: done", *user, *told])

@@ -22,6 +22,7 @@ from pinakes_catalogues.music.downloads.providers import HttpProviderSpec, Outsi
 from pinakes_catalogues.music.downloads.settings import DownloadSettings
 from pinakes_catalogues.music.downloads.tools import downloads_tools
 from pinakes_catalogues.music.downloads.worker import DownloadHooks
+from support.texts import values_missing_from_text
 
 pytestmark = pytest.mark.row("Z8")
 
@@ -65,6 +66,7 @@ class Desk:
         answer = self.call(principal, tool, **arguments)
         assert answer.structured is not None, answer.text
         jsonschema.validate(answer.structured, self.specs[f"downloads.{tool}"].output_schema)
+        assert values_missing_from_text(answer.structured, answer.text) == []
         return answer.structured
 
     def request(self, principal: Principal, **request: Any) -> dict[str, Any]:
