@@ -1,0 +1,208 @@
+"""Explanations checked by brute force: against whole answers of the tools, and against scans of whole catalogues."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pinakes.catalogue.spec import texts_of
+from pinakes.model.hits import EVIDENCE_AT
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import WHOLE, Scope
+from pinakes.search.series import same_franchise, work_of
+from pinakes.shelf.terms import meets, text_tokens
+from pinakes.text.query import analyse_query
+from pinakes.tools.catalogue import CatalogueView
+from pinakes.tools.explain_call import Question, explain_call
+from support.libraries import Library
+
+NEAR = 6e-4
+"""How far a sum of parts, each rounded, may be from the rounded whole."""
+DEPTH = 100
+GIBBERISH = ("xqzv wvrk", "asdkjh qweoiu zmxnbc")
+FOREIGN = ("宇宙", "カウボーイ", "война")
+
+Ids = Callable[[Mapping[str, Any]], list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTool:
+    """A search tool as a test calls it: the arguments of all pages, and where its answer has the ids."""
+
+    name: str
+    catalogue: str
+    ids: Ids
+    pages: tuple[Mapping[str, Any], ...] = ({"limit": 50}, {"limit": 50, "cursor": "50"})
+    kind: str | None = None
+    """The only kind of which records are asked for."""
+    filters: Callable[[random.Random, Record], dict[str, Any]] = lambda _chance, _record: {}
+    """Draws arguments beside the query."""
+
+
+@dataclass
+class Counts:
+    """How many explanations were checked, by what was found or what kept a record out."""
+
+    pairs: int = 0
+    found: int = 0
+    by_cut: dict[str, int] = field(default_factory=dict)
+    worst: float = 0.0
+    """The greatest difference between a sum of parts and its whole."""
+
+    @property
+    def missing(self) -> int:
+        """The number of records that were not in the answer."""
+        return self.pairs - self.found
+
+
+class ExplanationCheck:
+    """Draws queries and records, explains them, and compares every statement with a brute-force answer."""
+
+    def __init__(self, library: Library, tool: SearchTool, *, seed: int = 1) -> None:
+        self._library = library
+        self._tool = tool
+        self._chance = random.Random(seed)
+        self._view: CatalogueView = library.app.open_catalogue(tool.catalogue).view()
+        self._keys = self._view.reader.scan(scope=WHOLE, limit=1_000_000)
+        self.counts = Counts()
+
+    def run(self, queries: int, *, each: int) -> Counts:
+        """Check so many queries, each with records that are in its answer and as many that are not."""
+        for _ in range(queries):
+            like = self._record(self._chance.choice(self._keys))
+            query, more = self._query(like), self._tool.filters(self._chance, like)
+            answer = self._answer(query, more)
+            for record in self._draw(answer, each):
+                self._check(query, more, record, answer)
+        return self.counts
+
+    def _record(self, key: Key) -> Record:
+        return self._view.reader.fetch([key], scope=WHOLE)[key]
+
+    def _query(self, record: Record) -> str:
+        title = self._view.spec.title_of(record)
+        words = [word for text in record.fields.values() for one in texts_of(text) for word in one.split()]
+        some = self._chance.sample(words, min(len(words), self._chance.randint(1, 5))) if words else []
+        forms = [title, title[:-1] or title, " ".join(some), " ".join(some), f"a story of {' '.join(some[:2])}"]
+        drawn = self._chance.choice([*forms, *forms, *FOREIGN, *GIBBERISH])
+        return drawn if analyse_query(drawn, synonyms={}).terms else title
+
+    def _answer(self, query: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the ids of every page in order, with the scores and evidence of the first."""
+        ids: list[str] = []
+        first: dict[str, Any] = {}
+        for page in self._tool.pages:
+            if page.get("cursor") and len(ids) < 50:
+                break
+            structured = self._library.structured(self._tool.name, query=query, **page, **more)
+            first = first or structured
+            ids += [one for one in self._tool.ids(structured) if one not in ids]
+        return {"ids": ids, "evidence": first.get("evidence")}
+
+    def _draw(self, answer: Mapping[str, Any], each: int) -> Iterator[Record]:
+        ids: list[str] = answer["ids"]
+        shown = self._chance.sample(ids, min(len(ids), each // 2))
+        found = self._view.reader.find([*shown], scope=WHOLE)  # type: ignore[list-item]
+        yield from (self._record(key) for key in found.values())
+        others = self._chance.sample(self._keys, min(len(self._keys), 20 * each))
+        records = (self._record(key) for key in others)
+        wanted = (one for one in records if one.id not in ids and self._tool.kind in (None, one.kind))
+        for _, record in zip(range(each - len(found)), wanted, strict=False):
+            yield record
+
+    def _check(self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any]) -> None:
+        question = Question(id=record.id, query=query, tool=self._tool.name, arguments=dict(more))
+        tools = self._library.app.list_tools(LOCAL_USER)
+        told = explain_call(self._view.catalogue, tools, LOCAL_USER, question)
+        place = answer["ids"].index(record.id) + 1 if record.id in answer["ids"] else None
+        assert told["rank"] == place, f"{query!r} {more} {record.id}: said {told['rank']}, is {place}: {told}"
+        self._check_sums(told)
+        self._check_terms(told, record)
+        self.counts.pairs += 1
+        self.counts.found += place is not None
+        if place is None:
+            cut = str(told["cut"])
+            self.counts.by_cut[cut] = self.counts.by_cut.get(cut, 0) + 1
+        self._check_cut(query, more, record, answer, told)
+
+    def _check_sums(self, told: Mapping[str, Any]) -> None:
+        gaps = [abs(sum(told["strength"].values()) - told["score"])]
+        if told["order"]:
+            gaps.append(abs(sum(told["order"].values()) - told["parts"]["fused"]))
+        self.counts.worst = max(self.counts.worst, *gaps)
+        assert max(gaps) < NEAR, told
+
+    def _check_terms(self, told: Mapping[str, Any], record: Record) -> None:
+        here = set(text_tokens(record, self._view.spec.searched_fields))
+        assert told["terms"] == {term: term in here for term in told["terms"]}
+        counted = {part.removeprefix("word:") for part in told["strength"] if part.startswith("word:")}
+        assert counted <= here
+
+    def _check_cut(
+        self, query: str, more: Mapping[str, Any], record: Record, answer: Mapping[str, Any], told: Mapping[str, Any]
+    ) -> None:
+        """Check the reason of a missing record, and the ranks, by scans of every record in scope."""
+        path = self._path(query, more, record)
+        failed = [one for one in path.scope.all_conditions() if not meets(record, one, self._view.spec)]
+        assert (told["cut"] == "condition") == bool(failed), told
+        left = tuple(one for one in path.scope.conditions if one not in failed)
+        scope = Scope(conditions=left, visibility=path.scope.visibility)
+        keys = self._view.reader.scan(scope=scope, limit=1_000_000)
+        (key,) = self._view.reader.find([record.id], scope=WHOLE).values()
+        assert key in keys, "without the conditions that it does not meet, a record is in scope"
+        ranked = path.rank(scope)
+        self._check_ranks(told, keys, key, ranked.trace)
+        if told["cut"] == "condition":
+            shown = list(path.show(ranked).keys)
+            otherwise = f"number {shown.index(key) + 1}" if key in shown else "not be in the answer either"
+            assert any(one.startswith("otherwise") and one.endswith(otherwise) for one in told["because"]), told
+        elif told["cut"]:
+            self._check_below(told, record, answer, path.limit)
+
+    def _path(self, query: str, more: Mapping[str, Any], record: Record) -> Any:
+        (tool,) = [one for one in self._library.app.list_tools(LOCAL_USER) if one.name == self._tool.name]
+        assert tool.searches is not None
+        return tool.searches(
+            LOCAL_USER, tool.params.model_validate({"query": query, **more}), self._tool.catalogue, record.kind
+        )
+
+    def _check_ranks(self, told: Mapping[str, Any], keys: list[Key], key: Key, trace: Any) -> None:
+        at = keys.index(key)
+        scores = self._view.reader.term_scores(trace.query, keys).sum(axis=1)
+        better = np.count_nonzero(scores > scores[at] * (1 + 1e-5))
+        tied = np.count_nonzero(np.abs(scores - scores[at]) <= 1e-5 * scores[at])
+        if scores[at] > 0:
+            assert better < told["words"]["rank"] <= better + tied, told
+        else:
+            assert told["words"]["rank"] is None, told
+        if trace.vector is not None:
+            cosines = self._view.reader.vectors(keys) @ trace.vector
+            closer = np.count_nonzero(cosines > cosines[at] + 1e-6)
+            equal = np.count_nonzero(np.abs(cosines - cosines[at]) <= 1e-6)
+            assert closer < told["meaning"]["rank"] <= closer + equal, told
+
+    def _check_below(self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int) -> None:
+        place, shown = told["whole"]["rank"], answer["ids"]
+        words, meaning = told["words"]["rank"], told["meaning"]["rank"]
+        match told["cut"]:
+            case "depth":
+                assert place is None
+                assert words is None or words > DEPTH
+                assert meaning is None or meaning > DEPTH
+            case "limit":
+                assert place > limit
+            case "evidence":
+                assert answer["evidence"] == "none"
+                assert place > len(shown)
+            case "series":
+                assert place <= limit
+                found = self._view.reader.find(shown, scope=WHOLE).values()
+                works = [work_of(self._record(one), self._view.spec) for one in found]
+                own = work_of(record, self._view.spec)
+                assert any(same_franchise(own, other) for other in works)
+            case "tool":
+                because = " ".join(told["because"])
+                assert told["score"] < EVIDENCE_AT or "words of the query" in because or "repeats" in because
