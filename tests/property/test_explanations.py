@@ -28,6 +28,47 @@ ANIME = SearchTool(
 )
 
 
+def generic_search(catalogue: str) -> SearchTool:
+    """Return the generic search of one catalogue."""
+    return SearchTool(
+        name="search",
+        catalogue=catalogue,
+        ids=lambda answer: [one["id"].removeprefix(f"{catalogue}/") for one in answer["results"]],
+        filters=lambda _chance, _record: {"catalogue": catalogue},
+    )
+
+
+MUSIC = SearchTool(
+    name="catalog.search",
+    catalogue="music",
+    ids=lambda answer: [one["id"] for one in answer["tracks"]["items"]],
+    pages=({"limit": 50}, {"limit": 50, "offset": 50}),
+    kind="track",
+)
+PAPERS = SearchTool(
+    name="search_papers",
+    catalogue="papers",
+    ids=lambda answer: [one["id"] for one in answer["papers"]],
+    pages=({"paper_count": 50}, {"paper_count": 50, "cursor": "50"}),
+    filters=lambda chance, record: chance.choice([{}, {}, {"publish_year_range": [2015, 2019]}]),
+)
+CARDS = SearchTool(
+    name="judokon.search",
+    catalogue="judoka",
+    ids=lambda answer: [str(one["id"]) for one in answer["results"]],
+    pages=({"topK": 50}, {"topK": 50, "cursor": "50"}),
+)
+HANDBOOK = SearchTool(
+    name="search_handbook",
+    catalogue="handbook",
+    ids=lambda answer: [one["metadata"]["id"] for one in answer["results"]],
+    pages=({"n_results": 20},),
+    filters=lambda _chance, _record: {"n_results": 20},
+)
+SEARCH_MUSIC = generic_search("music")
+SEARCH_HANDBOOK = generic_search("handbook")
+
+
 def check(library: Library, tool: SearchTool, *, queries: int, each: int) -> Counts:
     counts = ExplanationCheck(library, tool).run(queries, each=each)
     assert counts.pairs == queries * each

@@ -75,7 +75,7 @@ class ExplanationCheck:
             like = self._record(self._chance.choice(self._keys))
             query, more = self._query(like), self._tool.filters(self._chance, like)
             answer = self._answer(query, more)
-            for record in self._draw(answer, each):
+            for record in self._draw(query, answer, each):
                 self._check(query, more, record, answer)
         return self.counts
 
@@ -97,17 +97,20 @@ class ExplanationCheck:
         for page in self._tool.pages:
             if page.get("cursor") and len(ids) < 50:
                 break
-            structured = self._library.structured(self._tool.name, query=query, **page, **more)
+            structured = self._library.structured(self._tool.name, **{"query": query, **more, **page})
             first = first or structured
             ids += [one for one in self._tool.ids(structured) if one not in ids]
         return {"ids": ids, "evidence": first.get("evidence")}
 
-    def _draw(self, answer: Mapping[str, Any], each: int) -> Iterator[Record]:
+    def _draw(self, query: str, answer: Mapping[str, Any], each: int) -> Iterator[Record]:
+        """Yield records of the answer, others that share words with the query, and any others."""
         ids: list[str] = answer["ids"]
         shown = self._chance.sample(ids, min(len(ids), each // 2))
         found = self._view.reader.find([*shown], scope=WHOLE)  # type: ignore[list-item]
         yield from (self._record(key) for key in found.values())
-        others = self._chance.sample(self._keys, min(len(self._keys), 20 * each))
+        by_words = self._view.reader.lexical(analyse_query(query, synonyms={}), scope=WHOLE, limit=400).keys.tolist()
+        near = self._chance.sample(by_words, min(len(by_words), each // 4))
+        others = [*near, *self._chance.sample(self._keys, min(len(self._keys), 20 * each))]
         records = (self._record(key) for key in others)
         wanted = (one for one in records if one.id not in ids and self._tool.kind in (None, one.kind))
         for _, record in zip(range(each - len(found)), wanted, strict=False):

@@ -56,7 +56,7 @@ class Ranked:
 
     def page(self, limit: int, *, explain: bool = False) -> SearchPage:
         """Return the first hits, with a bounded number of one series."""
-        hits = self._spread(limit) if self._has_series else self.read(self.ranking[:limit])
+        hits = self._spread(limit) if self.has_series else self.read(self.ranking[:limit])
         return SearchPage(
             hits=tuple(self.trace.explain(self.reader, hits, self.spec) if explain else hits),
             total_matches=self.total_matches,
@@ -66,7 +66,7 @@ class Ranked:
         )
 
     @property
-    def _has_series(self) -> bool:
+    def has_series(self) -> bool:
         """Whether records are of series, and the query is not the name of one."""
         is_declared = self.spec.recommend is not None and bool(self.spec.recommend.related.field)
         return is_declared and not any(one.reasons["name"] >= NAMED for one in self.ranking[:BEST])

@@ -9,7 +9,7 @@ import numpy as np
 
 from pinakes.catalogue.spec import texts_of
 from pinakes.model.hits import Evidence
-from pinakes.model.record import Record
+from pinakes.model.record import Key, Record
 from pinakes.model.scope import (
     AUDIENCE_FIELD,
     KIND_FIELD,
@@ -102,7 +102,7 @@ def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explan
     reasons = [_left_out(path, found, one) for one in failed]
     cut, sentence = (Cut.CONDITION, _otherwise(place)) if failed else (None, "")
     if rank is None and not failed:
-        cut, sentence = _cut(path, shown, standing, found)
+        cut, sentence = _cut(path, ranked, shown, standing, found.key)
     return Explanation(
         tool=tool,
         rank=rank,
@@ -166,16 +166,17 @@ def _values(found: KeyedRecord, condition: Condition) -> str:
     return ", ".join(values[:SHOWN_VALUES])
 
 
-def _cut(path: SearchPath, shown: Shown, standing: Standing, found: KeyedRecord) -> tuple[Cut, str]:
+def _cut(path: SearchPath, ranked: Ranked, shown: Shown, standing: Standing, key: Key) -> tuple[Cut, str]:
     """Return which cut a record in scope is below, and a sentence that says so."""
-    if reason := shown.left_out.get(found.key):
+    if reason := shown.left_out.get(key):
         return Cut.TOOL, reason
     place, count = standing.whole.rank, len(shown.keys)
     if place is None:
         return Cut.DEPTH, "no part of the search looks at it: it is too far down by words and by meaning"
     if shown.evidence is Evidence.NONE and place > count:
-        return Cut.EVIDENCE, f"nothing answers the query, so only the nearest {count} are shown; it is number {place}"
-    if place > path.limit:
+        nearest = f", so only the nearest {count} are shown" if count else ""
+        return Cut.EVIDENCE, f"nothing answers the query{nearest}; it is number {place}"
+    if place > path.limit or not ranked.has_series:
         return Cut.LIMIT, f"it is number {place}, and {path.limit} are shown at most"
     return Cut.SERIES, f"at most {OF_ONE_SERIES} of one series are among every ten; it was put off behind others"
 

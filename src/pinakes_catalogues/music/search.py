@@ -118,7 +118,8 @@ def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> Shown:
     """Return the hits that answer, and why others do not."""
     answering = _answering(ranked, library, query)
     shown = {one.key: one for one in answering[:MOST]}
-    left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in shown}
+    able = {one.key for one in answering}
+    left_out = {one.key: _why_left_out(one) for one in ranked.ranking if one.key not in able}
     strongest = max((one.score for one in answering[:HEAD]), default=0.0)
     return Shown(keys=list(shown), left_out=left_out, raised=shown, evidence=Evidence.of(strongest))
 
@@ -126,8 +127,6 @@ def _shown(ranked: Ranked, library: MusicLibrary, query: str) -> Shown:
 def _why_left_out(one: RankedKey) -> str:
     if one.score < EVIDENCE_AT:
         return f"its strength is {one.score:.2f}, and only records from {EVIDENCE_AT} on are shown"
-    if _has_words(one):
-        return f"{MOST} are shown at most"
     return "only records with words of the query are shown, since it is the name of one or in another script"
 
 
