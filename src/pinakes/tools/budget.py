@@ -44,7 +44,7 @@ class Continuation:
     """How to get the items that an answer has no room for."""
 
     hint: str
-    cursor: str | None = Field(default=None, description="Of the last answer, to continue it")
+    cursor: str | None = None
 
 
 class PricedParams(ToolParams):

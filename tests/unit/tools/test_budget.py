@@ -8,7 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pinakes.errors import InputError
-from pinakes.tools.budget import DEFAULT_TOKENS, Forms, PagedParams, PricedResult, fit_answer, shorten, shorten_list
+from pinakes.tools.budget import (
+    DEFAULT_TOKENS,
+    Forms,
+    OffsetParams,
+    PagedParams,
+    PricedResult,
+    fit_answer,
+    shorten,
+    shorten_list,
+)
 from pinakes.tools.spec import ToolResult
 
 pytestmark = pytest.mark.row("N8")
@@ -120,3 +129,10 @@ def test_a_shortened_list_has_its_first_values_and_at_least_one() -> None:
     assert shorten_list(["a long one", "two"], 5) == ["a long one"]
     assert shorten_list([Item(id=1, text="x")] * 3, 40) == [Item(id=1, text="x")] * 2
     assert shorten_list([], 5) == []
+
+
+def test_an_answer_with_an_offset_has_no_cursor() -> None:
+    items = [Item(id=number, text="a long text " * 20) for number in range(10)]
+    found = fit_answer(Passages(results=items), OffsetParams(max_tokens=400), render).structured
+    assert "cursor" not in found
+    assert found["notes"] == ["5 of 10 fit max_tokens; the rest with offset 5"]
