@@ -282,9 +282,9 @@ ASKS = [pytest.param(asked, id=f"{asked[0]} {asked[1]} {asked[2]}"[:70]) for ask
 
 
 def apart(home: Any, *names: str) -> tuple[App, Gate]:
-    """Open these catalogues alone, as in a library that never had another."""
+    """Open these catalogues alone, as in a library that never had another, with the tools of a server of several."""
     app = App(Settings(home=home, server=ServerSettings(cache_size=0)))
-    return app, app.build_gate(names)
+    return app, app.build_gate(names, tools=ToolChoice.ALL)
 
 
 @pytest.fixture(scope="module")
@@ -328,6 +328,20 @@ def test_a_catalogue_that_is_hidden_is_as_if_the_library_never_had_it(
     if not mentions(asked_for):
         assert not mentions(expected.value)
         assert not mentions(expected.message)
+
+
+@pytest.mark.row("N8")
+@pytest.mark.parametrize("name", ["anime", "music", "handbook"])
+def test_somebody_who_sees_one_catalogue_of_several_can_search_and_fetch(
+    whole: Any, asker_of: Any, request_of: Any, name: str
+) -> None:
+    confined = replace(somebody(frozenset({Action.ACCESS_CATALOG})), visibility=Visibility(only=frozenset({name})))
+    asker = asker_of(whole.gate, confined)
+    names = {one["name"] for one in asker.ask(request_of("tools/list")).value}
+    assert {"search", "fetch"} <= names
+    found = asker.ask(request_of("tools/call", "search", query="the")).value["results"]
+    assert {one["catalogue"] for one in found} == {name}
+    assert asker.ask(request_of("tools/call", "fetch", id=found[0]["id"])).value["title"] == found[0]["title"]
 
 
 @pytest.mark.row("Z3")

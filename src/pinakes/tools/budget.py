@@ -25,10 +25,12 @@ LEAST_TOKENS = 100
 MOST_TOKENS = 100_000
 BYTES_A_TOKEN = 4
 
-TEXT_LENGTHS = (600, 240, 120)
+TEXT_LENGTHS = (600, 400, 240, 120)
 """The lengths to which long texts are shortened before results are left out."""
 READABLE_LENGTH = 240
 """The length of long texts where results are left out."""
+ITEM_CHARS = 30
+"""The characters for which a shortened list has one item."""
 LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 """The lengths that are tried for a single result that is too long by itself."""
 
@@ -181,20 +183,29 @@ def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:
 
 
 def shorten_list(values: Sequence[ValueT], chars: int) -> list[ValueT]:
-    """Return the first values that have at most so many characters together as JSON; at least one."""
-    sizes = accumulate(len(_as_json(value)) for value in values)
+    """Return the first values that have about so many characters together; at least one."""
+    sizes = accumulate(map(_size, values))
     return [value for value, size in zip(values, sizes, strict=True) if size <= chars] or list(values[:1])
 
 
 def _shortened(value: Any, chars: int) -> Any:
     if isinstance(value, str):
         return shorten(value, chars)
-    is_list = isinstance(value, list | tuple)
-    return [_shortened(one, chars) for one in shorten_list(value, chars)] if is_list else value
+    if not isinstance(value, list | tuple):
+        return value
+    first = value[: max(1, chars // ITEM_CHARS)]
+    return [shorten(one, chars) if isinstance(one, str) else one for one in first]
 
 
-def _as_json(value: object) -> str:
-    return value.model_dump_json() if isinstance(value, BaseModel) else json.dumps(value, ensure_ascii=False)
+def _size(value: object) -> int:
+    """Return about how many characters a value has as JSON."""
+    if isinstance(value, str):
+        return len(value) + 2
+    if isinstance(value, BaseModel):
+        return sum(len(name) + 4 + _size(one) for name, one in value.__dict__.items())
+    if isinstance(value, list | tuple):
+        return 2 + sum(map(_size, value))
+    return len(str(value))
 
 
 def shorten(text: str, chars: int) -> str:
@@ -214,43 +225,62 @@ class _Cut:
     share: float
 
     @cached_property
+    def total(self) -> int:
+        """The number of items."""
+        return self.result.item_count
+
+    @cached_property
     def has_long_texts(self) -> bool:
         """Whether shorter texts make the answer shorter."""
         return not self.result.has_passages and self.result.shortened(READABLE_LENGTH) != self.result
 
     def at(self, count: int, chars: int | None) -> PricedResult:
         """Return the answer with so many items and texts of at most so many characters, and with notes that say so."""
-        shown = self.result.first(count) if count < self.result.item_count else self.result
+        shown = self.result.first(count) if count < self.total else self.result
         shorter = shown.shortened(chars) if chars else shown
         cut = f"{self.result.shortening} to fit max_tokens; whole with {self.result.whole_with}"
         notes = [*shorter.notes, *([cut] if shorter != shown else [])]
-        if count == self.result.item_count:
+        if count == self.total:
             return shorter.model_copy(update={"notes": notes})
         rest, unit = self.params.after(count), f" {self.result.unit}" if self.result.unit else ""
-        left_out = f"{count} of {self.result.item_count}{unit} fit max_tokens; {rest.hint}"
+        left_out = f"{count} of {self.total}{unit} fit max_tokens; {rest.hint}"
         return shorter.model_copy(update={"notes": [*notes, left_out], "cursor": rest.cursor})
 
 
 def _first_that_fits(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms:
     """Return the best of the cut answers that fit; the shortest where none does."""
-    total = cut.result.item_count
-    for length in TEXT_LENGTHS if cut.has_long_texts else ():
-        forms = render(cut.at(total, length))
-        if forms.tokens <= tokens:
-            return forms
-    fewer = _most_items(cut, READABLE_LENGTH if cut.has_long_texts else None, tokens, render)
+    chars = READABLE_LENGTH if cut.has_long_texts else None
+    whole = _longest_texts(cut, tokens, render) if cut.has_long_texts else None
+    fewer = whole or _most_items(cut, chars, tokens, render)
     if fewer is not None:
         return fewer
-    one = min(total, 1)
-    shorter = (render(cut.at(one, length)) for length in LAST_LENGTHS)
-    return next((forms for forms in shorter if forms.tokens <= tokens), render(cut.at(one, LAST_LENGTHS[-1])))
+    one = min(cut.total, 1)
+    for length in LAST_LENGTHS:
+        forms = render(cut.at(one, length))
+        if forms.tokens <= tokens:
+            break
+    return forms
+
+
+def _longest_texts(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
+    """Return the answer with all items and texts as long as fits, by bisection; None where no length does."""
+    best: Forms | None = None
+    low, high = 0, len(TEXT_LENGTHS) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        forms = render(cut.at(cut.total, TEXT_LENGTHS[middle]))
+        if forms.tokens <= tokens:
+            best, high = forms, middle - 1
+        else:
+            low = middle + 1
+    return best
 
 
 def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
     """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
     best: Forms | None = None
-    low, high = 1, cut.result.item_count - 1
-    middle = int(cut.result.item_count * cut.share)
+    low, high = 1, cut.total - 1
+    middle = int(cut.total * cut.share)
     while low <= high:
         middle = min(max(middle, low), high)
         forms = render(cut.at(middle, chars))

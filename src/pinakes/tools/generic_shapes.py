@@ -1,6 +1,7 @@
 """Arguments and results of `search`, `fetch` and `similar`."""
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
 import orjson
@@ -95,9 +96,10 @@ class FetchResult(PricedResult, GenericResult):
         return self.model_copy(update={"metadata": dict(shorten_list(short, 2 * chars))})
 
 
-def pieces_of(text: str) -> list[str]:
+@lru_cache(maxsize=2)
+def pieces_of(text: str) -> tuple[str, ...]:
     """Return the words of a text, each with the blanks before it: together they are the text."""
-    return PIECE.findall(text)
+    return tuple(PIECE.findall(text))
 
 
 class SimilarResult(PricedResult, GenericResult):

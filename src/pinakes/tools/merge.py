@@ -49,7 +49,8 @@ class MergedPage:
 
     def page(self, start: int, limit: int, *, is_list: bool = False) -> list[Merged]:
         """Return a page of the hits; only a few where none is evidence, unless a list of all is wanted."""
-        return (self.items[: start + limit] if is_list else self.first(start + limit))[start:]
+        end = min(start + limit, FURTHEST)
+        return (self.items[:end] if is_list else self.first(end))[start:]
 
     def cursor_after(self, end: int, *, is_list: bool = False) -> str | None:
         """Return the cursor of the page that begins after so many hits; None where there is none."""
