@@ -11,6 +11,7 @@
     ├── UnauthenticatedError    no valid credential was given
     ├── ForbiddenError      the caller lacks a permission
     ├── ConflictError       the change contradicts the present state
+    │   └── RegressionError     an update answers worse than before, and was undone
     ├── RateLimitedError    the caller is over a rate limit; says when to retry
     ├── OverloadedError     the server has too many calls; says when to retry
     ├── StorageError        a shelf or pack cannot be read or written
@@ -112,6 +113,12 @@ class ConflictError(ExpectedError):
     code = "conflict"
     http_status = 409
     exit_code = 8
+
+
+class RegressionError(ConflictError):
+    """An update of a graded catalogue answers its questions worse than before; it was undone."""
+
+    code = "regression"
 
 
 class RateLimitedError(ExpectedError):

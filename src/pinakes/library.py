@@ -6,6 +6,9 @@ CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
 CATALOGUES/NAME/pack/            the catalogue as files to ship
+CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
+CATALOGUES/NAME/grade.json       its last grade
+CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
 """
 
 import os
@@ -151,6 +154,11 @@ class Library:
             return
         _write(catalogue.folder / INSTALLED_FILE, known)  # commit point: it is installed from here on
         (catalogue.folder / BUILDING_FILE).unlink(missing_ok=True)
+
+    def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
+        """Write the former spec of a catalogue that has its own."""
+        if catalogue.own_declaration is not None:
+            _replace(catalogue.folder / DECLARATION_FILE, declaration.encode())
 
     def reload(self, catalogue: Installed) -> Installed:
         """Return a catalogue as its marker describes it now."""

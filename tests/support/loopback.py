@@ -12,7 +12,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from pinakes.model.vectors import ModelId
+from pinakes.model.vectors import ModelId, Vector
 from pinakes.settings import EmbeddingSettings
 from support.embedders import WORD_MODEL, word_vector
 
@@ -216,6 +216,7 @@ class EmbeddingServer(LoopbackServer):
         self.texts: Counter[str] = Counter()
         self.requests = 0
         self.on_request: Callable[[int], None] = lambda _number: None
+        self.vector_of: Callable[[str, int], Vector] = word_vector
         self._guard = threading.Lock()
         super().__init__()
 
@@ -270,9 +271,8 @@ class EmbeddingServer(LoopbackServer):
                 return
             send(answer[at : at + 1])
 
-    @staticmethod
-    def _vectors(texts: list[str], dimension: int) -> tuple[int, bytes]:
-        rows = [{"index": i, "embedding": word_vector(t, dimension).tolist()} for i, t in enumerate(texts)]
+    def _vectors(self, texts: list[str], dimension: int) -> tuple[int, bytes]:
+        rows = [{"index": i, "embedding": self.vector_of(t, dimension).tolist()} for i, t in enumerate(texts)]
         return 200, json.dumps({"data": rows}).encode()
 
     def _same(self, texts: list[str], number: float) -> tuple[int, bytes]:

@@ -6,7 +6,7 @@ Other shelves are compared with it, so it prefers the obvious to the quick.
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -32,6 +32,8 @@ from pinakes.shelf.port import (
     Problem,
     Put,
     ShelfDescription,
+    ShelfReader,
+    accept_any,
     never_stop,
 )
 from pinakes.shelf.terms import column_number, entries_of, meets, require_countable, require_filterable, text_tokens
@@ -292,8 +294,9 @@ class MemoryShelf:
         checkpoint()
         return iter(())
 
-    def rebuild(self) -> int:
+    def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Return how many records there are: there are no indexes."""
+        accept(self.reader())
         with self._lock:
             return len(self._records)
 

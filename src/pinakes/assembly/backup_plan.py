@@ -16,12 +16,12 @@ from pinakes.control.database.time_columns import utc_now
 from pinakes.jobs.backup import BackupItem, BackupPlan, file_item, settle_copy, store_item
 from pinakes.library import EMBEDDED, LEDGER_FILE, PACK_FOLDER, Installed
 from pinakes.settings import CONFIG_FILE
-from pinakes.shelf.embedded.shelf import INDEX_FOLDER, STORE_FILE
+from pinakes.shelf.embedded.shelf import FORMER_INDEX_FOLDER, INDEX_FOLDER, STORE_FILE
 from pinakes.shelf.lock import LOCK_FILE
 from pinakes.shelf.port import Checkpoint
 
 CATALOGUES = "catalogues"
-DERIVED = frozenset({INDEX_FOLDER, PACK_FOLDER, LOCK_FILE})
+DERIVED = frozenset({INDEX_FOLDER, FORMER_INDEX_FOLDER, PACK_FOLDER, LOCK_FILE})
 """Parts of a catalogue's folder that are made again from the rest."""
 TEMPORARY = (".new", ".lock", "-wal", "-shm", "-journal")
 

@@ -13,12 +13,13 @@ from pinakes.assembly.app import App
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, open_table
+from pinakes.assembly.update_guard import UpdateGuard, guarding
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import profile_columns
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, InputError, StorageError
+from pinakes.errors import ExpectedError, InputError, RegressionError, StorageError
 from pinakes.ingest.edits.apply import embed_missing
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
@@ -91,51 +92,115 @@ def add_catalogue(
     request: IngestRequest = UNREQUESTED,
     replaces_samples: bool = False,
     model: str | None = None,
+    force: bool = False,
 ) -> IngestReport:
     """Build a catalogue from a source, or update an installed one from it, and write its pack.
 
     With `replaces_samples`, a source that is no sample data itself takes the place of the sample data in a catalogue.
     With another `model` than that of its vectors, all texts are embedded anew first, while readers go on with the
-    former vectors.
+    former vectors. The update of a graded catalogue that answers worse than before is undone and refused, unless it is
+    made by `force` or for single rows that were requested.
     """
-    loaded = recipe.loaded
-    mapping = mapping_of_source(recipe.mapping, loaded.spec, source.name)
-    embedder = _choose_embedder(app, recipe, name, model) if embed and loaded.spec.embed else None
-    place = _reserve(app, recipe, name)
-    place = replace(place, model=model or place.model)
-    before = 0
-    if embedder is not None:
-        before = embed_beside(place, loaded.spec, embedder, progress)
-    shelf = app.create_shelf(place, loaded.spec, model=embedder.model if embedder else None)
-    try:
-        with shelf.writer().exclusive(), closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
-            target = Target(
-                spec=loaded.spec,
-                mapping=mapping,
-                writer=shelf.writer(),
-                ledger=ledger,
-                embedder=embedder,
-                request=request,
-            )
-            report = _ingested(source, target, shelf, is_known=source.name in place.sources, progress=progress)
-            if replaces_samples and (samples := _other_samples(source, place, recipe)):
-                report = _replace_samples(samples, source, target, shelf, report=report)
-                place = _forget_sources(place, ledger, samples)
-            report.embedded += before
-            reader = shelf.reader()
-            _note_dangling(report, reader, loaded.spec)
-            measured_by = CatalogueEmbedder(shelf, lambda _model: embedder) if embedder else None
-            if report.written or report.removed or not _is_derived(reader, place, measured_by):
-                _derive(reader, loaded, place, measured_by)
-            recipe.keep_files(source.name, place.folder)
-            app.library.complete(place, source=source.name)
-    except ExpectedError:
-        if shelf.is_empty():
-            app.library.abandon(place)
-        raise
-    finally:
-        shelf.close()
+    spec = recipe.loaded.spec
+    embedder = _choose_embedder(app, recipe, name, model) if embed and spec.embed else None
+    with guarding(app, name, is_wanted=not force and request is UNREQUESTED) as guard:
+        place = _reserve(app, recipe, name)
+        place = replace(place, model=model or place.model)
+        before = embed_beside(place, spec, embedder, progress) if embedder is not None else 0
+        shelf = app.create_shelf(place, spec, model=embedder.model if embedder else None)
+        update = _Update(
+            app=app,
+            source=source,
+            recipe=recipe,
+            place=place,
+            shelf=shelf,
+            embedder=embedder,
+            request=request,
+            replaces_samples=replaces_samples,
+            guard=guard,
+        )
+        try:
+            report = update.run(progress)
+        except ExpectedError:
+            if shelf.is_empty():
+                app.library.abandon(place)
+            raise
+        finally:
+            shelf.close()
+    report.embedded += before
     return report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Update:
+    """One update of a catalogue from a source, on its open shelf."""
+
+    app: App
+    source: RowSource
+    recipe: Recipe
+    place: Installed
+    shelf: BuildableShelf
+    embedder: Embedder | None
+    request: IngestRequest
+    replaces_samples: bool
+    guard: UpdateGuard | None
+
+    def run(self, progress: Progress) -> IngestReport:
+        """Write what has changed, and all that is derived from it; undo it where the guard refuses it."""
+        try:
+            with self.shelf.writer().exclusive():
+                return self._guarded(progress)
+        except RegressionError:
+            if self.guard is not None:
+                self.guard.publish_former()
+            raise
+
+    def _guarded(self, progress: Progress) -> IngestReport:
+        if self.guard is None:
+            return self._write(progress)
+        last = self.shelf.history().list_changes(limit=1)
+        since = last[0].change_no if last else 0
+        self.guard.begin()
+        try:
+            return self._write(progress)
+        except RegressionError:
+            self.guard.undo(self.shelf, since=since, author=self.request.author)
+            raise
+
+    def _write(self, progress: Progress) -> IngestReport:
+        source, place, loaded = self.source, self.place, self.recipe.loaded
+        with closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
+            target = self._target(ledger)
+            report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
+            if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
+                report = _replace_samples(samples, source, target, self.shelf, report=report)
+                place = _forget_sources(place, ledger, samples)
+            reader = self.shelf.reader()
+            if self.guard is not None:
+                self.guard.require_no_regression(reader, loaded.spec, report, self.embedder)
+            _note_dangling(report, reader, loaded.spec)
+            self._derive(reader, report)
+            self.recipe.keep_files(source.name, place.folder)
+            self.app.library.complete(place, source=source.name)
+        return report
+
+    def _target(self, ledger: Ledger) -> Target:
+        spec = self.recipe.loaded.spec
+        return Target(
+            spec=spec,
+            mapping=mapping_of_source(self.recipe.mapping, spec, self.source.name),
+            writer=self.shelf.writer(),
+            ledger=ledger,
+            embedder=self.embedder,
+            request=self.request,
+        )
+
+    def _derive(self, reader: ShelfReader, report: IngestReport) -> None:
+        """Build the pack and the calibration, unless they are those of the records already."""
+        embedder = self.embedder
+        measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder) if embedder else None
+        if report.written or report.removed or not _is_derived(reader, self.place, measured_by):
+            _derive(reader, self.recipe.loaded, self.place, measured_by)
 
 
 def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:

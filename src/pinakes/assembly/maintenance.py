@@ -13,6 +13,7 @@ from pinakes.assembly.app import App
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.published import TABLE_PREFIX
+from pinakes.assembly.update_guard import accept_rebuilt
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database
 from pinakes.control.database.time_columns import utc_now
@@ -46,7 +47,7 @@ def build_maintenance(
         refresh=lambda source, rows_read: _summary(refresh_from_source(app, source, rows_read)),
         list_catalogues=lambda: sorted({*(one.name for one in app.library.list_installed()), *app.library.check()}),
         verify_index=partial(verify_index, app),
-        rebuild_index=lambda name: f"{app.open_catalogue(name).shelf.rebuild()} records indexed",
+        rebuild_index=partial(rebuild_index, app),
         check_catalogue=partial(check_installed, app),
         check_control=partial(check_database, control.database),
         verify_audit=control.audit.verify,
@@ -96,6 +97,12 @@ def refresh_from_source(
 def verify_index(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
     """Return how the indexes of a catalogue differ from its records, or that these cannot be read."""
     return list(app.open_catalogue(name).shelf.check(checkpoint=checkpoint))
+
+
+def rebuild_index(app: App, name: str) -> str:
+    """Build the indexes of a catalogue anew; keep the former ones of a graded catalogue if it answers worse."""
+    records = app.open_catalogue(name).shelf.rebuild(accept=accept_rebuilt(app, name))
+    return f"{records} records indexed"
 
 
 def check_installed(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:

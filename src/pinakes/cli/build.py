@@ -86,6 +86,7 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
+@click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
 @json_option
 def add_command(
     location: str,
@@ -97,6 +98,7 @@ def add_command(
     yes: bool,
     no_embed: bool,
     model: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
@@ -108,7 +110,8 @@ def add_command(
     An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
     changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
     sample data replaces the sample data. With another --model, all texts are embedded anew; until that is done,
-    servers go on answering with the former vectors.
+    servers go on answering with the former vectors. An update of a catalogue that was graded (pinakes eval) is undone
+    and refused if it answers its questions worse than before, beyond noise; --force keeps it.
     """
     app = App(load_settings())
     if not location.strip():
@@ -140,6 +143,7 @@ def add_command(
             embed=not no_embed,
             replaces_samples=True,
             model=model,
+            force=force,
         )
     _print_report(chosen, report, as_json=as_json)
 

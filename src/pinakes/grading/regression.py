@@ -1,8 +1,8 @@
 """Regression: whether an index answers the same questions worse than the one before it, beyond noise.
 
 Only what both have is compared. A question counts as long as the fields that it was made from are unchanged in its
-records, and both rankings are taken without records that are new, gone or changed: so an update that adds, corrects or
-removes records is no regression, while an index that finds the same records worse is one.
+records, and both rankings are taken without records that are new or gone: so an update that adds, corrects or removes
+records is no regression, while an index that finds the same records worse is one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -59,8 +59,8 @@ def find_regressions(
     depth = _depth_for(before.asker, after.asker)
     old = _rankings(before, fair, depth, checkpoint)
     new = _rankings(after, fair, depth, checkpoint)
-    same = _unchanged(before.asker, after.asker, {*_ids(old), *_ids(new)})
-    return list(_falls(fair, old, new, same))
+    in_both = _find_in_both(before.asker, after.asker, {*_ids(old), *_ids(new)})
+    return list(_falls(fair, old, new, in_both))
 
 
 Rankings = Mapping[str, Mapping[int, list[RecordId]]]
@@ -129,15 +129,14 @@ def _ids(rankings: Rankings) -> Iterator[RecordId]:
             yield from ids
 
 
-def _unchanged(before: Asker, after: Asker, ids: set[RecordId]) -> set[RecordId]:
-    """Return the ids whose records are the same in both."""
+def _find_in_both(before: Asker, after: Asker, ids: set[RecordId]) -> set[RecordId]:
+    """Return the ids of records that both have."""
     wanted = sorted(ids)
-    old, new = _records(before, wanted), _records(after, wanted)
-    return {one for one in wanted if one in old and old[one] == new.get(one)}
+    return {*before.reader.find(wanted, scope=WHOLE)} & {*after.reader.find(wanted, scope=WHOLE)}
 
 
-def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, same: set[RecordId]) -> Iterator[Fall]:
-    values = {name: _values(questions, old[name], new[name], same) for name in old}
+def _falls(questions: Sequence[Question], old: Rankings, new: Rankings, in_both: set[RecordId]) -> Iterator[Fall]:
+    values = {name: _values(questions, old[name], new[name], in_both) for name in old}
     groups: dict[str, list[tuple[float, float]]] = {name: list(pairs.values()) for name, pairs in values.items()}
     for kind in dict.fromkeys(one.kind for one in questions):
         groups[str(kind)] = [pair for number, pair in values[HYBRID].items() if questions[number].kind is kind]
@@ -151,13 +150,13 @@ def _values(
     questions: Sequence[Question],
     old: Mapping[int, list[RecordId]],
     new: Mapping[int, list[RecordId]],
-    same: set[RecordId],
+    in_both: set[RecordId],
 ) -> dict[int, tuple[float, float]]:
-    """Return nDCG@10 of each question before and after, among records that are the same in both."""
+    """Return nDCG@10 of each question before and after, among records that are in both."""
 
     def value(number: int, ids: Sequence[RecordId]) -> float:
         expected = {*questions[number].expected}
-        kept = [one for one in ids if one in same or one in expected]
+        kept = [one for one in ids if one in in_both]
         return ndcg(kept, dict.fromkeys(expected, 1.0), depth=FIRST)
 
     return {number: (value(number, ids), value(number, new.get(number, []))) for number, ids in old.items()}

@@ -7,6 +7,7 @@ It is stored beside the records and never in their transaction: entries are writ
 between the two only means that a row is processed again.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -85,6 +86,28 @@ def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | Non
         for (holder,) in _read(db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
             return RecordId(str(holder))
     return None
+
+
+def copy_ledger(path: Path, copy: Path) -> None:
+    """Write a copy of a ledger, where there is one; no other process may be writing it."""
+    copy.unlink(missing_ok=True)
+    if not path.is_file():
+        return
+    try:
+        with closing(apsw.Connection(str(path))) as db:
+            db.execute("VACUUM INTO ?", (str(copy),))
+    except apsw.Error as error:
+        raise StorageError(f"{path}: cannot be copied: {error}; if it is damaged: {ADVICE}") from error
+
+
+def put_back_ledger(copy: Path, path: Path) -> None:
+    """Replace a ledger, which nobody has open, with its copy; without one there was none."""
+    for leftover in (path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        leftover.unlink(missing_ok=True)
+    if copy.is_file():
+        os.replace(copy, path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class Origin(NamedTuple):

@@ -215,6 +215,10 @@ class ShelfReader(Protocol):
         """Return the keys in scope that follow `after`, in key order."""
 
 
+def accept_any(_reader: ShelfReader) -> None:
+    """Accept every index."""
+
+
 class ShelfWriter(Protocol):
     """The writing side: the only way in which records change."""
 
@@ -294,11 +298,12 @@ class Shelf(Protocol):
         through what that raises.
         """
 
-    def rebuild(self) -> int:
+    def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Derive every index anew from the records, and return how many records are indexed.
 
-        An implementation holds the writers' lock meanwhile and goes on answering reads. Stopped at any point, it leaves
-        a shelf that the next reader mends.
+        `accept` gets a view of the new indexes; where it raises an ExpectedError, the former ones are kept. An
+        implementation holds the writers' lock meanwhile and goes on answering reads. Stopped at any point, it leaves a
+        shelf that the next reader mends.
         """
 
     def describe(self) -> ShelfDescription:
@@ -313,3 +318,6 @@ class BuildableShelf(Shelf, Protocol):
 
     def is_empty(self) -> bool:
         """Tell whether the shelf has no record."""
+
+    def switch_model(self, model: ModelId) -> None:
+        """Use the stored vectors of another model from now on; no effect where it is the present one."""

@@ -37,8 +37,9 @@ AddDishes = Callable[..., IngestReport]
 @pytest.fixture
 def add_dishes(app: App) -> AddDishes:
     """Build or update the catalogue of dishes from a file, with its spec or another."""
+    own = app
 
-    def add(path: Path, *, declaration: str = SPEC, **options: bool) -> IngestReport:
+    def add(path: Path, *, declaration: str = SPEC, app: App = own, **options: bool) -> IngestReport:
         recipe = own_recipe(LoadedSpec(spec=compile_text(declaration, origin="dishes"), declaration=declaration))
         return add_catalogue(
             app, JsonRows(path), recipe=recipe, name="dishes", progress=lambda _report: None, **options

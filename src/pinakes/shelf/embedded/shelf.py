@@ -22,7 +22,7 @@ from typing import TypeVar
 import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import BusyError, StorageError
+from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId, Vector
@@ -43,11 +43,15 @@ from pinakes.shelf.port import (
     Problem,
     Put,
     ShelfDescription,
+    ShelfReader,
+    accept_any,
     never_stop,
 )
 
 STORE_FILE = "records.sqlite"
 INDEX_FOLDER = "index"
+FORMER_INDEX_FOLDER = "index.former"
+"""The index before a rebuild, until the new one is accepted."""
 POINTER_FILE = "CURRENT"
 INDEX_FORMAT = 3
 
@@ -86,10 +90,18 @@ class EmbeddedShelf:
         """Open the shelf in this folder for writing, with vectors of this model; create it where it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
         shelf = cls(folder, spec)
-        with shelf._lock.held(WRITER_LOCK_TIMEOUT_S):
-            if shelf.store.create(model):
-                shutil.rmtree(folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+        shelf._create(model)
         return shelf
+
+    def switch_model(self, model: ModelId) -> None:
+        """Use the stored vectors of another model from now on."""
+        self._create(model)
+
+    def _create(self, model: ModelId | None) -> None:
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            if self.store.create(model):
+                shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)  # it has the vectors of the other model
+                self._view = self._text = None
 
     @classmethod
     def open(cls, folder: Path, spec: CatalogueSpec) -> "EmbeddedShelf":
@@ -327,15 +339,30 @@ class EmbeddedShelf:
         except StorageError as error:
             yield Problem.from_error(RECORDS_PART, error)
 
-    def rebuild(self) -> int:
+    def rebuild(self, *, accept: Callable[[ShelfReader], None] = accept_any) -> int:
         """Build the indexes anew beside the views that are in use, and return how many records are indexed."""
         with closing(EmbeddedShelf(self.folder, self.spec)) as other, other.exclusive():
-            shutil.rmtree(self.folder / INDEX_FOLDER, ignore_errors=True)
-            other.publish()  # stopped before this, the next reader does it
+            other._replace_index(accept)
             records = other.store.count()
         with self._guard:
             self._view = self._text = None
         return records
+
+    def _replace_index(self, accept: Callable[[ShelfReader], None]) -> None:
+        """Build a new index, and put the former one back where it is not accepted. The lock is held."""
+        index, former = self.folder / INDEX_FOLDER, self.folder / FORMER_INDEX_FOLDER
+        shutil.rmtree(former, ignore_errors=True)
+        if index.is_dir():
+            os.replace(index, former)
+        try:
+            self.publish()  # stopped before this, the next reader does it
+            accept(self.reader())
+        except ExpectedError:
+            shutil.rmtree(index, ignore_errors=True)
+            if former.is_dir():
+                os.replace(former, index)
+            raise
+        shutil.rmtree(former, ignore_errors=True)
 
     def describe(self) -> ShelfDescription:
         """Return the state of the shelf."""
