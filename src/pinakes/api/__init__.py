@@ -81,7 +81,7 @@ from pinakes.tools.spec import (
     ToolSpec,
     catalogue_tool,
 )
-from pinakes.tools.why import Explained, shape_why, why_lines
+from pinakes.tools.why import Explained, ExplainParams, shape_why, why_lines
 
 __all__ = [
     "EVIDENCE_AT",
@@ -115,6 +115,7 @@ __all__ = [
     "EvidenceName",
     "Example",
     "ExpectedError",
+    "ExplainParams",
     "Explained",
     "FacetCount",
     "FieldValues",

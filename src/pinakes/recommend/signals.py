@@ -12,12 +12,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec, RecommendSpec
+from pinakes.model.hits import Why
 from pinakes.model.record import Key
 from pinakes.model.scope import KNOWN_FIELD
 from pinakes.shelf.port import ShelfReader
 
 Floats = NDArray[np.float64]
 Terms = Sequence[frozenset[str]]
+
+
+SIMILARITY, KNOWN, WISH = "similarity", "known", "wish"
+"""What a record is chosen by."""
+
+
+def signal_shares(spec: RecommendSpec, *, has_popularity: bool) -> dict[str, float]:
+    """Return the share of each signal in the similarity; they add up to 1."""
+    weights = {
+        "semantic": spec.semantic,
+        "taxonomy": spec.taxonomy.weight,
+        "temporal": spec.temporal.weight,
+        "format": spec.format.weight,
+    }
+    fame = spec.popularity.weight if has_popularity else 0.0
+    total = sum(weights.values()) or 1.0
+    content = {name: (1 - fame) * weight / total for name, weight in weights.items()}
+    return {**content, "popularity": fame} if has_popularity else content
+
+
+def choice_shares(spec: RecommendSpec, *, has_known: bool, wish_weight: float | None) -> dict[str, float]:
+    """Return the shares of similarity, of how much is known, and of wishes in the score that a record is chosen by."""
+    wish, known = wish_weight or 0.0, spec.known if has_known else 0.0
+    shares = {SIMILARITY: (1 - wish) * (1 - known)}
+    if has_known:
+        shares[KNOWN] = (1 - wish) * known
+    return shares if wish_weight is None else {**shares, WISH: wish}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +60,15 @@ class Signals:
     wish: float | None = None
     wish_weight: float = 0.0
     known: float | None = None
+
+    def why(self, spec: RecommendSpec) -> Why:
+        """Return what each signal adds to the similarity, and what similarity, wishes and priors add to the choice."""
+        shares = signal_shares(spec, has_popularity=self.popularity is not None)
+        similar = {name: share * getattr(self, name) for name, share in shares.items()}
+        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
+        chosen = choice_shares(spec, has_known=has_known, wish_weight=wish)
+        values = {SIMILARITY: sum(similar.values()), KNOWN: self.known or 0.0, WISH: self.wish or 0.0}
+        return Why(strength=similar, order={name: share * values[name] for name, share in chosen.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +86,20 @@ class SignalTable:
 
     def blend(self, spec: RecommendSpec) -> Floats:
         """Return for each candidate the weighted mean of its signals."""
-        weights = np.array([spec.semantic, spec.taxonomy.weight, spec.temporal.weight, spec.format.weight])
-        signals = np.stack([self.semantic, self.taxonomy, self.temporal, self.format])
-        content: Floats = weights @ signals / (weights.sum() or 1.0)
-        if self.popularity is None:
-            return content
-        return (1 - spec.popularity.weight) * content + spec.popularity.weight * self.popularity
+        shares = signal_shares(spec, has_popularity=self.popularity is not None)
+        return sum((share * getattr(self, name) for name, share in shares.items()), np.zeros(len(self.semantic)))
 
     def chosen_by(self, spec: RecommendSpec) -> Floats:
         """Return for each candidate the score by which it is chosen: similarity, how much is known, and wishes."""
-        scores = self.blend(spec)
+        shares = self._choice_shares(spec)
+        scores = shares[SIMILARITY] * self.blend(spec)
         if self.known is not None:
-            scores = (1 - spec.known) * scores + spec.known * self.known
-        if self.wish is not None:
-            scores = (1 - self.wish_weight) * scores + self.wish_weight * self.wish
-        return scores
+            scores = scores + shares[KNOWN] * self.known
+        return scores if self.wish is None else scores + shares[WISH] * self.wish
+
+    def _choice_shares(self, spec: RecommendSpec) -> dict[str, float]:
+        has_known, wish = self.known is not None, self.wish_weight if self.wish is not None else None
+        return choice_shares(spec, has_known=has_known, wish_weight=wish)
 
     def at(self, index: int) -> Signals:
         """Return the signals of one candidate."""

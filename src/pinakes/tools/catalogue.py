@@ -110,9 +110,19 @@ class CatalogueView:
         """Return the vector of a query for this catalogue, or the reason why there is none."""
         return self.catalogue.searcher.embed(self.reader, query)
 
-    def search(self, query: str, *, scope: Scope, limit: int, query_vector: QueryVector | None = None) -> SearchPage:
-        """Return the best records in scope for a query in plain words."""
-        return self.catalogue.searcher.search(self.reader, query, scope=scope, limit=limit, query_vector=query_vector)
+    def search(
+        self,
+        query: str,
+        *,
+        scope: Scope,
+        limit: int,
+        query_vector: QueryVector | None = None,
+        explain: bool = False,
+    ) -> SearchPage:
+        """Return the best records in scope for a query in plain words, with explanations if they are asked for."""
+        return self.catalogue.searcher.search(
+            self.reader, query, scope=scope, limit=limit, query_vector=query_vector, explain=explain
+        )
 
     def recommend(self, request: Request, *, scope: Scope) -> Recommendations:
         """Return recommendations for the titles and preferences of a request."""

@@ -50,6 +50,7 @@ from pinakes.tools.scopes import Asked, scope_each, scope_of
 from pinakes.tools.search_path import SearchPath, usual_path
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
+from pinakes.tools.why import shape_why
 
 NAMES_SHOWN = 5
 
@@ -71,7 +72,11 @@ class GenericTools:
             scoped.views,
             params.query,
             lambda view, vector: view.search(
-                params.query, scope=scoped.scopes[view.name], limit=depth, query_vector=vector
+                params.query,
+                scope=scoped.scopes[view.name],
+                limit=depth,
+                query_vector=vector,
+                explain=params.explain,
             ),
             pool=self._pool,
         )
@@ -305,7 +310,9 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
 
 
 def _found(item: Merged, *, whole: bool) -> Found:
-    return _shape(item.view.catalogue, item.hit.record, score=item.hit.score, label=item.hit.label, whole=whole)
+    hit = item.hit
+    found = _shape(item.view.catalogue, hit.record, score=hit.score, label=hit.label, whole=whole)
+    return found.model_copy(update={"why": shape_why(hit.why)}) if hit.why else found
 
 
 def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None, whole: bool) -> Found:

@@ -9,12 +9,13 @@ from pydantic import Field
 
 from pinakes.tools.budget import PagedParams, PricedResult, shorten_list
 from pinakes.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText
+from pinakes.tools.why import Explained, ExplainParams
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
 
 
-class SearchParams(PagedParams, GenericParams):
+class SearchParams(ExplainParams, PagedParams, GenericParams):
     """The arguments of `search`."""
 
     query: QueryText = Field(description="A question, topic or name")
@@ -38,7 +39,7 @@ class SimilarParams(PagedParams, GenericParams):
     limit: int = Field(default=8, ge=1, le=50, description="Most results")
 
 
-class Found(GenericResult):
+class Found(Explained, GenericResult):
     """One result."""
 
     id: str

@@ -42,7 +42,7 @@ BARE_OBJECT = WithJsonSchema({"type": "object"})
 BARE_OBJECT_OR_NULL = WithJsonSchema({"type": ["object", "null"]})
 """Schemas without detail, to keep the tool list small."""
 
-LAST = ("max_tokens", "cursor")
+LAST = ("explain", "max_tokens", "cursor")
 """The arguments that a schema lists last: those of every tool, inherited before its own."""
 LARGEST = 10**9
 """The greatest id or offset that every database can hold."""

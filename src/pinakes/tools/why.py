@@ -7,11 +7,17 @@ from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from pinakes.model.hits import Why
-from pinakes.tools.spec import ToolResult
+from pinakes.tools.spec import ToolParams, ToolResult
 
 DECIMALS = 4
-STRENGTH, ORDER = "score", "order"
+STRENGTH, ORDER = "strength", "order"
 TEXT_DECIMALS = 3
+
+
+class ExplainParams(ToolParams):
+    """The argument of a tool that explains what it finds."""
+
+    explain: bool = Field(default=False, description="Say why each has its score and place")
 
 
 class WhyShape(ToolResult):
@@ -19,7 +25,7 @@ class WhyShape(ToolResult):
 
     model_config = ConfigDict(alias_generator=None)
 
-    score: dict[str, float]
+    strength: dict[str, float]
     order: dict[str, float] = Field(default_factory=dict, exclude_if=lambda parts: not parts)
     lacks: list[str] = Field(default_factory=list, exclude_if=lambda words: not words)
 
@@ -34,19 +40,19 @@ def shape_why(why: Why | None) -> WhyShape | None:
     """Return an explanation as it is answered."""
     if why is None:
         return None
-    return WhyShape(score=_rounded(why.strength), order=_rounded(why.order), lacks=list(why.lacks))
+    return WhyShape(strength=_rounded(why.strength), order=_rounded(why.order), lacks=list(why.lacks))
 
 
 def why_lines(why: WhyShape | None) -> list[str]:
     """Return an explanation as lines of text; none where there is none."""
     if why is None:
         return []
-    lines = [_sum_line(STRENGTH, why.score), *([_sum_line(ORDER, why.order)] if why.order else [])]
+    lines = [_sum_line(STRENGTH, why.strength), *([_sum_line(ORDER, why.order)] if why.order else [])]
     return [*lines, *([f"lacks: {', '.join(why.lacks)}"] if why.lacks else [])]
 
 
 def _sum_line(name: str, parts: Mapping[str, float]) -> str:
-    """Return parts and their sum as a line: `why score 0.912 = base 0.114 + meaning 0.5 …`."""
+    """Return parts and their sum as a line: `why strength 0.912 = base 0.114 + meaning 0.5 …`."""
     addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part):.{TEXT_DECIMALS}f}" for one, part in parts.items())
     return f"why {name} {sum(parts.values()):.{TEXT_DECIMALS}f} = {addends.removeprefix('+ ')}"
 

@@ -10,6 +10,8 @@ from pinakes.api import (
     AllOf,
     AnyOf,
     Condition,
+    Explained,
+    ExplainParams,
     FoundResult,
     FromCatalogue,
     InputError,
@@ -81,7 +83,7 @@ def argument_of(condition: Condition) -> str:
     return "filters.excludeTags" if isinstance(condition, NoneOf) else f"filters.{condition.field}"
 
 
-class SearchParams(PagedParams):
+class SearchParams(ExplainParams, PagedParams):
     """Arguments of `search_anime`."""
 
     query: Annotated[str, StringConstraints(min_length=1)] = Field(description="A description, theme or title")
@@ -108,7 +110,7 @@ class AnimeShape(FromCatalogue):
     synopsis: str | None
 
 
-class SearchHit(AnimeShape):
+class SearchHit(Explained, AnimeShape):
     """One result of a search."""
 
     alternatives: list[str]
@@ -130,7 +132,7 @@ class SearchResult(FoundResult, PricedResult):
     degraded: str | None
 
 
-class RecommendParams(PagedParams):
+class RecommendParams(ExplainParams, PagedParams):
     """Arguments of `recommend_similar`."""
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
@@ -164,7 +166,7 @@ class OtherSignalsShape(ToolResult):
     known: OtherSignalShape | None = Field(default=None, exclude_if=lambda signal: signal is None)
 
 
-class RecommendedAnime(AnimeShape):
+class RecommendedAnime(Explained, AnimeShape):
     """One recommendation."""
 
     similarity_score: float

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from pinakes.api import shown_id
+from pinakes.api import shown_id, why_lines
 from pinakes_catalogues.anime.shapes import (
     AnimeDetails,
     AnimeShape,
@@ -59,7 +59,12 @@ def _numbered(entries: Iterable[Sequence[str]]) -> list[str]:
 def _hit_lines(hit: SearchHit) -> list[str]:
     label = f", {hit.relevance}" if hit.relevance else ""
     names = [f"also called: {', '.join(hit.alternatives)}"] if hit.alternatives else []
-    return [f"{_head(hit)} {hit.score}{label}, {hit.match_type}, {hit.status}", *names, *_body_lines(hit)]
+    return [
+        f"{_head(hit)} {hit.score}{label}, {hit.match_type}, {hit.status}",
+        *names,
+        *_body_lines(hit),
+        *why_lines(hit.why),
+    ]
 
 
 def _recommended_lines(item: RecommendedAnime) -> list[str]:
@@ -67,7 +72,7 @@ def _recommended_lines(item: RecommendedAnime) -> list[str]:
     signals = f"semantic {parts.semantic}, tags {parts.taxonomy}, time {parts.temporal}, format {parts.format}"
     chosen = [*_other_signal("wish", others.wish), *_other_signal("known", others.known)]
     by = f"; chosen by {', '.join(chosen)}" if chosen else ""
-    return [f"{_head(item)} {item.similarity_score} ({signals}{by})", *_body_lines(item)]
+    return [f"{_head(item)} {item.similarity_score} ({signals}{by})", *_body_lines(item), *why_lines(item.why)]
 
 
 def _other_signal(name: str, signal: OtherSignalShape | None) -> list[str]:

@@ -32,6 +32,7 @@ from pinakes.api import (
     scope_each,
     scope_of,
     search_each,
+    shape_why,
     usual_path,
 )
 from pinakes_catalogues.anime.shapes import (
@@ -76,7 +77,11 @@ class AnimeTools:
             scoped.views,
             params.query,
             lambda view, vector: view.search(
-                params.query, scope=scoped.scopes[view.name], limit=depth, query_vector=vector
+                params.query,
+                scope=scoped.scopes[view.name],
+                limit=depth,
+                query_vector=vector,
+                explain=params.explain,
             ),
         )
         return SearchResult(
@@ -108,6 +113,7 @@ class AnimeTools:
             score=round(item.hit.score, 4),
             relevance=item.hit.label,
             match_type=item.hit.match_type.value,
+            why=shape_why(item.hit.why),
             catalogue=self._catalogues.label(item.view.name),
         )
 
@@ -131,7 +137,7 @@ class AnimeTools:
         best = sorted(items, key=lambda one: -one[0].score)[: params.limit]
         return RecommendResult(
             recommendations=[
-                _recommended(item, views.found[name], self._catalogues.label(name))
+                self._recommended(item, views.found[name], explain=params.explain)
                 for item, name in best[params.start :]
             ],
             taste_centroid=list(dict.fromkeys(tag for answer in answers.values() for tag in answer.taste_tags)),
@@ -139,6 +145,13 @@ class AnimeTools:
             not_understood=_not_understood(answers.values()),
             unread=[*views.skipped, *asked.skipped],
         )
+
+    def _recommended(self, item: Recommendation, view: CatalogueView, *, explain: bool) -> RecommendedAnime:
+        recommended = _recommended(item, view, self._catalogues.label(view.name))
+        weights = view.spec.recommend
+        if not explain or weights is None:
+            return recommended
+        return recommended.model_copy(update={"why": shape_why(item.signals.why(weights))})
 
     def details(self, principal: Principal, params: DetailsParams, *, catalogue: str | None = None) -> DetailsResult:
         """Return one anime."""

@@ -20,6 +20,8 @@ from pinakes.api import (
     CatalogueView,
     Condition,
     Cost,
+    Explained,
+    ExplainParams,
     FoundResult,
     InputError,
     NoneOf,
@@ -42,6 +44,8 @@ from pinakes.api import (
     catalogue_tool,
     resolve_choices,
     scope_of,
+    shape_why,
+    why_lines,
 )
 from pinakes_catalogues.documents.merging import SPARE, Found, evidence_of, merged, notes_of
 from pinakes_catalogues.documents.path import passages_path
@@ -83,7 +87,7 @@ class PingResult(DocumentResult):
     message: str
 
 
-class SearchParams(PagedParams, DocumentParams):
+class SearchParams(ExplainParams, PagedParams, DocumentParams):
     """Arguments of `search_documents`."""
 
     sized_by = ("n_results",)
@@ -95,7 +99,7 @@ class SearchParams(PagedParams, DocumentParams):
     neighbours: int = Field(default=0, ge=0, le=3, description="Passages around each")
 
 
-class HandbookParams(PagedParams, DocumentParams):
+class HandbookParams(ExplainParams, PagedParams, DocumentParams):
     """Arguments of `search_handbook`."""
 
     sized_by = ("n_results",)
@@ -125,7 +129,7 @@ ShortlyDeclared = Annotated[PassageMetadata, WithJsonSchema({"type": "object"})]
 """Full metadata in answers, but not in the tool list, which costs tokens in every conversation."""
 
 
-class FoundPassage(DocumentResult):
+class FoundPassage(Explained, DocumentResult):
     """One result."""
 
     content: str
@@ -183,7 +187,7 @@ class DocumentTools:
         scope = _scope(PASSAGE, principal)
         there = {name: self._collections[name] for name in names if name in self._collections}
         views = ask_each(there, OpenCatalogue.view)
-        asked = ask_each(views.found, lambda view: _page(view, params.query, scope, params.n_results), pool=self._pool)
+        asked = ask_each(views.found, lambda view: _page(view, params, scope), pool=self._pool)
         pages = {name: page for name, page in asked.found.items() if page is not None}
         found = merged(pages, limit=params.n_results)[params.start :]
         return SearchResult(
@@ -219,7 +223,7 @@ class DocumentTools:
         handbook = self._collections[HANDBOOK].view()
         within, notes = scope_of(handbook, _asked_of_handbook(principal, params))
         scope = within.narrowed(AnyOf(KIND_FIELD, (PASSAGE,)))
-        page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results)
+        page = handbook.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
         pages = {HANDBOOK: page}
         found = merged(pages, limit=params.n_results)[params.start :]
         return HandbookResult(
@@ -300,9 +304,11 @@ def _around(found: Found, view: CatalogueView, scope: Scope, count: int) -> tupl
     return [texts[place] for place in there if place < own], [texts[place] for place in there if place > own]
 
 
-def _page(view: CatalogueView, query: str, scope: Scope, limit: int) -> SearchPage | None:
+def _page(view: CatalogueView, params: SearchParams, scope: Scope) -> SearchPage | None:
     """Search one collection; None where it is empty."""
-    return view.search(query, scope=scope, limit=SPARE * limit) if view.reader.count(scope) else None
+    if not view.reader.count(scope):
+        return None
+    return view.search(params.query, scope=scope, limit=SPARE * params.n_results, explain=params.explain)
 
 
 def _scope(kind: str, principal: Principal) -> Scope:
@@ -343,7 +349,12 @@ def _shape(found: Found) -> dict[str, Any]:
         last_line=record.get("last_line"),
         id=record.id,
     )
-    return {"content": record.get("content"), "metadata": metadata, "source": found.source}
+    return {
+        "content": record.get("content"),
+        "metadata": metadata,
+        "source": found.source,
+        "why": shape_why(found.hit.why),
+    }
 
 
 def _ids(collection: OpenCatalogue, scope: Scope) -> list[RecordId]:
@@ -463,7 +474,9 @@ def _text(number: int, found: FoundPassage) -> str:
     for value in known:
         place += f" · {value}" if value and value not in place else ""
     head = f"{number}. {place} · score {where.score}{f', {where.relevance}' if where.relevance else ''}"
-    return "\n".join([head, *_around_text(found, "before"), found.content, *_around_text(found, "after")])
+    return "\n".join(
+        [head, *_around_text(found, "before"), found.content, *_around_text(found, "after"), *why_lines(found.why)]
+    )
 
 
 def _around_text(found: FoundPassage, side: str) -> list[str]:

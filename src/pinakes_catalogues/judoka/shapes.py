@@ -5,6 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.api import (
+    Explained,
+    ExplainParams,
     FoundResult,
     FromCatalogue,
     PagedParams,
@@ -42,13 +44,13 @@ Query = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Code = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
 
-class RagParams(PagedParams):
+class RagParams(ExplainParams, PagedParams):
     """Arguments of `query_rag`."""
 
     query: Query = Field(description="A question about the game")
 
 
-class RagHit(FromCatalogue):
+class RagHit(Explained, FromCatalogue):
     """A passage, technique or card that answers."""
 
     id: FileId
@@ -70,7 +72,7 @@ class RagResult(FoundResult, PricedResult):
     hint: str | None
 
 
-class SearchParams(PagedParams):
+class SearchParams(ExplainParams, PagedParams):
     """Arguments of `judokon.search`."""
 
     sized_by: ClassVar[tuple[str, ...]] = ("top_k",)
@@ -92,7 +94,7 @@ class JudokaShape(FromCatalogue):
     stats: dict[str, int]
 
 
-class JudokaHit(JudokaShape):
+class JudokaHit(Explained, JudokaShape):
     """One result of a search."""
 
     score: float

@@ -68,9 +68,11 @@ def synonyms_in(text: str, table: Mapping[str, Iterable[str]]) -> list[str]:
     return list(found)[:MAX_ADDED]
 
 
-def search_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> SearchPage:
+def search_expanded(
+    view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int, explain: bool = False
+) -> SearchPage:
     """Search with the query's synonyms, those of the catalogue's declaration and those kept beside it."""
-    return rank_expanded(view, query, vector, scope=scope, limit=limit).page(limit)
+    return rank_expanded(view, query, vector, scope=scope, limit=limit).page(limit, explain=explain)
 
 
 def rank_expanded(view: CatalogueView, query: str, vector: QueryVector, *, scope: Scope, limit: int) -> Ranked:

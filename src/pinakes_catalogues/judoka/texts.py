@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pinakes.api import fields_text, json_text, shown_id
+from pinakes.api import Explained, fields_text, json_text, shown_id, why_lines
 from pinakes_catalogues.judoka.shapes import (
     CardResult,
     CodeResult,
@@ -68,12 +68,16 @@ def countries_text(result: CountriesResult) -> str:
 def _passage(number: int, hit: RagHit) -> str:
     told: Mapping[str, Any] = {"score": hit.score, "relevance": hit.relevance, "answers": hit.qa_context}
     known = {name: value for name, value in {**told, "tags": hit.tags}.items() if value not in (None, [])}
-    return f"{number}. {hit.source} [{shown_id(hit.id, hit.catalogue)}] ({fields_text(known)})\n{hit.text}"
+    return f"{number}. {hit.source} [{shown_id(hit.id, hit.catalogue)}] ({fields_text(known)})\n{hit.text}{_why(hit)}"
 
 
 def _hit_line(hit: JudokaHit) -> str:
     relevance = f"; relevance: {hit.relevance}" if hit.relevance else ""
-    return f"{_line(hit)}; score: {hit.score}{relevance}"
+    return f"{_line(hit)}; score: {hit.score}{relevance}{_why(hit)}"
+
+
+def _why(hit: Explained) -> str:
+    return "".join(f"\n   {line}" for line in why_lines(hit.why))
 
 
 def _line(judoka: JudokaShape) -> str:

@@ -38,6 +38,7 @@ from pinakes.api import (
     require_excludable,
     scope_each,
     search_each,
+    shape_why,
 )
 from pinakes_catalogues.judoka.codes import check_code, code_key
 from pinakes_catalogues.judoka.files import PREFIX, JudokonFiles, source_of, text_of
@@ -99,7 +100,8 @@ class JudokonTools:
         if not any(view.reader.count(scope) for view in views.found.values()):
             raise NotFoundError(f"the catalogue '{' and '.join(views.found)}' is empty; {SET_UP}")
         end = params.start + RAG_RESULTS
-        page = _search(views, params.query, dict.fromkeys(views.found, scope), depth_for(params.start, RAG_RESULTS))
+        scopes, depth = dict.fromkeys(views.found, scope), depth_for(params.start, RAG_RESULTS)
+        page = _search(views, params, scopes, depth)
         if page.degraded and not page.items:
             raise NotFoundError(f"no result by words, and vectors were not used: {_hint(page.degraded)}")
         return RagResult(
@@ -126,7 +128,7 @@ class JudokonTools:
         """Find cards by a description."""
         scoped = _scoped(self._catalogues.views(catalogue), principal, params.filters, params.exclude)
         start, end = params.start, params.start + params.top_k
-        page = _search(scoped.views, params.query, scoped.scopes, depth_for(start, params.top_k))
+        page = _search(scoped.views, params, scoped.scopes, depth_for(start, params.top_k))
         is_list = params.filters is not None  # filters ask for all that meet them
         return SearchResult(
             results=[self._hit(item) for item in page.page(start, params.top_k, is_list=is_list)],
@@ -250,7 +252,8 @@ class JudokonTools:
 
     def _hit(self, item: Merged) -> JudokaHit:
         found = FoundRecord(item.view, item.hit.record)
-        return JudokaHit(**self._shape(found), score=round(item.hit.score, 4), relevance=item.hit.label)
+        score, why = round(item.hit.score, 4), shape_why(item.hit.why)
+        return JudokaHit(**self._shape(found), score=score, relevance=item.hit.label, why=why)
 
     def _shape(self, found: FoundRecord) -> dict[str, Any]:
         return {**_shape(found.record), "catalogue": self._catalogues.label(found.view.name)}
@@ -266,14 +269,20 @@ class JudokonTools:
             qa_context=record.get("qaContext"),
             tags=list(record.get("tags") or (record.kind,)),
             catalogue=self._catalogues.label(item.view.name),
+            why=shape_why(item.hit.why),
         )
 
 
-def _search(views: Gathered[CatalogueView], query: str, scopes: Mapping[str, Scope], limit: int) -> MergedPage:
+def _search(
+    views: Gathered[CatalogueView], params: RagParams | SearchParams, scopes: Mapping[str, Scope], limit: int
+) -> MergedPage:
+    query, explain = params.query, params.explain
     return search_each(
         views,
         query,
-        lambda view, vector: search_expanded(view, query, vector, scope=scopes[view.name], limit=limit),
+        lambda view, vector: search_expanded(
+            view, query, vector, scope=scopes[view.name], limit=limit, explain=explain
+        ),
     )
 
 

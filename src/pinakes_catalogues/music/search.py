@@ -86,9 +86,10 @@ def search_kinds(library: MusicLibrary, params: SearchParams, *, is_merged: bool
         )
         answering = _answering(ranked, library, params.query)
         strongest = max(strongest, *(one.score for one in answering[:HEAD]), 0.0)
+        nearest = [] if answering else ranked.read(ranked.ranking[:NEAREST_OF_KIND], explain=params.explain)
         kinds[kind] = FoundOfKind(
-            items=_merged(library.view, ranked.read(answering[start:wanted])),
-            nearest=[] if answering else _merged(library.view, ranked.read(ranked.ranking[:NEAREST_OF_KIND])),
+            items=_merged(library.view, ranked.read(answering[start:wanted], explain=params.explain)),
+            nearest=_merged(library.view, nearest),
             total=len(answering),
             has_more=len(answering) > wanted,
         )

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from pinakes.api import (
+    Explained,
+    ExplainParams,
     FoundResult,
     FromCatalogue,
     OffsetParams,
@@ -53,7 +55,7 @@ def _left_out() -> Any:
     return Field(default=None, exclude_if=lambda value: value in (None, []))
 
 
-class SearchParams(OffsetParams, MusicParams):
+class SearchParams(ExplainParams, OffsetParams, MusicParams):
     """Arguments of `catalog.search`."""
 
     query: QueryText = Field(description="A name, or a description")
@@ -78,7 +80,7 @@ class GetParams(OffsetParams, MusicParams):
     )
 
 
-class Entry(FromCatalogue, MusicResult):
+class Entry(Explained, FromCatalogue, MusicResult):
     """A record in a list."""
 
     id: str

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pinakes.api import json_text, shown_id, value_text
+from pinakes.api import json_text, shown_id, value_text, why_lines
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.shapes import (
     Entry,
@@ -60,8 +60,8 @@ def _iter_groups(result: PagesResult) -> Iterator[str]:
         group: Group | None = getattr(result, name)
         if group is not None:
             yield f"{name} ({_counted(group, result)}):"
-            yield from (f"- {_line(one)}" for one in group.items)
-            yield from (f"- nearest: {_line(one)}" for one in group.nearest)
+            yield from (f"- {_line(one)}{_why(one)}" for one in group.items)
+            yield from (f"- nearest: {_line(one)}{_why(one)}" for one in group.nearest)
 
 
 def _counted(page: Page, result: PagesResult) -> str:
@@ -69,6 +69,10 @@ def _counted(page: Page, result: PagesResult) -> str:
     return (
         f"{page.total}, has more with offset {result.offset + result.item_count}" if page.has_more else f"{page.total}"
     )
+
+
+def _why(one: Entry) -> str:
+    return "".join(f"\n  {line}" for line in why_lines(one.why))
 
 
 def _line(one: Entry) -> str:

@@ -27,6 +27,7 @@ from pinakes.api import (
     ask_each,
     catalogue_tool,
     merge,
+    shape_why,
 )
 from pinakes_catalogues.music.fixes import Fix, propose_fixes
 from pinakes_catalogues.music.gaps import Found, Gap, find_gaps
@@ -125,7 +126,8 @@ class MusicTools:
 
     def _entry(self, item: Merged) -> Entry:
         label = self._catalogues.label(item.view.name)
-        return entry_of(item.hit.record, score=item.hit.score, catalogue=label)
+        entry = entry_of(item.hit.record, score=item.hit.score, catalogue=label)
+        return entry.model_copy(update={"why": shape_why(item.hit.why)}) if item.hit.why else entry
 
     def get(self, principal: Principal, params: GetParams, *, catalogue: str | None = None) -> GetResult:
         """Answer one of the query types of `catalog.get`."""

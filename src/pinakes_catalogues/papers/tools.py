@@ -11,6 +11,8 @@ from pinakes.api import (
     AllOf,
     CatalogueView,
     Condition,
+    Explained,
+    ExplainParams,
     FoundResult,
     FromCatalogue,
     InputError,
@@ -33,8 +35,10 @@ from pinakes.api import (
     query_tokens,
     reach_of,
     search_each,
+    shape_why,
     shown_id,
     usual_path,
+    why_lines,
 )
 
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -59,7 +63,7 @@ Query = Annotated[QueryText, AfterValidator(_collapse_spaces)]
 YearRange = Annotated[list[int], Field(min_length=2, max_length=2), AfterValidator(_require_years)]
 
 
-class SearchParams(PagedParams):
+class SearchParams(ExplainParams, PagedParams):
     """Arguments of `search_papers`, named as they are written here."""
 
     model_config = ConfigDict(alias_generator=None)
@@ -79,7 +83,7 @@ class AuthorShape(ToolResult):
     affiliations: list[str]
 
 
-class PaperShape(FromCatalogue):
+class PaperShape(Explained, FromCatalogue):
     """One result of a search."""
 
     title: str
@@ -120,7 +124,9 @@ class PaperTools:
         found = search_each(
             views,
             params.query,
-            lambda view, vector: view.search(params.query, scope=scope, limit=depth, query_vector=vector),
+            lambda view, vector: view.search(
+                params.query, scope=scope, limit=depth, query_vector=vector, explain=params.explain
+            ),
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         return SearchResult(
@@ -160,6 +166,7 @@ class PaperTools:
             venue=record.get("venue"),
             url=record.get("url"),
             catalogue=self._catalogues.label(item.view.name),
+            why=shape_why(item.hit.why),
         )
 
 
@@ -237,6 +244,7 @@ def _lines(number: int, paper: PaperShape) -> list[str]:
         "; ".join(_author(author) for author in paper.authors),
         paper.url or "",
         " ".join((paper.abstract or "").split()),
+        *why_lines(paper.why),
     ]
     return [lines[0], *(f"   {line}" for line in lines[1:] if line)]
 
