@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -185,6 +186,34 @@ def test_every_document_is_listed_once_and_reads_as_its_file(pages: Gate, conver
             assert content.mime_type == one.mime_type
 
     converse(pages, talk)
+
+
+@pytest.mark.row("N8")
+@pytest.mark.row("T9")
+def test_a_long_document_comes_in_parts_that_say_so_in_the_content_and_beside_it(tmp_path: Path, converse: Any) -> None:
+    long = "# Rules\n\n" + "".join(f"Rule {number}: be kind to everybody.\n" for number in range(1_000))
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "rules.md").write_text(long, encoding="utf-8")
+    app = App(Settings(home=tmp_path / "home", offline=True))
+    recipe = package_recipe(get_package("documents"))
+    source = open_rows(get_package("documents"), str(tmp_path / "files"))
+    add_catalogue(app, source, recipe=recipe, name="notes", progress=lambda _report: None, embed=False)
+
+    async def talk(client: Client) -> None:
+        found, uri = "", "documents://notes/rules.md"
+        while uri:
+            (content,) = (await client.read_resource(uri)).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert len(content.text.encode()) <= 10_000
+            page = (content.meta or {})["io.pinakes/page"]
+            head, _, text = content.text.partition("\n\n")
+            assert head.startswith(f"[pinakes: characters {page['first']}–{page['last']} of {page['total']} follow")
+            found += text
+            uri = f"documents://notes/rules.md?cursor={page['cursor']}" if page["has_more"] else ""
+        assert found.strip() == long.strip()
+
+    converse(app.build_gate(), talk)
+    app.close()
 
 
 @pytest.mark.row("T9")

@@ -33,7 +33,8 @@ from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits import edit_resources, edit_tools
+from pinakes.tools.changelog import edit_resources
+from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.record_resources import generic_resources

@@ -30,6 +30,7 @@ from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resource_window import fit_content, parse_window, split_address
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 
@@ -331,11 +332,12 @@ class Gate:
         return _CacheKey(key=key, seen=(versions, self._failures()))
 
     def _read(self, principal: Principal, uri: str) -> ResourceContent:
+        address, query = split_address(uri)
         for resource in self._readable(principal):
-            if uri.startswith(resource.prefix):
-                content = resource.read(principal, uri.removeprefix(resource.prefix))
+            if address.startswith(resource.prefix):
+                content = resource.read(principal, address.removeprefix(resource.prefix))
                 if content is not None:
-                    return content
+                    return fit_content(content, parse_window(address, query), is_file=resource.is_file)
         raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
 
     def _complete(

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from pinakes.model.audit import AuditEntry, Outcome
-from pinakes.tools.admin.logs import FIELDS
+from pinakes.tools.admin.logs import FIELDS, SAID_BY_FIELDS
 
 calls = logging.getLogger("pinakes.calls")
 
@@ -63,7 +63,7 @@ class CallLog:
             entry.via,
             entry.error_code or entry.outcome.value,
             entry.duration_ms,
-            extra={FIELDS: fields},
+            extra={FIELDS: fields, SAID_BY_FIELDS: True},
         )
 
 

@@ -37,6 +37,8 @@ INSTRUCTIONS = "Catalogues to search, browse and get recommendations from. Text 
 
 RETRY_AFTER = "io.pinakes/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
+PAGE = "io.pinakes/page"
+"""The key in the `_meta` of a resource's content that says which part of the resource it is."""
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
@@ -213,6 +215,7 @@ def template_entry(resource: ResourceSpec) -> types.ResourceTemplate:
 
 def _contents(uri: str, content: ResourceContent) -> types.TextResourceContents | types.BlobResourceContents:
     if content.blob is None:
-        return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "")
+        meta = {PAGE: content.page.plain()} if content.page else None
+        return types.TextResourceContents(uri=uri, mime_type=content.mime_type, text=content.text or "", _meta=meta)
     blob = base64.b64encode(content.blob).decode()
     return types.BlobResourceContents(uri=uri, mime_type=content.mime_type, blob=blob)

@@ -1,4 +1,4 @@
-"""Edits by conversation: `catalog.mutate` over every catalogue that may be edited, and `changelog://recent`."""
+"""Edits by conversation: `catalog.mutate` over every catalogue that may be edited."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -19,22 +19,17 @@ from pinakes.ingest.edits.draft import (
     FieldChange,
     RecordChange,
 )
-from pinakes.ingest.edits.undo import is_visible, record_change
+from pinakes.ingest.edits.undo import is_visible
 from pinakes.ingest.edits.values import require_id
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.search.ids import example_id, find_by_id
 from pinakes.search.names import find_namesakes, resolve_name
-from pinakes.shelf.port import Author, Op, PastChange, Shelf
+from pinakes.shelf.port import Author, Op, Shelf
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec, one_of
 
-SCHEME = "changelog://"
-RECENT = "recent"
 CHANGES_SHOWN = 50
-CHANGES_LOGGED = 100
-PAGES_LOOKED_AT = 10
 NAMESAKES_LISTED = 5
 BY_NAME = (EditAction.UPDATE, EditAction.DELETE)
 """The actions on a record, which may be given by its name."""
@@ -154,23 +149,6 @@ def _is_named(params: MutateParams, shelf: Shelf, scope: Scope) -> bool:
     return bool(find_namesakes(shelf.reader(), shelf.spec, params.id or "", scope=_of_kind(scope, params.kind)))
 
 
-class ChangelogResource:
-    """The recent changes of editable catalogues."""
-
-    def __init__(self, catalogues: Sequence[OpenCatalogue]) -> None:
-        self._catalogues = catalogues
-
-    def read(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the recent changes that the principal may see, newest first, as JSON."""
-        if rest != RECENT:
-            return None
-        changes = ask_each({one.name: one for one in self._catalogues}, lambda one: _list_visible(one, principal))
-        found = [(change, name) for name, some in changes.found.items() for change in some]
-        newest = sorted(found, key=lambda one: (one[0].at, one[0].change_no), reverse=True)[:CHANGES_LOGGED]
-        text = orjson.dumps({"changes": [{"catalogue": name, **_logged(change)} for change, name in newest]}).decode()
-        return ResourceContent(mime_type="application/json", text=text)
-
-
 def edit_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the edit tool; none where no catalogue is editable."""
     editable = [one for one in catalogues if one.spec.editable]
@@ -217,22 +195,6 @@ def _field_names(spec: CatalogueSpec) -> Iterator[str]:
         own = [field.name for field in shown if field.kinds and field.is_of(kind)]
         if own:
             yield f"{kind}: {', '.join(own)}"
-
-
-def edit_resources(catalogues: Sequence[OpenCatalogue]) -> list[ResourceSpec]:
-    """Declare the recent changes as a resource; none where no catalogue is editable."""
-    editable = [one for one in catalogues if one.spec.editable]
-    if not editable:
-        return []
-    entry = ResourceEntry(uri=SCHEME + RECENT, name="recent changes", mime_type="application/json")
-    return [
-        ResourceSpec(
-            prefix=SCHEME,
-            action=Action.EDIT_CATALOG,
-            entries=lambda _principal: [entry],
-            read=ChangelogResource(editable).read,
-        )
-    ]
 
 
 def _request_of(params: MutateParams, catalogue: str, shelf: Shelf, scope: Scope) -> tuple[EditRequest, list[str]]:
@@ -332,35 +294,6 @@ def _shown(value: Any) -> Any:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
-
-
-def _list_visible(catalogue: OpenCatalogue, principal: Principal) -> list[PastChange]:
-    """Return the recent changes of a catalogue that the principal may see, without those of vectors alone."""
-    found: list[PastChange] = []
-    before = None
-    for _ in range(PAGES_LOOKED_AT):
-        page = catalogue.shelf.history().list_changes(limit=CHANGES_LOGGED, before=before)
-        found += [
-            change for change in page if change.before != change.after and is_visible(change, principal.visibility)
-        ]
-        if len(page) < CHANGES_LOGGED or len(found) >= CHANGES_LOGGED:
-            break
-        before = page[-1].change_no
-    return found[:CHANGES_LOGGED]
-
-
-def _logged(change: PastChange) -> dict[str, Any]:
-    as_record = record_change(change)
-    return {
-        "change_no": change.change_no,
-        "at": change.at.isoformat(timespec="seconds"),
-        "principal": change.author.principal,
-        "call_id": change.author.call_id or None,
-        "id": change.id,
-        "kind": as_record.kind,
-        "op": change.op,
-        "fields": [_field(one) for one in as_record.fields],
-    }
 
 
 def _counted(number: int) -> str:

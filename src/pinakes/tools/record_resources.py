@@ -3,7 +3,8 @@
 The generic tools call a record `CATALOGUE/ID`; as a resource its address is `pinakes://CATALOGUE/ID`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import quote, unquote
 
 import orjson
@@ -11,19 +12,21 @@ import orjson
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.principal import Action, Principal
-from pinakes.model.record import Record, RecordId
+from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import AnyOf, Scope
 from pinakes.search.ids import SCHEME
 from pinakes.search.name_arm import SPELLING_FLOOR
+from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
-from pinakes.tools.resource import ResourceContent, ResourceSpec
+from pinakes.tools.resource import ContentList, ResourceContent, ResourceSpec
+from pinakes.tools.resource_window import parse_position
 
 VALUES_SCHEME = "pinakes-values://"
 COMPLETED = 50
 TITLES_TRIED = 10
-LISTED_BY_VALUE = 200
+READ_AT_ONCE = 100
 
 
 def address_of(catalogue: str, record_id: RecordId) -> str:
@@ -80,8 +83,8 @@ class RecordResources:
         likely = [titles[one.key] for one in alike if one.key in titles and one.likeness >= SPELLING_FLOOR]
         return list(dict.fromkeys([*begun, *likely, *(titles[key] for key in words if key in titles)]))
 
-    def read_values(self, principal: Principal, rest: str) -> ResourceContent | None:
-        """Return the records that have a value of a field, as JSON: `CATALOGUE/FIELD/VALUE`."""
+    def read_values(self, principal: Principal, rest: str) -> ContentList | None:
+        """Return the records that have a value of a field: `CATALOGUE/FIELD/VALUE`."""
         name, _, address = rest.partition("/")
         field, _, value = (unquote(part) for part in address.partition("/"))
         catalogue = self._catalogues.get(name)
@@ -89,11 +92,12 @@ class RecordResources:
             return None
         reader = catalogue.shelf.reader()
         scope = Scope(conditions=(AnyOf(field, (value,)),), visibility=principal.visibility)
-        records = reader.fetch(reader.scan(scope=scope, limit=LISTED_BY_VALUE), scope=scope).values()
-        shown = [{"id": address_of(name, record.id), "title": catalogue.spec.title_of(record)} for record in records]
-        return ResourceContent(
-            mime_type="application/json", text=orjson.dumps({"total": reader.count(scope), "records": shown}).decode()
-        )
+
+        def after(cursor: str | None) -> Iterator[tuple[str, Any]]:
+            key = parse_position(cursor)
+            return _iter_titled(catalogue, reader, scope, None if key is None else Key(key))
+
+        return ContentList(name="records", total=reader.count(scope), after=after)
 
     def complete_value(self, principal: Principal, variable: str, typed: str, others: dict[str, str]) -> list[str]:
         """Complete a catalogue's name, a field whose values can be counted, or one of its values."""
@@ -143,6 +147,17 @@ def _find_titled(view: CatalogueView, title: str, scope: Scope) -> Record | None
     keys = [match.key for match in view.reader.titles_like(title, scope=scope, limit=TITLES_TRIED)]
     records = view.reader.fetch(keys, scope=scope).values()
     return next((one for one in records if fold_name(view.spec.title_of(one)) == fold_name(title)), None)
+
+
+def _iter_titled(
+    catalogue: OpenCatalogue, reader: ShelfReader, scope: Scope, after: Key | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a scope after a key, each with its key, as id and title."""
+    while keys := reader.scan(scope=scope, after=after, limit=READ_AT_ONCE):
+        for key, record in reader.fetch(keys, scope=scope).items():
+            title = catalogue.spec.title_of(record)
+            yield str(key), {"id": address_of(catalogue.name, record.id), "title": title}
+        after = keys[-1]
 
 
 def _is_countable(spec: CatalogueSpec, field: str) -> bool:

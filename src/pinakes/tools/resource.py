@@ -4,10 +4,29 @@ A catalogue's records are at `pinakes://CATALOGUE/ID`. A catalogue package may a
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from pinakes.model.principal import Action, Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentPage:
+    """The part of a resource that was read: where it begins and ends, of how much, and how to read on."""
+
+    unit: str
+    """The word for what is counted: characters, parts, or the name of a list."""
+    first: int
+    last: int
+    total: int
+    cursor: str | None
+    """Continues after the part; None where it is the last."""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the page as JSON values."""
+        place = {"unit": self.unit, "first": self.first, "last": self.last, "total": self.total}
+        return {**place, "has_more": self.cursor is not None, **({"cursor": self.cursor} if self.cursor else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +36,8 @@ class ResourceContent:
     mime_type: str
     text: str | None = None
     blob: bytes | None = None
+    page: ContentPage | None = None
+    """The part that this is; None where it is the whole."""
 
     @property
     def size_bytes(self) -> int:
@@ -31,6 +52,19 @@ class ResourceContent:
     @property
     def _content(self) -> bytes:
         return self.blob if self.blob is not None else (self.text or "").encode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentList:
+    """A list at a URI, which is read in pages, as JSON."""
+
+    name: str
+    """The name of the list in the JSON."""
+    total: int
+    after: Callable[[str | None], Iterator[tuple[str, Any]]]
+    """Yields the items after a cursor, each with the cursor that continues after it; InputError for a wrong cursor."""
+    head: Mapping[str, Any] = field(default_factory=dict)
+    """Further values beside the list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +86,17 @@ class ResourceSpec:
     action: Action
     entries: Callable[[Principal], Sequence[ResourceEntry]]
     """Lists resources for a principal; not necessarily all that can be read."""
-    read: Callable[[Principal, str], ResourceContent | None]
+    read: Callable[[Principal, str], ResourceContent | ContentList | None]
     """Returns the content at a URI without its prefix; None where there is none that the principal may see."""
     template: str = ""
     """An RFC 6570 template for URIs that are not listed, such as `pinakes://{catalogue}/{+id}`."""
     name: str = ""
     """The template's name."""
     description: str = ""
-    template_mime_type: str = "application/json"
     """The template's description."""
+    template_mime_type: str = "application/json"
+    """The media type of what the template leads to."""
     complete: Callable[[Principal, str, str, dict[str, str]], Sequence[str]] | None = None
     """Completes a variable of the template: (principal, variable, typed text, other variables) → values."""
+    is_file: bool = False
+    """Whether programs read it as a file: it comes whole unless a read states a budget."""

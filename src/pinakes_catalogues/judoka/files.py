@@ -76,7 +76,9 @@ class JudokonFiles:
 
     def declare(self) -> ResourceSpec:
         """Return the declaration of the files."""
-        return ResourceSpec(prefix=self._prefix, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read)
+        return ResourceSpec(
+            prefix=self._prefix, action=Action.ACCESS_CATALOG, entries=self.entries, read=self.read, is_file=True
+        )
 
     def entries(self, _principal: Principal) -> list[ResourceEntry]:
         """Return the address of each file."""

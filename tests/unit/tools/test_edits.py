@@ -1,7 +1,8 @@
 """`catalog.mutate` and `changelog://recent`, through the gate, over music and another editable catalogue."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import NotFoundError, StorageError
+from pinakes.errors import InputError, NotFoundError, StorageError
 from pinakes.gate.answer import Answer
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate
@@ -24,9 +25,9 @@ from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Put, Shelf
-from pinakes.tools import edits as edits_module
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.edits import edit_resources, edit_tools
+from pinakes.tools.changelog import edit_resources
+from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
@@ -106,6 +107,17 @@ class Served:
         assert text is not None
         changes: list[dict[str, Any]] = json.loads(text)["changes"]
         return changes
+
+    def iter_changelog(self, query: str) -> Iterator[str]:
+        """Yield the pages of the changelog."""
+        address = CHANGELOG + query
+        while True:
+            text = self.gate.read(EDITOR, address).text or ""
+            yield text
+            cursor = json.loads(text).get("cursor")
+            if cursor is None:
+                return
+            address = f"{CHANGELOG}{query}&cursor={cursor}"
 
 
 def serve(shelves: dict[str, Shelf], embedder: Any) -> Served:
@@ -410,7 +422,7 @@ def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Serve
     made = music.create(name="Clara Schumann")
     music.mutate(LOCAL_USER, action="update", id="artist-clara-schumann", fields={"name": "Clara Wieck"})
     newest, oldest = music.changelog()
-    assert newest["fields"] == [{"field": "name", "before": "Clara Schumann", "after": "Clara Wieck"}]
+    assert newest["fields"] == {"name": ["Clara Schumann", "Clara Wieck"]}
     assert {key: newest[key] for key in ("catalogue", "change_no", "principal", "id", "kind", "op")} == {
         "catalogue": "music",
         "change_no": 2,
@@ -422,31 +434,70 @@ def test_the_changelog_says_who_changed_what_when_and_by_which_call(music: Serve
     assert (oldest["principal"], oldest["call_id"], oldest["op"]) == ("ed", made["call_id"], "insert")
     assert oldest["at"].endswith("+00:00")
     music.mutate(action="undo", id=str(newest["change_no"]))
-    assert music.changelog()[0]["fields"][0]["after"] == "Clara Schumann"
+    assert music.changelog()[0]["fields"] == {"name": ["Clara Wieck", "Clara Schumann"]}
 
 
 @pytest.mark.row("Z11")
-def test_the_changelog_is_of_all_editable_catalogues_and_of_the_last_hundred_changes(
+def test_the_changelog_is_of_all_editable_catalogues_in_pages_that_lose_nothing(
     serve_specs: Callable[..., Served],
 ) -> None:
     served = serve_specs(BOOKS, MUSIC)
     for number in range(60):
         served.mutate(action="create", catalogue="books", fields={"title": f"Book {number}"})
         served.mutate(action="create", catalogue="music", kind="artist", fields={"name": f"Artist {number}"})
-    changes = served.changelog()
-    assert len(changes) == 100
-    assert {one["catalogue"] for one in changes} == {"books", "music"}
+    pages = list(served.iter_changelog("?max_tokens=400"))
+    assert all(len(text) <= 1_600 for text in pages)
+    changes = [one for text in pages for one in json.loads(text)["changes"]]
+    assert len(changes) == 120
     assert changes[0]["id"] == "artist-artist-59"
+    assert len({one["id"] for one in changes}) == 120
+    assert {json.loads(text)["total"] for text in pages} == {120}
 
 
 @pytest.mark.row("Z11")
-def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edits_module, "CHANGES_LOGGED", 2)
+def test_a_page_of_the_changelog_goes_on_where_the_last_one_ended_whatever_was_changed_meanwhile(music: Served) -> None:
+    for number in range(20):
+        music.create(name=f"Artist {number}")
+    pages = music.iter_changelog("?max_tokens=400")
+    first = json.loads(next(pages))["changes"]
+    music.create(name="Meanwhile")
+    later = [one for text in pages for one in json.loads(text)["changes"]]
+    assert [one["id"] for one in [*first, *later]] == [f"artist-artist-{number}" for number in reversed(range(20))]
+
+
+@pytest.mark.row("Z11")
+def test_a_build_is_one_entry_of_the_changelog(music: Served) -> None:
+    records = [
+        Record(id=RecordId(f"a-{number}"), kind="artist", fields={"name": f"A {number}"}) for number in range(50)
+    ]
+    music.shelves["music"].writer().apply([Put(record=record) for record in records])
+    music.create(name="Bach")
+    made, build = music.changelog()
+    assert made["id"] == "artist-bach"
+    assert (build["op"], build["insert"], build["kinds"]) == ("import", 50, {"artist": 50})
+    assert (build["first_change_no"], build["change_no"]) == (1, 50)
+
+
+@pytest.mark.row("Z11")
+def test_a_wrong_part_of_the_changelog_s_address_is_refused_by_name(music: Served) -> None:
+    for query, says in (
+        ("max_tokens=few", "'max_tokens' must be a whole number from 100 to 100000 (given: 'few')"),
+        ("max_tokens=99", "'max_tokens' must be a whole number"),
+        ("limit=3", "unknown 'limit' in the address of a resource; known: max_tokens, cursor"),
+        ("cursor=1&cursor=2", "given twice"),
+        ("cursor=nothing", "'cursor' is not valid here"),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)):
+            music.gate.read(EDITOR, f"{CHANGELOG}?{query}")
+
+
+@pytest.mark.row("Z11")
+def test_changes_of_records_that_may_not_be_seen_are_not_told(music: Served) -> None:
     music.create(name="Clara Schumann")
     secret = Record(id=RecordId("secret"), kind="artist", fields={"name": "A Secret"}, audiences=("staff",))
     music.shelves["music"].writer().apply([Put(record=secret)])
     music.create(name="Bach")
-    assert [one["id"] for one in music.changelog()] == ["artist-bach", "secret"]
+    assert [one["id"] for one in music.changelog()] == ["artist-bach", "secret", "artist-clara-schumann"]
     assert [one["id"] for one in music.changelog(GUEST)] == ["artist-bach", "artist-clara-schumann"]
 
 

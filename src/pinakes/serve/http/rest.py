@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from urllib.parse import quote
 
 from mcp import types
 from pydantic import Field
@@ -13,6 +14,7 @@ from pinakes.serve.http.service import Service
 from pinakes.serve.mcp_server import resource_entry, template_entry, tool_entry
 from pinakes.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
 from pinakes.tools.resource import ResourceContent
+from pinakes.tools.resource_window import split_address
 
 SHOWN_TYPES = frozenset(
     {
@@ -42,6 +44,16 @@ class ReadParams(QueryParams):
     """A resource to read."""
 
     uri: str = Field(min_length=1, description="/v1/resources/read?uri=ADDRESS; /v1/resources lists addresses")
+    max_tokens: str | None = Field(default=None, description="a budget for the part that is read; four bytes a token")
+    cursor: str | None = Field(default=None, description="from the part before")
+
+    @property
+    def address(self) -> str:
+        """The address with the budget and the cursor."""
+        given = {"max_tokens": self.max_tokens, "cursor": self.cursor}
+        parts = [f"{name}={quote(value, safe='')}" for name, value in given.items() if value is not None]
+        joined = "&" if split_address(self.uri)[1] else "?"
+        return f"{self.uri}{joined}{'&'.join(parts)}" if parts else self.uri
 
 
 class ToolsResult(EndpointResult):
@@ -111,7 +123,7 @@ class RestEndpoints:
 
     async def read_resource(self, request: ServerRequest) -> Response:
         """Return the content of a resource, under its own type."""
-        return content_reply(await self._service.gate.read(request.caller, request.query.uri))
+        return content_reply(await self._service.gate.read(request.caller, request.query.address))
 
 
 def content_reply(content: ResourceContent) -> Response:

@@ -100,6 +100,7 @@ TOOLS = [
     ),
 ]
 CONTENTS = {
+    "long": ResourceContent(mime_type="text/plain", text="line " * 1_000),
     "plain": ResourceContent(mime_type="text/plain", text="grüße"),
     "page": ResourceContent(mime_type="text/html", text="<script>alert(1)</script>"),
     "drawing": ResourceContent(mime_type="image/svg+xml", text="<svg onload='alert(1)'/>"),

@@ -216,6 +216,19 @@ def test_a_text_comes_as_utf_8_and_bytes_as_they_are(local: Any) -> None:
     assert read("/v1/resources/read?uri=notes://picture").content == b"\x89PNG"
 
 
+@pytest.mark.row("N8")
+def test_a_long_text_is_read_in_parts(local: Any) -> None:
+    for query in ("?uri=notes://long&max_tokens=100", "?uri=notes://long%3Fmax_tokens%3D100"):
+        reply = local.client.get(f"/v1/resources/read{query}")
+        assert len(reply.content) <= 400
+        assert reply.text.startswith("[pinakes: characters 1–")
+    rest = local.client.get("/v1/resources/read?uri=notes://long&cursor=4990").text
+    assert rest == "[pinakes: characters 4991–5000 of 5000 follow]\n\nline line "
+    wrong = local.client.get("/v1/resources/read?uri=notes://long&max_tokens=1")
+    assert wrong.status_code == 400
+    assert "'max_tokens' must be a whole number from 100 to 100000 (given: '1')" in wrong.text
+
+
 @pytest.mark.parametrize(
     ("query", "status"), [("", 400), ("?uri=", 400), ("?uri=a&uri=b", 400), ("?uri=notes://z", 404)]
 )

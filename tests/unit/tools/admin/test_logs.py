@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from pinakes.errors import UnknownResourceError
+from pinakes.gate.gate import Gate
 from pinakes.gate.redact import LONGEST_TEXT, REDACTED, redacted
 from pinakes.model.principal import LOCAL_USER, Action, Principal
+from pinakes.serve.logs import CallLog
 from pinakes.tools.admin import logs
 from pinakes.tools.admin.logs import LogRing, log_resources
+from pinakes.tools.toolbox import Toolbox
 
 pytestmark = pytest.mark.row("Z11")
 
@@ -57,16 +60,16 @@ def test_errors_are_kept_apart_and_for_longer(
     log.error("the one problem")
     for number in range(logs.KEPT_LINES + 50):
         log.info("line %d", number)
-    assert len(read("logs://recent")) == logs.SHOWN_LINES
+    assert read("logs://recent")[0]["message"] == f"line {logs.KEPT_LINES + 49}"
     assert [line["message"] for line in read("logs://errors")] == ["the one problem"]
 
 
 def test_no_more_lines_are_kept_than_there_is_room_for(log: logging.Logger, ring: LogRing) -> None:
     for number in range(logs.KEPT_LINES * 2):
         log.error("x" * 2000 + " %d", number)
-    assert len(ring.recent(10_000)) == logs.KEPT_LINES
-    assert len(ring.errors(10_000)) == logs.KEPT_ERRORS
-    assert max(len(line.message) for line in ring.recent(10_000)) <= LONGEST_TEXT + 60
+    assert len(ring.recent()) == logs.KEPT_LINES
+    assert len(ring.errors()) == logs.KEPT_ERRORS
+    assert max(len(line.message) for line in ring.recent()) <= LONGEST_TEXT + 60
 
 
 def test_secrets_are_taken_out(log: logging.Logger, read: Callable[[str], list[dict[str, Any]]]) -> None:
@@ -95,6 +98,38 @@ def test_a_line_that_cannot_be_made_fails_nobody(
     monkeypatch.setattr(logging, "raiseExceptions", False)
     log.error("%d", "no number")
     assert ring.recent() == []
+
+
+@pytest.mark.row("Z14")
+def test_the_lines_come_in_pages_that_new_lines_do_not_move(
+    log: logging.Logger, ring: LogRing, behind_gate: Any
+) -> None:
+    gate = behind_gate([], log_resources(ring)).gate
+    for number in range(300):
+        log.info("line %d", number)
+    seen: list[str] = []
+    address = "logs://recent"
+    while address:
+        text = gate.read(LOCAL_USER, address).text
+        assert len(text) <= 10_000
+        page = json.loads(text)
+        seen += [line["message"] for line in page["lines"]]
+        log.info("meanwhile")
+        address = f"logs://recent?cursor={page['cursor']}" if page["has_more"] else ""
+    assert seen == [f"line {number}" for number in reversed(range(300))]
+
+
+@pytest.mark.row("Z14")
+def test_a_line_of_a_call_says_each_fact_once(ring: LogRing) -> None:
+    logging.getLogger("pinakes.calls").addHandler(ring)
+    logging.getLogger("pinakes.calls").setLevel(logging.INFO)
+    gate = Gate(Toolbox([], log_resources(ring)), observers=[CallLog()])
+    gate.read(LOCAL_USER, "logs://recent", via="stdio")
+    (line,) = json.loads(gate.read(LOCAL_USER, "logs://recent").text)["lines"]
+    logging.getLogger("pinakes.calls").removeHandler(ring)
+    assert (line["operation"], line["target"], line["user"]) == ("resources/read", "logs://recent", "local")
+    assert "message" not in line
+    assert json.dumps(line).count("logs://recent") == 1
 
 
 def test_only_the_servers_admin_reads_the_log(ring: LogRing, behind_gate: Callable[..., Any]) -> None:
