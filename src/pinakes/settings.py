@@ -82,6 +82,7 @@ Number = Annotated[float, BeforeValidator(_refuse_flag)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Address = Annotated[str, AfterValidator(_require_http)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(lambda name: str(name).upper())]
+ToolNames = Literal["dotted", "plain"]
 Signature = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """Algorithms with a key pair; with a shared secret, a holder of the public key could sign."""
 ShelfKind = Annotated[str, AfterValidator(require_shelf)]
@@ -195,10 +196,16 @@ class ControlSettings(SettingsSection):
 
 
 class McpSettings(SettingsSection):
-    """MCP over the network."""
+    """MCP."""
 
     enabled: bool = setting(True, "PINAKES_MCP_ENABLED")
-    """Whether `/mcp`, `/sse` and `/v1/mcp` are served; if not, only REST is."""
+    """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
+    tool_names: ToolNames = setting("dotted", "PINAKES_TOOL_NAMES")
+    """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
+    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(_split)] = setting(
+        ("openai-mcp",), "PINAKES_PLAIN_NAMES_FOR"
+    )
+    """The clients, by the name that they give themselves, for which tools are listed with plain names in any case."""
 
 
 class RateLimitSettings(SettingsSection):

@@ -24,6 +24,13 @@ WITHIN_S = 1.0
 TIMEOUT = httpx.Timeout(10, read=60)
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 ACCEPTED = {"Accept": "application/json, text/event-stream"}
+MODERN = {"MCP-Protocol-Version": "2026-07-28"}
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+TOOLS_CHANGED, PROMPTS_CHANGED = "notifications/tools/list_changed", "notifications/prompts/list_changed"
 CALL = {"name": "fetch", "arguments": {"id": "judoka/1"}}
 
 
@@ -39,10 +46,10 @@ def is_good(answer: dict[str, Any]) -> bool:
 class Events:
     """The events of a stream of server-sent events, read in a thread until it ends."""
 
-    def __init__(self, client: httpx.Client, path: str, headers: dict[str, str]) -> None:
+    def __init__(self, client: httpx.Client, path: str, headers: dict[str, str], *, body: Any = None) -> None:
         self.data: queue.Queue[str] = queue.Queue()
         self.has_ended = threading.Event()
-        self._stream = client.stream("GET", path, headers=headers)
+        self._stream = client.stream("POST" if body else "GET", path, headers=headers, json=body)
         self._response = self._stream.__enter__()
         assert self._response.status_code == 200
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -67,8 +74,24 @@ class Events:
         self._stream.__exit__(None, None, None)
 
 
+def heard(events: Events) -> list[str]:
+    """Return the methods of the notifications that a stream had since the last look."""
+    found = []
+    with suppress(queue.Empty):
+        while True:
+            found.append(json.loads(events.data.get_nowait())["method"])
+    return found
+
+
 class Line:
     """A connection of somebody that stays open."""
+
+    told: list[str]
+    """The notifications that came, by method."""
+
+    def hear(self) -> list[str]:
+        """Return the notifications that came so far."""
+        return self.told
 
     def call(self) -> bool:
         """Call a tool; tell whether it was answered."""
@@ -85,6 +108,7 @@ class Line:
 class WebSocketLine(Line):
     def __init__(self, hosted: Any, secret: str) -> None:
         self._stack = ExitStack()
+        self.told = []
         headers = {"Authorization": f"Bearer {secret}"}
         opening = open_websocket(hosted.websocket_url, additional_headers=headers, close_timeout=1)
         self.socket = self._stack.enter_context(opening)
@@ -93,8 +117,17 @@ class WebSocketLine(Line):
 
     def _ask(self, method: str, params: Any) -> dict[str, Any]:
         self.socket.send(json.dumps(message(method, params, 1)))
-        answer: dict[str, Any] = json.loads(self.socket.recv(timeout=10))
-        return answer
+        while True:
+            answer: dict[str, Any] = json.loads(self.socket.recv(timeout=10))
+            if "id" in answer:
+                return answer
+            self.told.append(answer["method"])
+
+    def hear(self) -> list[str]:
+        with suppress(TimeoutError):
+            while True:
+                self.told.append(json.loads(self.socket.recv(timeout=0.05))["method"])
+        return self.told
 
     def call(self) -> bool:
         try:
@@ -114,6 +147,7 @@ class SseLine(Line):
         self._client = httpx.Client(
             base_url=hosted.url, headers={"Authorization": f"Bearer {secret}"}, timeout=TIMEOUT, verify=False
         )
+        self.told = []
         self.events = Events(self._client, "/sse", {})
         self._place = self.events.data.get(timeout=10)
         self._post(message("initialize", ABOUT, 0))
@@ -127,8 +161,16 @@ class SseLine(Line):
         if self._post(message("tools/call", CALL, 1)) != 202:
             return False
         with suppress(queue.Empty):
-            return is_good(json.loads(self.events.data.get(timeout=2)))
+            while True:
+                answer = json.loads(self.events.data.get(timeout=2))
+                if "id" in answer:
+                    return is_good(answer)
+                self.told.append(answer["method"])
         return False
+
+    def hear(self) -> list[str]:
+        self.told += heard(self.events)
+        return self.told
 
     def is_over(self) -> bool:
         return self.events.has_ended.is_set()
@@ -148,7 +190,12 @@ class HttpLine(Line):
         known = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
         self._client.headers.update(known)
         self._client.post("/mcp", json=message("notifications/initialized"))
+        self.told = []
         self.events = Events(self._client, "/mcp", {"Accept": "text/event-stream"})
+
+    def hear(self) -> list[str]:
+        self.told += heard(self.events)
+        return self.told
 
     def call(self) -> bool:
         reply = self._client.post("/mcp", json=message("tools/call", CALL, 1))
@@ -156,6 +203,34 @@ class HttpLine(Line):
             return False
         found = [line for line in reply.text.splitlines() if line.startswith("data: {")]
         return is_good(json.loads(found[-1].removeprefix("data: ")))
+
+    def is_over(self) -> bool:
+        return self.events.has_ended.is_set()
+
+    def close(self) -> None:
+        self.events.close()
+        self._client.close()
+
+
+class ListeningLine(Line):
+    """A request of 2026-07-28 whose answer is the stream of changes that it asks for."""
+
+    def __init__(self, hosted: Any, secret: str) -> None:
+        self.told = []
+        headers = {"Authorization": f"Bearer {secret}", **ACCEPTED, **MODERN, "Mcp-Method": "subscriptions/listen"}
+        self._client = httpx.Client(base_url=hosted.url, headers=headers, timeout=TIMEOUT, verify=False)
+        wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+        asked = message("subscriptions/listen", {"notifications": wanted, "_meta": MODERN_META}, 1)
+        self.events = Events(self._client, "/mcp", {}, body=asked)
+        acknowledged = json.loads(self.events.data.get(timeout=10))
+        self.honoured = acknowledged["params"]["notifications"]
+
+    def call(self) -> bool:
+        return not self.is_over()
+
+    def hear(self) -> list[str]:
+        self.told += heard(self.events)
+        return self.told
 
     def is_over(self) -> bool:
         return self.events.has_ended.is_set()
@@ -174,13 +249,8 @@ class StatelessLine(Line):
         )
 
     def call(self) -> bool:
-        about = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "fetch"}
-        asked = message("tools/call", {**CALL, "_meta": about}, 1)
+        headers = {**MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "fetch"}
+        asked = message("tools/call", {**CALL, "_meta": MODERN_META}, 1)
         over_mcp = self._client.post("/mcp", json=asked, headers=headers)
         over_rest = self._client.post("/v1/tools/fetch", json=CALL["arguments"])
         works = over_mcp.status_code == 200 and '"isError":false' in over_mcp.text.replace(" ", "")
@@ -231,11 +301,15 @@ def token_id(hosted: Any, user: str) -> str:
 
 CAUSES: dict[str, Callable[[Any, str], list[str]]] = {
     "revoked token": lambda hosted, user: ["token", "revoke", token_id(hosted, user)],
-    "revoked permission": lambda _hosted, user: ["user", "revoke", user, str(Action.ACCESS_CATALOG)],
     "disabled user": lambda _hosted, user: ["user", "disable", user],
     "deleted user": lambda _hosted, user: ["user", "delete", user, "--yes"],
+}
+"""What ends a credential."""
+CHANGES: dict[str, Callable[[Any, str], list[str]]] = {
+    "revoked permission": lambda _hosted, user: ["user", "revoke", user, str(Action.ACCESS_CATALOG)],
     "hidden catalogue": lambda _hosted, _user: ["access", "restrict", "judoka"],
 }
+"""What changes the rights of a credential that goes on."""
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -243,20 +317,55 @@ def test_within_a_second_of_the_command_calls_fail_and_streams_end_and_others_go
     hosted: Any, bystanders: dict[str, Line], victim: str, cause: str, soon: Any
 ) -> None:
     with ExitStack() as stack:
-        lines = open_lines(stack, hosted, hosted.accounts.token(victim))
-        try:
-            hosted.server.run(*CAUSES[cause](hosted, victim))
-            ended = time.monotonic()
-            for kind, line in lines.items():
-                soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
-                assert time.monotonic() - ended < WITHIN_S, kind
-        finally:
-            if cause == "hidden catalogue":
-                hosted.accounts.control.access.open_to_all(LOCAL_USER, "judoka")
+        secret = hosted.accounts.token(victim)
+        lines = open_lines(stack, hosted, secret)
+        lines["listening"] = ListeningLine(hosted, secret)
+        stack.callback(lines["listening"].close)
+        hosted.server.run(*CAUSES[cause](hosted, victim))
+        ended = time.monotonic()
+        for kind, line in lines.items():
+            soon(lambda line=line: not line.call() and line.is_over(), timeout_s=WITHIN_S)
+            assert time.monotonic() - ended < WITHIN_S, kind
         assert_told(lines)
     assert {
         kind: (line.call(), kind != "stateless" and line.is_over()) for kind, line in bystanders.items()
     } == dict.fromkeys(LINES, (True, False))
+
+
+def give_back(control: Any, change: str, user: str) -> None:
+    """Undo a change of rights."""
+    if change == "hidden catalogue":
+        control.access.open_to_all(LOCAL_USER, "judoka")
+    else:
+        control.accounts.grant(LOCAL_USER, user, Action.ACCESS_CATALOG)
+
+
+@pytest.mark.row("Z14")
+@pytest.mark.parametrize("change", CHANGES)
+def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_on(
+    hosted: Any, bystanders: dict[str, Line], victim: str, change: str, soon: Any
+) -> None:
+    secret = hosted.accounts.token(victim)
+    with ExitStack() as stack:
+        lines = open_lines(stack, hosted, secret)
+        listening = ListeningLine(hosted, secret)
+        stack.callback(listening.close)
+        assert listening.honoured == {"toolsListChanged": True, "promptsListChanged": True}
+        open_ones = [line for line in lines.values() if not isinstance(line, StatelessLine)]
+        try:
+            hosted.server.run(*CHANGES[change](hosted, victim))
+            assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
+            for line in [*open_ones, listening]:
+                soon(lambda line=line: {TOOLS_CHANGED, PROMPTS_CHANGED} <= set(line.hear()), timeout_s=WITHIN_S)
+        finally:
+            give_back(hosted.accounts.control, change, victim)
+        assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, True)
+        for line in [*open_ones, listening]:
+            soon(lambda line=line: line.hear().count(TOOLS_CHANGED) >= 2, timeout_s=WITHIN_S)
+            assert not line.is_over()
+    others = [line for kind, line in bystanders.items() if kind != "stateless"]
+    if change == "revoked permission":
+        assert [line.hear() for line in others] == [[]] * len(others)
 
 
 MUTATIONS: dict[str, dict[str, str]] = {

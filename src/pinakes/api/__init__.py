@@ -1,6 +1,6 @@
 """The public API for catalogue packages: the package value, records, rows, tools, and queries to an open catalogue."""
 
-from pinakes.api.package import CataloguePackage, Example, Sample, deferred
+from pinakes.api.package import CataloguePackage, Catalogues, Example, Sample, deferred
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import (
@@ -65,6 +65,7 @@ from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, merge, merge_facets, search_each
 from pinakes.tools.plain_text import fields_text, json_text, value_text
+from pinakes.tools.prompt import PromptArgument, PromptSpec
 from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.search_path import SearchPath, Shown, reach_of, show_first, usual_path
@@ -103,6 +104,7 @@ __all__ = [
     "CataloguePackage",
     "CatalogueSpec",
     "CatalogueView",
+    "Catalogues",
     "Condition",
     "ConflictError",
     "Continuation",
@@ -149,6 +151,8 @@ __all__ = [
     "PricedParams",
     "PricedResult",
     "Principal",
+    "PromptArgument",
+    "PromptSpec",
     "Provider",
     "QueryParams",
     "QueryText",

@@ -25,6 +25,7 @@ from pinakes.sources.port import Provider, RowSource
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaSpec
+from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
@@ -111,6 +112,8 @@ class CataloguePackage:
     replaces_generic_tools: bool = False
     """Whether a server of one such catalogue leaves out search, fetch, similar and browse: the tools cover them."""
     resources: Callable[[Catalogues], Sequence[ResourceSpec]] = _nothing
+    prompts: Callable[[Catalogues], Sequence[PromptSpec]] = _nothing
+    """Tasks that users can choose; each is offered to those who may use the tools that it needs."""
     media: Callable[[Catalogues], Sequence[MediaSpec]] = _nothing
     endpoints: Callable[[], Sequence[Endpoint]] = _no_endpoints
     """HTTP endpoints. On a server with accounts, those of `server` with the same method and path replace them."""

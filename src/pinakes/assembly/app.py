@@ -36,7 +36,9 @@ from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.changelog import edit_resources
 from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
+from pinakes.tools.generic_prompts import generic_prompts
 from pinakes.tools.media import MediaSpec
+from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.record_resources import generic_resources
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
@@ -58,11 +60,12 @@ class ToolChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PackageParts:
-    """Tools, resources and media of one package, over its open catalogues."""
+    """Tools, resources, media and prompts of one package, over its open catalogues."""
 
     tools: Sequence[ToolSpec]
     resources: Sequence[ResourceSpec]
     media: Sequence[MediaSpec]
+    prompts: Sequence[PromptSpec]
     replaces_generic_tools: bool
 
 
@@ -72,6 +75,7 @@ def _package_parts(package: CataloguePackage, catalogues: Sequence[OpenCatalogue
         tools=[tool.over(names) for tool in package.tools(catalogues)],
         resources=package.resources(catalogues),
         media=package.media(catalogues),
+        prompts=package.prompts(catalogues),
         replaces_generic_tools=package.replaces_generic_tools,
     )
 
@@ -237,6 +241,7 @@ class App:
             [*resources, *generic_resources(opened), *edit_resources(opened), *server_tools.resources],
             catalogues=opened,
             media=[media for part in parts for media in part.media],
+            prompts=[*(one for part in parts for one in part.prompts), *generic_prompts(opened)],
         )
 
     def _find_parts(self, package: CataloguePackage, catalogues: Sequence[OpenCatalogue]) -> list[_PackageParts]:

@@ -49,6 +49,11 @@ class _ToolChoices(click.Choice[str]):
 )
 @click.option("--accounts/--no-accounts", default=None, help="With --http: whether callers must log in.")
 @click.option("--mcp-enabled/--no-mcp-enabled", default=None, help="With --http: MCP beside REST, or REST alone.")
+@click.option(
+    "--tool-names",
+    type=click.Choice(["dotted", "plain"]),
+    help="List tools as catalog.mutate, or as catalog_mutate for clients that allow no dots.  [default: dotted]",
+)
 def serve_command(
     catalogues: tuple[str, ...],
     tools: str,
@@ -57,6 +62,7 @@ def serve_command(
     port: int | None,
     accounts: bool | None,
     mcp_enabled: bool | None,
+    tool_names: str | None,
 ) -> None:
     """Serve CATALOGUES (all of the library's by default) to an assistant, over standard input and output.
 
@@ -73,6 +79,8 @@ def serve_command(
     flags = {place: value for place, value in given.items() if value is not None}
     if flags and not over_http:
         raise InputError(f"--{next(iter(flags))[1].replace('enabled', 'mcp-enabled')} is for --http only")
+    if tool_names is not None:
+        flags["mcp", "tool_names"] = tool_names
     gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
     settings = load_settings(flags=flags)
     app = App(settings)
@@ -95,7 +103,8 @@ def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> Non
     with ThreadPoolExecutor(max_workers=1) as loader:
         gate = loader.submit(load, None, observers, NO_SERVER_TOOLS)
         stdio = importlib.import_module(STDIO_MODULE)
-        stdio.serve_stdio(gate.result, log_level=settings.log_level, at_end=close)
+        naming = stdio.ToolNaming.of(settings.mcp)
+        stdio.serve_stdio(gate.result, log_level=settings.log_level, naming=naming, at_end=close)
     close()
     app.close()
 

@@ -24,6 +24,7 @@ from pinakes.errors import (
 )
 from pinakes.gate.answer import Answer, outcome_of
 from pinakes.gate.cache import AnswerCache, answer_key, find_versions, read_versions
+from pinakes.gate.guide import Guide
 from pinakes.gate.problems import validate_arguments
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
@@ -143,10 +144,11 @@ class Gate:
         self._observers = tuple(observers)
         self._failures = failures
         self.cache = cache
+        self.guide = Guide(toolboxes)
 
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that the principal may call, sorted by name."""
-        return _callable(self._toolboxes.of(principal.visibility), principal)
+        return self._toolboxes.of(principal.visibility).list_callable(principal)
 
     def get_tool(self, principal: Principal, name: str) -> ToolSpec:
         """Return a tool; one that the principal may not call is reported as unknown."""
@@ -167,7 +169,12 @@ class Gate:
         tool = _find_tool(toolbox, principal, name)
         cost = tool.cost if tool else Cost.READ  # a forbidden tool is audited like an unknown one, in the same time
         context = CallContext(
-            principal=principal, via=via, operation="tools/call", target=name, parameters=arguments, cost=cost
+            principal=principal,
+            via=via,
+            operation="tools/call",
+            target=tool.name if tool else name,
+            parameters=arguments,
+            cost=cost,
         )
         started = time.perf_counter()
         try:
@@ -413,19 +420,15 @@ def _finished(context: CallContext, answer: Answer) -> PendingCall[Answer]:
     return PendingCall(context=context, answer=answer, finish=lambda: answer)
 
 
-def _callable(toolbox: Toolbox, principal: Principal) -> list[ToolSpec]:
-    return [tool for tool in toolbox.tools.values() if tool.action in principal.actions]
-
-
 def _find_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec | None:
-    tool = toolbox.tools.get(name)
+    tool = toolbox.find_tool(name)
     return tool if tool and tool.action in principal.actions else None
 
 
 def _get_tool(toolbox: Toolbox, principal: Principal, name: str) -> ToolSpec:
     tool = _find_tool(toolbox, principal, name)
     if tool is None:
-        known = [tool.name for tool in _callable(toolbox, principal)]
+        known = [tool.name for tool in toolbox.list_callable(principal)]
         raise UnknownToolError(f"no tool '{name[:128]}'{did_you_mean(name, known)}")
     return tool
 

@@ -7,7 +7,7 @@ from typing import Any
 from mcp.server import ServerRequestContext
 
 from pinakes.errors import UnauthenticatedError
-from pinakes.model.principal import Principal
+from pinakes.model.principal import Identity, Principal
 
 CALLER = "pinakes.caller"
 """The key of the caller in an HTTP request's scope."""
@@ -22,6 +22,8 @@ class Caller:
 
     principal: Principal
     via: str
+    identity: Identity | None = None
+    """The principal with their credential, on transports that authenticate."""
 
 
 def always(principal: Principal, via: str = "stdio") -> Callers:

@@ -5,10 +5,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import anyio
 import anyio.to_thread
+from mcp.server import Server
 
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
@@ -16,11 +17,14 @@ from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.frames import MAX_FRAME_BYTES
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.message_loop import serve_messages
+from pinakes.serve.tool_naming import ToolNaming
 
 LOCAL_CALLER = Caller(principal=LOCAL_USER, via="stdio")
 
 
-def serve_stdio(gate: Callable[[], Gate], *, log_level: str, at_end: Callable[[], None] = lambda: None) -> None:
+def serve_stdio(
+    gate: Callable[[], Gate], *, log_level: str, naming: ToolNaming, at_end: Callable[[], None] = lambda: None
+) -> None:
     """Serve until the client closes standard input. All other output goes to standard error."""
     logging.basicConfig(stream=sys.stderr, level=log_level, format="%(levelname)s %(name)s: %(message)s")
 
@@ -30,10 +34,10 @@ def serve_stdio(gate: Callable[[], Gate], *, log_level: str, at_end: Callable[[]
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, leave)
-    anyio.run(_serve, gate, _take_standard_output())
+    anyio.run(_serve, build_server(gate, caller_of, naming=naming), _take_standard_output())
 
 
-async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
+async def _serve(server: Server[Any], output: BinaryIO) -> None:
     async def receive() -> bytes | None:
         while (line := await anyio.to_thread.run_sync(_read_line, abandon_on_cancel=True)) is not None:
             if line.strip():
@@ -46,7 +50,7 @@ async def _serve(gate: Callable[[], Gate], output: BinaryIO) -> None:
     async def caller() -> Caller:
         return LOCAL_CALLER
 
-    await serve_messages(build_server(gate, caller_of), receive, send, caller)
+    await serve_messages(server, receive, send, caller)
 
 
 def _take_standard_output() -> BinaryIO:

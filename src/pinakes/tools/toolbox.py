@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from pinakes.model.principal import Principal
 from pinakes.model.scope import WHOLE, Scope, Visibility
 from pinakes.shelf.port import ShelfReader
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaSpec
+from pinakes.tools.plain_names import plain_names
+from pinakes.tools.prompt import PromptSpec
 from pinakes.tools.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
@@ -80,15 +83,32 @@ class Toolbox:
         *,
         catalogues: Sequence[OpenCatalogue] = (),
         media: Sequence[MediaSpec] = (),
+        prompts: Sequence[PromptSpec] = (),
     ) -> None:
         self.tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self.plain_names = plain_names(self.tools)
+        self._by_plain_name = {plain: name for name, plain in self.plain_names.items()}
         self.resources = sorted(resources, key=lambda resource: resource.prefix)
         self.catalogues = tuple(catalogues)
         self.media = tuple(media)
+        self.prompts = {prompt.name: prompt for prompt in sorted(prompts, key=lambda prompt: prompt.name)}
         self._versioned = {catalogue.name: VersionedCatalogue(catalogue) for catalogue in catalogues}
         if len(self.tools) != len(tools):
             names = Counter(tool.name for tool in tools)
             raise ValueError(f"two tools have the same name: {', '.join(name for name in names if names[name] > 1)}")
+
+    def list_callable(self, principal: Principal) -> list[ToolSpec]:
+        """Return the tools that a principal may call, sorted by name."""
+        return [tool for tool in self.tools.values() if tool.action in principal.actions]
+
+    def list_prompts(self, principal: Principal) -> list[PromptSpec]:
+        """Return the prompts whose tools a principal may call, sorted by name."""
+        names = {tool.name for tool in self.list_callable(principal)}
+        return [prompt for prompt in self.prompts.values() if names.issuperset(prompt.needs)]
+
+    def find_tool(self, name: str) -> ToolSpec | None:
+        """Return a tool by its name, or by its plain name."""
+        return self.tools.get(name) or self.tools.get(self._by_plain_name.get(name, ""))
 
     def of(self, _visibility: Visibility) -> "Toolbox":
         """Return this toolbox, the same for every caller."""

@@ -20,4 +20,5 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="anime", files=FOLDER / "sample.jsonl", examples=EXAMPLES),),
     tools=deferred("pinakes_catalogues.anime.tools:tools"),
     replaces_generic_tools=True,
+    prompts=deferred("pinakes_catalogues.anime.prompts:prompts"),
 )

@@ -15,6 +15,7 @@ PACKAGE = CataloguePackage(
     samples=(Sample(name="music", files=FOLDER / "sample" / "library.jsonl"),),
     tools=deferred("pinakes_catalogues.music.tools:tools"),
     replaces_generic_tools=True,
+    prompts=deferred("pinakes_catalogues.music.prompts:prompts"),
     media=deferred("pinakes_catalogues.music.media:media"),
     endpoints=deferred("pinakes_catalogues.music.player.endpoints:list_endpoints"),
     server="pinakes_catalogues.music.server:build_server_parts",

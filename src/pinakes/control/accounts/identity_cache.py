@@ -10,8 +10,9 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -140,19 +141,21 @@ class IdentityCache:
         return version != before
 
     def still_hold(self, identities: Sequence[Identity]) -> list[bool]:
-        """Tell for each identity whether it is still valid with the same rights; for streams that stay open.
+        """Tell for each identity whether it is still valid with the same rights."""
+        return [now == before for now, before in zip(self.current(identities), identities, strict=True)]
+
+    def current(self, identities: Sequence[Identity]) -> list[Identity | None]:
+        """Return each identity with the rights that it has now, None where it is no longer valid; for open streams.
 
         Identities that are not cached are read together; while the database does not answer, they count as not valid.
         """
         known = self._are_cached(identities)
         unknown = [one for one, is_known in zip(identities, known, strict=True) if not is_known]
-        if not unknown or (self._is_down and self._monotonic() > self._read_at + FRESH_S):
-            return known
-        try:
-            confirmed = self._confirm(unknown)
-        except StorageError:
-            return known
-        return [is_known or one in confirmed for one, is_known in zip(identities, known, strict=True)]
+        found: Mapping[Identity, Identity] = {}
+        if unknown and not (self._is_down and self._monotonic() > self._read_at + FRESH_S):
+            with suppress(StorageError):
+                found = self._read_again(unknown)
+        return [one if is_known else found.get(one) for one, is_known in zip(identities, known, strict=True)]
 
     def principal_of(self, user: User, credential: Credential | None = None) -> Principal:
         """Return a user as a caller, narrowed to the scopes and catalogues of a credential."""
@@ -221,18 +224,16 @@ class IdentityCache:
             kept = [self._by_credential.get(one.credential_id) == one for one in identities]
         return [is_fresh and is_kept and self._is_running(one) for one, is_kept in zip(identities, kept, strict=True)]
 
-    def _confirm(self, identities: Iterable[Identity]) -> set[Identity]:
-        """Return those identities that the database confirms unchanged, and cache them."""
+    def _read_again(self, identities: Iterable[Identity]) -> Mapping[Identity, Identity]:
+        """Return those identities that are still valid, each with the rights that it has now, and cache these."""
         version = self._read_version()
         running = [one for one in identities if self._is_running(one)]
         with self._database.read() as connection:
-            confirmed = _find_unchanged(
-                connection, running, load_rights(connection, self._default_quotas), now=self._now()
-            )
+            found = _find_current(connection, running, load_rights(connection, self._default_quotas), now=self._now())
         with self._guard:
-            for one in confirmed if version == self._version else ():
+            for one in found.values() if version == self._version else ():
                 _put(self._by_credential, one.credential_id, one)
-        return confirmed
+        return found
 
     def _note_uses(self) -> None:
         """Once a minute, record in the database which credentials were used since."""
@@ -256,22 +257,23 @@ def _identity(credential: Credential, user: User, rights: Rights) -> Identity:
     )
 
 
-def _find_unchanged(
+def _find_current(
     connection: Connection, identities: Sequence[Identity], rights: Rights, *, now: datetime
-) -> set[Identity]:
-    """Return those identities that the database confirms unchanged."""
-    external = [one for one in identities if one.credential_id.startswith(EXTERNAL_ID)]
-    ids = sorted({one.credential_id for one in identities}.difference(one.credential_id for one in external))
-    found = find_by_ids(connection, ids, now=now)
-    present = {_identity(credential, user, rights) for credential, user in found.values()}
-    return present.intersection(identities) | {one for one in external if _is_unchanged(connection, one, rights)}
+) -> dict[Identity, Identity]:
+    """Return those identities that the database has, each with the rights that it has now."""
+    ids = {one.credential_id for one in identities if not one.credential_id.startswith(EXTERNAL_ID)}
+    credentials = find_by_ids(connection, sorted(ids), now=now).values()
+    present = {credential.id: _identity(credential, user, rights) for credential, user in credentials}
+    found = {one: present.get(one.credential_id) or _find_external(connection, one, rights) for one in identities}
+    return {before: after for before, after in found.items() if after is not None}
 
 
-def _is_unchanged(connection: Connection, identity: Identity, rights: Rights) -> bool:
+def _find_external(connection: Connection, identity: Identity, rights: Rights) -> Identity | None:
+    """Return the identity of an external issuer's token with the rights that its user has now; else None."""
     user = find_user(connection, identity.principal.name)
-    if user is None or user.disabled:
-        return False
-    return rights.principal(user, scopes=identity.scopes) == identity.principal
+    if not identity.credential_id.startswith(EXTERNAL_ID) or user is None or user.disabled:
+        return None
+    return replace(identity, principal=rights.principal(user, scopes=identity.scopes))
 
 
 def _put(kept: OrderedDict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:

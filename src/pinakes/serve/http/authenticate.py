@@ -106,7 +106,7 @@ class Authenticated:
 def note_identity(scope: Scope, identity: Identity, *, via: str) -> None:
     """Write the caller into a request's scope, also for the SDK, whose sessions belong to users."""
     scope[IDENTITY] = identity
-    scope[CALLER] = Caller(principal=identity.principal, via=via)
+    scope[CALLER] = Caller(principal=identity.principal, via=via, identity=identity)
     scope["user"] = _sdk_user(identity.principal.name)
 
 

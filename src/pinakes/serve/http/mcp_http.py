@@ -20,6 +20,8 @@ from pinakes.serve.http.streams import Streaming, Streams
 from pinakes.serve.message_loop import IncomingStream, Stream, Unanswered
 
 MESSAGES_PATH = "/messages"
+LISTEN = "subscriptions/listen"
+"""The request (from 2026-07-28) whose answer is a stream that stays open."""
 
 
 class FrameChecked:
@@ -57,10 +59,13 @@ class StreamableHTTP:
         self.run = self._sessions.run
         self._posted = FrameChecked(self._sessions.handle_request)
         self._streamed = Streaming(self._sessions.handle_request, streams)
+        self._listened = FrameChecked(self._streamed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message, or serve a stream."""
-        await (self._streamed if scope["method"] == "GET" else self._posted)(scope, receive, send)
+        is_listening = Headers(scope=scope).get("mcp-method", "").strip() == LISTEN
+        posted = self._listened if is_listening else self._posted
+        await (self._streamed if scope["method"] == "GET" else posted)(scope, receive, send)
 
 
 class SSE:

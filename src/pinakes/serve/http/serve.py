@@ -25,7 +25,9 @@ from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.run import listen, run, url_of
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
+from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.mcp_server import Handlers
+from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
 from pinakes.settings import ServerSettings, Settings
 from pinakes.tools.endpoint import Endpoint
@@ -103,13 +105,14 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         origins=server.allowed_origins,
     )
     tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
-    if control:
-        tasks.append(lambda: _watch_rights(control, service.streams))
+    lists = ListChanges() if control else None
+    if control and lists:
+        tasks.append(lambda: _watch_rights(control, service.streams, lists))
     routes = build_routes(service)
     if not service.settings.mcp.enabled:
         return build_rest_app(hosts, routes, tasks)
     return build_app(
-        Handlers(service.gate, caller_of).build_server(),
+        Handlers(service.gate, caller_of, naming=ToolNaming.of(service.settings.mcp), lists=lists).build_server(),
         hosts=hosts,
         authenticator=service.authenticator,
         streams=service.streams,
@@ -133,20 +136,21 @@ async def _note_loaded(gate: "Future[Gate]", phase: Phase) -> None:
         phase.is_loaded = True
 
 
-async def _watch_rights(control: Control, streams: Streams) -> None:
-    """End the streams of callers whose rights have changed, or whose credential has expired."""
+async def _watch_rights(control: Control, streams: Streams, lists: ListChanges) -> None:
+    """End the streams of credentials that are no longer valid; tell the connections of callers whose rights changed."""
 
-    def over() -> set[Identity]:
+    def look() -> dict[Identity, Identity | None]:
         control.identities.refresh()
-        open_now = list(set(streams.identities()))
-        still = control.identities.still_hold(open_now)
-        return {identity for identity, holds in zip(open_now, still, strict=True) if not holds}
+        open_now = list({*streams.identities(), *lists.identities()})
+        now = control.identities.current(open_now)
+        return {before: after for before, after in zip(open_now, now, strict=True) if after != before}
 
     while True:
         try:
-            ended = await anyio.to_thread.run_sync(over)
+            changes = await anyio.to_thread.run_sync(look)
         except Exception:  # each message is authenticated again anyway
             logger.exception("changed rights could not be checked")
         else:
-            streams.end_where(ended.__contains__, "the rights of this credential have changed; connect again")
+            streams.note_changed(changes)
+            await lists.tell_changed(changes)
         await anyio.sleep(LOOK_AGAIN_S)

@@ -4,7 +4,7 @@ A stream outlives the request that opened it. So the rights of its caller are ch
 are closed properly when the server shuts down.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,8 @@ from pinakes.errors import OverloadedError
 from pinakes.model.principal import Identity
 from pinakes.serve.http.authenticate import IDENTITY
 from pinakes.serve.http.replies import JSONReply, error_reply
+
+NO_LONGER_VALID = "this credential is no longer valid; connect again"
 
 
 @dataclass(eq=False, slots=True)
@@ -62,6 +64,12 @@ class Streams:
         for stream in list(self._open):
             if is_over(stream.identity):
                 stream.end(reason)
+
+    def note_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
+        """Note who the callers of open streams are now, and end the streams of those who may no longer be there."""
+        self.end_where(lambda identity: changes.get(identity, identity) is None, NO_LONGER_VALID)
+        for stream in list(self._open):
+            stream.identity = changes.get(stream.identity) or stream.identity
 
     def end_all(self, reason: str) -> None:
         """End every stream."""

@@ -84,7 +84,7 @@ class WebSocketEndpoint:
                 raise _ClosedError(TRY_AGAIN_LATER, error.message) from error
             if known is None:
                 raise _ClosedError(POLICY_VIOLATION, "the credential is no longer valid")
-            return Caller(principal=known.principal, via="websocket")
+            return Caller(principal=known.principal, via="websocket", identity=known)
 
         ending = (1000, "")
         with self._streams.opened(identity) as stream:

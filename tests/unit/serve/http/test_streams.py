@@ -11,6 +11,7 @@ from pinakes.serve.http.app import build_rest_app
 from pinakes.serve.http.authenticate import LOCAL_IDENTITY
 from pinakes.serve.http.hosts import KnownHosts
 from pinakes.serve.http.streams import Stream, Streams
+from pinakes.serve.list_changes import ListChanges
 
 
 class Restless(Stream):
@@ -47,15 +48,15 @@ def test_a_look_at_the_rights_that_fails_is_followed_by_another(
             if len(looks) == 1:
                 raise RuntimeError("a bug")
 
-        def still_hold(self, identities: list[Any]) -> list[bool]:
-            return [False for _ in identities]
+        def current(self, identities: list[Any]) -> list[None]:
+            return [None for _ in identities]
 
     async def watch() -> None:
         with streams.opened(LOCAL_IDENTITY) as stream, anyio.move_on_after(5):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(serve._watch_rights, Control(), streams)
+                tasks.start_soon(serve._watch_rights, Control(), streams, ListChanges())
                 await anyio.sleep_forever()
-        assert "rights of this credential" in stream.reason
+        assert "no longer valid" in stream.reason
 
     monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
     anyio.run(watch)

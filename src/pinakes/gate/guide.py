@@ -1,0 +1,54 @@
+"""What a caller's assistant is told about the server: instructions, prompts, and other names of tools."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pinakes.errors import InputError, did_you_mean
+from pinakes.model.principal import Principal
+from pinakes.tools.instructions import instructions_for
+from pinakes.tools.prompt import PromptSpec
+from pinakes.tools.toolbox import Toolboxes
+
+
+class RenderedPrompt(NamedTuple):
+    """A prompt with its arguments filled in."""
+
+    description: str
+    text: str
+
+
+class Guide:
+    """Tells each caller about the catalogues and tools that they may use, and about no other."""
+
+    def __init__(self, toolboxes: Toolboxes) -> None:
+        self._toolboxes = toolboxes
+
+    def instructions(self, principal: Principal) -> str:
+        """Return what the principal's assistant reads when it connects: the catalogues, and how to ask."""
+        toolbox = self._toolboxes.of(principal.visibility)
+        return instructions_for(toolbox.catalogues, toolbox.list_callable(principal), principal.visibility)
+
+    def list_prompts(self, principal: Principal) -> list[PromptSpec]:
+        """Return the prompts that fit the tools which the principal may call, sorted by name."""
+        return self._toolboxes.of(principal.visibility).list_prompts(principal)
+
+    def render_prompt(self, principal: Principal, name: str, given: Mapping[str, str]) -> RenderedPrompt:
+        """Return the text of a prompt; raise InputError for one that is not offered, and for wrong arguments."""
+        prompt = self._get_prompt(principal, name)
+        return RenderedPrompt(description=prompt.description, text=prompt.render(given))
+
+    def complete_prompt(self, principal: Principal, name: str, argument: str, typed: str) -> Sequence[str]:
+        """Return the values of a prompt's argument that begin like the typed text."""
+        found = [one for one in self._get_prompt(principal, name).arguments if one.name == argument and one.complete]
+        values = found[0].complete(principal) if found and found[0].complete else ()
+        return [value for value in values if value.casefold().startswith(typed.casefold())]
+
+    def _get_prompt(self, principal: Principal, name: str) -> PromptSpec:
+        offered = {prompt.name: prompt for prompt in self.list_prompts(principal)}
+        if name not in offered:
+            raise InputError(f"no prompt '{name[:80]}'{did_you_mean(name, list(offered))}")
+        return offered[name]
+
+    def plain_names(self, principal: Principal) -> Mapping[str, str]:
+        """Return the plain name of each tool; a call may use either."""
+        return self._toolboxes.of(principal.visibility).plain_names

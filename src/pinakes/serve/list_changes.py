@@ -1,0 +1,106 @@
+"""Connections that are told when the rights of their caller change, and with them the lists of tools and prompts."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+from mcp import types
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
+
+from pinakes.model.principal import Identity
+from pinakes.serve.caller import Context
+
+logger = logging.getLogger(__name__)
+
+TELL_S = 5.0
+"""The time limit for telling one connection."""
+
+Tell = Callable[[], Awaitable[None]]
+
+
+@dataclass(eq=False, slots=True)
+class _Subscriber:
+    """A connection, as whom it was last known, and the way to tell it."""
+
+    identity: Identity
+    tell: Tell
+
+
+class ListChanges:
+    """The connections to tell."""
+
+    def __init__(self) -> None:
+        self._open: set[_Subscriber] = set()
+
+    def identities(self) -> list[Identity]:
+        """Return the identity of each connection; safe to call from other threads."""
+        return [one.identity for one in list(self._open)]
+
+    def subscribe(self, identity: Identity, tell: Tell) -> Callable[[], None]:
+        """Add a connection; return the function that removes it."""
+        subscriber = _Subscriber(identity, tell)
+        self._open.add(subscriber)
+        return lambda: self._open.discard(subscriber)
+
+    def subscribe_session(self, identity: Identity, context: Context) -> None:
+        """Add the connection of a session that was initialized (up to 2025-11-25) until it closes."""
+        session = context.session
+
+        async def tell() -> None:
+            await session.send_tool_list_changed()
+            await session.send_prompt_list_changed()
+
+        # The SDK means cleanup to be pushed on this stack, and gives requests no other way to it.
+        session._connection.exit_stack.callback(self.subscribe(identity, tell))
+
+    async def listen(
+        self, identity: Identity, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of lists are sent."""
+        bus = InMemorySubscriptionBus()
+
+        async def tell() -> None:
+            await bus.publish(ToolsListChanged())
+            await bus.publish(PromptsListChanged())
+
+        with self._subscribed(identity, tell):
+            return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
+
+    @contextmanager
+    def _subscribed(self, identity: Identity, tell: Tell) -> Iterator[None]:
+        unsubscribe = self.subscribe(identity, tell)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    async def tell_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
+        """Tell the connections whose identity has changed, and forget those whose credential is no longer valid."""
+        changed = [one for one in self._open if one.identity in changes]
+        async with anyio.create_task_group() as group:
+            for one in changed:
+                now = changes[one.identity]
+                if now is None:
+                    self._open.discard(one)
+                else:
+                    one.identity = now
+                    group.start_soon(_tell, one)
+
+
+async def _tell(subscriber: _Subscriber) -> None:
+    """Tell a connection; one that is closing, or does not read, is left alone."""
+    try:
+        with anyio.move_on_after(TELL_S):
+            await subscriber.tell()
+    except Exception as error:  # the connection ended meanwhile, in one of many ways
+        logger.debug("a connection was not told that its lists changed: %s", error)
+
+
+def _served(params: types.SubscriptionsListenRequestParams) -> types.SubscriptionFilter:
+    """Return those of the requested kinds of changes that are sent."""
+    wanted = params.notifications
+    return types.SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed, prompts_list_changed=wanted.prompts_list_changed
+    )

@@ -1,0 +1,187 @@
+"""What a client is told at connecting and in lists: instructions, capabilities, names of tools, prompts."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import anyio
+import pytest
+from mcp import Client, types
+from mcp.shared.exceptions import MCPError
+
+from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.caller import always
+from pinakes.serve.mcp_server import build_server
+from pinakes.serve.tool_naming import ToolNaming
+
+pytestmark = pytest.mark.row("Z14")
+
+ERAS = ("legacy", "auto")
+ResultT = TypeVar("ResultT")
+
+
+def ask(
+    library: Any,
+    work: Callable[[Client], Awaitable[ResultT]],
+    *,
+    mode: str = "legacy",
+    naming: ToolNaming | None = None,
+    client: str = "somebody",
+) -> ResultT:
+    """Run work with a client of a server over this library."""
+
+    async def run() -> ResultT:
+        server = build_server(lambda: library.gate, always(LOCAL_USER), naming=naming or ToolNaming())
+        about = types.Implementation(name=client, version="1")
+        async with Client(server, mode=mode, client_info=about) as connected:
+            return await work(connected)
+
+    return anyio.run(run)
+
+
+async def tool_names(client: Client) -> list[str]:
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_client_is_told_what_there_is_and_that_lists_do_not_change_where_rights_do_not(whole: Any, mode: str) -> None:
+    async def look(client: Client) -> tuple[str | None, Any]:
+        return client.instructions, client.server_capabilities
+
+    instructions, capabilities = ask(whole, look, mode=mode)
+    assert instructions == whole.gate.guide.instructions(LOCAL_USER)
+    assert not capabilities.tools.list_changed
+    assert not capabilities.prompts.list_changed
+    assert not capabilities.resources.subscribe
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_either(whole: Any, mode: str) -> None:
+    async def look(client: Client) -> tuple[list[str], list[bool], str]:
+        listed = await client.list_tools()
+        named = {tool.name: tool for tool in listed.tools}
+        called = [
+            (await client.call_tool(name, {"query_type": "stats"})).is_error for name in ("catalog_get", "catalog.get")
+        ]
+        return sorted(named), called, str(named["catalog_get"].description) + str(client.instructions)
+
+    listed, failed, told = ask(whole, look, mode=mode, naming=ToolNaming(is_plain=True))
+    assert failed == [False, False]
+    assert {"catalog_get", "catalog_mutate", "judokon_getById"} <= set(listed)
+    assert not any("." in name for name in listed)
+    assert "catalog_mutate" in told
+    assert "catalog.mutate" not in told
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_client_that_is_known_to_need_plain_names_gets_them(whole: Any, mode: str) -> None:
+    naming = ToolNaming(plain_for=frozenset({"openai-mcp"}))
+    assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client="OpenAI-MCP")
+    assert "catalog.get" in ask(whole, tool_names, mode=mode, naming=naming, client="another")
+
+
+def test_a_tool_that_is_not_there_by_either_name_is_unknown(whole: Any) -> None:
+    async def call(client: Client) -> None:
+        with pytest.raises(MCPError, match=r"no tool 'catalog_gett' .did you mean"):
+            await client.call_tool("catalog_gett", {})
+
+    ask(whole, call)
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_prompts_are_listed_filled_in_and_completed(whole: Any, mode: str) -> None:
+    async def look(client: Client) -> tuple[list[str], str, list[str]]:
+        listed = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        got = await client.get_prompt("research", {"question": "What is a fireball?"})
+        with pytest.raises(MCPError, match="'question' is missing"):
+            await client.get_prompt("research", {})
+        ref = types.PromptReference(type="ref/prompt", name="research")
+        completed = await client.complete(ref, {"name": "catalogue", "value": "d"})
+        (message,) = got.messages
+        assert isinstance(message.content, types.TextContent)
+        return listed, message.content.text, completed.completion.values
+
+    listed, text, values = ask(whole, look, mode=mode)
+    assert listed == ["fill_gaps", "recommend", "recommend_anime", "research"]
+    assert "What is a fireball?" in text
+    assert values == ["dnd"]
+
+
+def test_null_for_every_optional_argument_of_every_tool_is_as_leaving_it_out(whole: Any) -> None:
+    required: dict[str, Any] = {
+        "query": "space",
+        "query_type": "stats",
+        "titles": ["Cowboy Bebop"],
+        "id": "anime/mal-1",
+        "idA": 1,
+        "idB": 2,
+        "code": "JDKN-7Q2M-X4WE-RTYC",
+        "action": "undo",
+        "title": "Cowboy Bebop",
+    }
+
+    async def call(client: Client) -> dict[str, str]:
+        problems = {}
+        for tool in (await client.list_tools()).tools:
+            wanted = tool.input_schema.get("required", [])
+            given = dict.fromkeys(tool.input_schema["properties"]) | {name: required[name] for name in wanted}
+            if tool.name == "get_anime_details":
+                given["title"] = required["title"]
+            answer = await client.call_tool(tool.name, given)
+            text = answer.content[0].text if isinstance(answer.content[0], types.TextContent) else ""
+            if answer.is_error and any(word in text for word in ("null", "None", "must be", "unknown argument")):
+                problems[tool.name] = text
+        return problems
+
+    assert ask(whole, call) == {}
+
+
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"query": []}),
+    ("search", {"query": "x", "filters": "year"}),
+    ("search", {"query": "x", "limit": "many"}),
+    ("search_anime", {"query": "x", "filters": []}),
+    ("search_anime", {"query": "x", "filters": {"yearMin": 1.5}}),
+    ("search_anime", {"query": "x", "filters": {"tags": "space"}}),
+    ("search_anime", {"query": "x", "filters": {"tags": [1]}}),
+    ("search_anime", {"query": "x", "limit": None, "max_tokens": "few"}),
+    ("recommend_similar", {"titles": []}),
+    ("recommend_similar", {"titles": "Cowboy Bebop"}),
+    ("recommend_similar", {}),
+    ("get_anime_details", {}),
+    ("search_papers", {"query": "x", "publish_year_range": [2015]}),
+    ("search_papers", {"query": "x", "publish_year_range": {"min": 1}}),
+    ("search_documents", {"query": "x", "sources": {"a": 1}}),
+    ("judokon.search", {"query": "x", "filters": {"rarity": "Rare"}}),
+    ("judokon.search", {"query": "x", "filters": {"stats": [None]}}),
+    ("judokon.compare", {"idA": [], "idB": {}}),
+    ("judokon.random", {"seed": "x"}),
+    ("judokon.random", {"filters": {"contry": "Japan"}}),
+    ("catalog.get", {"query_type": "everything"}),
+    ("catalog.get", {"query_type": "playlist", "minutes": "long"}),
+    ("catalog.mutate", {"action": "change"}),
+    ("catalog.mutate", {"action": "create", "fields": []}),
+    ("catalog.mutate", {"action": "create", "preview": "perhaps"}),
+    ("ping", {"x": 1}),
+    ("browse", {"limit": 0}),
+    ("fetch", {"id": None}),
+]
+FOREIGN_WORDS = (
+    "Input should",
+    "List should",
+    "Value error",
+    "None",
+    "valid dictionary",
+    "instance of",
+    "pydantic",
+    "known: ;",
+)
+
+
+@pytest.mark.parametrize(("tool", "arguments"), WRONG, ids=str)
+def test_wrong_arguments_are_refused_in_plain_words_that_say_what_would_be_right(
+    whole: Any, tool: str, arguments: dict[str, Any]
+) -> None:
+    answer = whole.gate.call(LOCAL_USER, tool, arguments)
+    assert answer.error_code == "invalid_input"
+    assert not [word for word in FOREIGN_WORDS if word in answer.text], answer.text
+    assert not answer.text.endswith("known: ")
