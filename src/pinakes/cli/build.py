@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from pinakes.api.package import CataloguePackage
@@ -30,6 +31,7 @@ from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.tables import print_table, shortened
 from pinakes.embed.models import LOCAL_MODELS
 from pinakes.embed.weights import convert_floats, model_folder, pull_model, weight_sources
@@ -42,6 +44,7 @@ from pinakes.settings import load_settings, require_shelf
 from pinakes.sources.compressed import is_compressed
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
+from pinakes.text.safe import safe_line
 from pinakes.tools.relations import find_dangling
 
 ETA = TimeRemainingColumn(compact=True)
@@ -350,11 +353,12 @@ def summary(report: IngestReport) -> str:
 def progress_bar(label: str, *, total: int | None = None, hidden: bool) -> Iterator[Report]:
     """Show the progress of a build on standard error."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), ETA)
-    console = Console(stderr=True)
+    console = Console(file=terminal_stream(is_error=True), stderr=True)
+    shown = escape(safe_line(label))
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(label, total=total)
+        task = progress.add_task(shown, total=total)
 
         def report(done: IngestReport) -> None:
-            progress.update(task, completed=done.rows, description=f"{label} ({done.embedded} embedded)")
+            progress.update(task, completed=done.rows, description=f"{shown} ({done.embedded} embedded)")
 
         yield report

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
+from rich.markup import escape
 
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.assembly.app import App
@@ -24,6 +25,7 @@ from pinakes.cli.control import (
     printable,
 )
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.tables import shortened
 from pinakes.control.control import Control
 from pinakes.errors import ConflictError, NotFoundError
@@ -269,7 +271,7 @@ def _set_enabled(name: str, *, enabled: bool, as_json: bool) -> None:
 @contextmanager
 def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunReport], None]]:
     """Show the progress of a run on standard error, if that is a terminal."""
-    console = Console(stderr=True)
+    console = Console(file=terminal_stream(is_error=True), stderr=True)
     if hidden or not console.is_terminal:
         yield lambda _run, _report: None
         return
@@ -277,7 +279,7 @@ def _progress(name: str, *, hidden: bool) -> Iterator[Callable[[JobRun, RunRepor
 
         def show(_run: JobRun, report: RunReport) -> None:
             count = "" if report.done is None else f" {report.done}{f' of {report.total}' if report.total else ''}"
-            status.update(f"{name}:{count} {printable(shortened(report.message, SHOWN_LENGTH))}")
+            status.update(f"{name}:{count} {escape(printable(shortened(report.message, SHOWN_LENGTH)))}")
 
         yield show
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from pinakes import __version__
+from pinakes.cli.safe_streams import install_safe_streams
 from pinakes.errors import ExpectedError, InterruptedByUser, did_you_mean
 
 # Queries multiply small matrices: a second BLAS thread costs more than it saves. Must be set before numpy is loaded.
@@ -92,6 +93,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run a command; an expected error is one line on standard error and an exit code of its own."""
+    install_safe_streams()
     try:
         return cli.main(args=arguments, prog_name="pinakes", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -7,6 +7,7 @@ import click
 from pinakes.assembly.app import App
 from pinakes.assembly.published import publish_catalogue
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.safe_streams import terminal_stream
 from pinakes.model.scope import WHOLE
 from pinakes.settings import load_settings
 
@@ -27,7 +28,8 @@ def publish_command(catalogue: str, database: str, as_json: bool) -> None:
     try:
         total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
         is_hidden = as_json or not sys.stderr.isatty()
-        with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=sys.stderr) as bar:
+        bar_stream = terminal_stream(is_error=True)
+        with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=bar_stream) as bar:
             published = publish_catalogue(app, catalogue, database, progress=bar.update)
     finally:
         app.close()

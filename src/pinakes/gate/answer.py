@@ -17,6 +17,8 @@ from pinakes.errors import (
     UnknownToolError,
 )
 from pinakes.model.audit import Outcome
+from pinakes.model.flag import Flag
+from pinakes.text.safe import safe_text
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
@@ -32,11 +34,13 @@ class Answer:
     """Whether a catalogue that could not be read was left out."""
     count: int | None = None
     """The number of records found, as the tool counts them; None where it does not."""
+    flags: tuple[Flag, ...] = ()
+    """The places whose text reads like an instruction."""
 
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":
         """Return the answer of a foreseen failure."""
-        return cls(structured=None, text=f"{error.code}: {error.message}", error=error)
+        return cls(structured=None, text=safe_text(f"{error.code}: {error.message}"), error=error)
 
     @property
     def is_error(self) -> bool:

@@ -26,6 +26,14 @@ from pinakes.gate.answer import Answer, outcome_of
 from pinakes.gate.cache import AnswerCache, answer_key, find_versions, read_versions
 from pinakes.gate.guide import Guide
 from pinakes.gate.problems import validate_arguments
+from pinakes.gate.quarantine import (
+    find_flags,
+    noted_forms,
+    quarantine_content,
+    quarantine_entry,
+    safe_forms,
+    safe_values,
+)
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
@@ -209,7 +217,8 @@ class Gate:
         entries = [entry for resource in self._readable(principal) for entry in _entries(resource, principal)]
         start = _position(cursor)
         end = start + RESOURCES_A_PAGE
-        return ResourcePage(entries=entries[start:end], next_cursor=str(end) if end < len(entries) else None)
+        shown = [quarantine_entry(entry) for entry in entries[start:end]]
+        return ResourcePage(entries=shown, next_cursor=str(end) if end < len(entries) else None)
 
     def list_templates(self, principal: Principal) -> list[ResourceSpec]:
         """Return the resource templates that the principal may read."""
@@ -344,7 +353,9 @@ class Gate:
             if address.startswith(resource.prefix):
                 content = resource.read(principal, address.removeprefix(resource.prefix))
                 if content is not None:
-                    return fit_content(content, parse_window(address, query), is_file=resource.is_file)
+                    return quarantine_content(
+                        fit_content(content, parse_window(address, query), is_file=resource.is_file)
+                    )
         raise UnknownResourceError(f"there is no resource '{uri[:200]}'", uri=uri[:200])
 
     def _complete(
@@ -353,7 +364,7 @@ class Gate:
         for resource in self._readable(principal):
             if resource.template == template and resource.complete:
                 values = resource.complete(principal, variable, typed, dict(others))
-                return Completions(values=list(values)[:COMPLETIONS], total=len(values))
+                return Completions(values=safe_values(values[:COMPLETIONS]), total=len(values))
         raise UnknownResourceError(f"there is no resource template '{template[:200]}'", uri=template[:200])
 
     def _readable(self, principal: Principal) -> list[ResourceSpec]:
@@ -450,10 +461,14 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
 
     result = _with_retries(run) if tool.read_only else run()
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
-    forms = fit_answer(result, params, lambda shown: _forms(tool, shown))
+    forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
+    flags = find_flags(forms.structured)
+    if flags:  # the line about them has to fit the budget too
+        forms = fit_answer(result, params, lambda shown: noted_forms(safe_forms(_forms(tool, shown))))
+        flags = find_flags(forms.structured)
     return Answer(
-        structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result)
-    )  # fmt: skip
+        structured=forms.structured, text=forms.text, is_partial=is_partial, count=tool.count_of(result), flags=flags
+    )
 
 
 def _forms(tool: ToolSpec, result: ToolResult) -> Forms:

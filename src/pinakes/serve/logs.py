@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 
 from pinakes.model.audit import AuditEntry, Outcome
+from pinakes.text.safe import safe_line, safe_text
+from pinakes.text.safe_json import safe_json
 from pinakes.tools.admin.logs import FIELDS, SAID_BY_FIELDS
 
 calls = logging.getLogger("pinakes.calls")
@@ -29,9 +31,21 @@ class JSONLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         try:
-            return orjson.dumps(line).decode()
+            return safe_json(orjson.dumps(line).decode())
         except TypeError:  # half of a surrogate pair, as the name of a file may have
-            return json.dumps(line, default=str)
+            return json.dumps(line, default=str)  # ASCII alone
+
+
+class TextLines(logging.Formatter):
+    """A log record as one line of text; the lines of an exception follow, indented."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Format the line, so that no text in it can forge a second one or control a terminal."""
+        return safe_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Format an exception."""
+        return "\n".join(f"  {line}" for line in safe_text(super().formatException(ei)).splitlines())
 
 
 class CallLog:
@@ -79,7 +93,7 @@ def set_up_logging(*, level: str, form: str) -> None:
     """Log to standard error from this level on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
-        JSONLines() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        JSONLines() if form == "json" else TextLines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("mcp", "uvicorn", "sse_starlette", "httpx"):

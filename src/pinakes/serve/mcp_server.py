@@ -28,12 +28,14 @@ from pinakes.errors import (
 )
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import COMPLETIONS, CallContext, Gate
+from pinakes.model.flag import Flag
 from pinakes.model.principal import Principal
 from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Callers, Context
 from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
+from pinakes.text.safe import safe_text
 from pinakes.tools.instructions import GENERAL
 from pinakes.tools.plain_names import with_plain_names
 from pinakes.tools.prompt import PromptSpec
@@ -48,6 +50,8 @@ RETRY_AFTER = "io.pinakes/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
 PAGE = "io.pinakes/page"
 """The key in the `_meta` of a resource's content that says which part of the resource it is."""
+FLAGGED = "io.pinakes/flagged"
+"""The key in the `_meta` of an answer or a resource that has the places whose text reads like an instruction."""
 ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, OverloadedError: -32012}
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
@@ -195,7 +199,9 @@ class Handlers:
         """Read a resource."""
         with _protocol_errors():
             content = await self._gate.read(self._callers(context), params.uri)
-        return types.ReadResourceResult(contents=[_contents(params.uri, content)], cache_scope="private")
+        return types.ReadResourceResult(
+            contents=[_contents(params.uri, content)], cache_scope="private", _meta=_flagged(content.flags)
+        )
 
     async def list_prompts(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -279,14 +285,16 @@ def _protocol_errors() -> Iterator[None]:
 def _protocol_error(error: Exception) -> MCPError:
     """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
     if isinstance(error, UnknownResourceError):
-        return MCPError(code=types.INVALID_PARAMS, message=error.message, data={"uri": error.uri})
+        return MCPError(code=types.INVALID_PARAMS, message=safe_text(error.message), data={"uri": safe_text(error.uri)})
     if isinstance(error, NotFoundError | InputError):
-        return MCPError(code=types.INVALID_PARAMS, message=error.message)
+        return MCPError(code=types.INVALID_PARAMS, message=safe_text(error.message))
     if isinstance(error, ExpectedError):
         data: dict[str, Any] = {"code": error.code}
         if error.retry_after_s is not None:
             data["retryAfterS"] = math.ceil(error.retry_after_s)
-        return MCPError(code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=error.message, data=data)
+        return MCPError(
+            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_text(error.message), data=data
+        )
     logger.error("a request failed", exc_info=error)
     return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")
 
@@ -302,7 +310,13 @@ def _result(answer: Answer) -> dict[str, Any]:
         result["structuredContent"] = answer.structured
     if answer.error is not None and answer.error.retry_after_s is not None:
         result["_meta"] = {RETRY_AFTER: math.ceil(answer.error.retry_after_s)}
+    if answer.flags:
+        result["_meta"] = _flagged(answer.flags)
     return result
+
+
+def _flagged(flags: Sequence[Flag]) -> dict[str, Any] | None:
+    return {FLAGGED: [flag.plain() for flag in flags]} if flags else None
 
 
 def tool_entry(tool: ToolSpec, names: Mapping[str, str] = NO_NAMES) -> types.Tool:

@@ -15,6 +15,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import Caller, caller_of
 from pinakes.serve.frames import MAX_FRAME_BYTES
+from pinakes.serve.logs import TextLines
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.message_loop import serve_messages
 from pinakes.serve.tool_naming import ToolNaming
@@ -26,7 +27,9 @@ def serve_stdio(
     gate: Callable[[], Gate], *, log_level: str, naming: ToolNaming, at_end: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until the client closes standard input. All other output goes to standard error."""
-    logging.basicConfig(stream=sys.stderr, level=log_level, format="%(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextLines("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=log_level, handlers=[handler])
 
     def leave(received: int, _frame: object) -> None:
         at_end()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pinakes.model.flag import Flag
 from pinakes.model.principal import Action, Principal
 
 
@@ -38,6 +39,8 @@ class ResourceContent:
     blob: bytes | None = None
     page: ContentPage | None = None
     """The part that this is; None where it is the whole."""
+    flags: tuple[Flag, ...] = ()
+    """The places whose text reads like an instruction; set by the gate."""
 
     @property
     def size_bytes(self) -> int:

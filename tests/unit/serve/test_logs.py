@@ -4,10 +4,11 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pinakes.serve.logs import JSONLines
+from pinakes.serve.logs import JSONLines, TextLines
 
 
 def line_of(message: str, *arguments: object, **fields: object) -> dict[str, object]:
@@ -35,3 +36,30 @@ def test_a_line_about_a_bug_has_its_trace() -> None:
     except RuntimeError:
         record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "failed", (), sys.exc_info())
     assert "RuntimeError: a bug" in json.loads(JSONLines().format(record))["exception"]
+
+
+EVIL = "\x1b[31mred\x1b[0m\n2026-01-01 INFO forged \u202etitle"
+
+
+def text_line_of(message: str, *arguments: object, exc_info: Any = None) -> str:
+    record = logging.LogRecord("pinakes.test", logging.WARNING, "x.py", 1, message, arguments, exc_info)
+    return TextLines("%(levelname)s %(name)s: %(message)s").format(record)
+
+
+@pytest.mark.row("N10")
+def test_no_text_in_a_log_line_controls_the_terminal_or_forges_a_line() -> None:
+    assert text_line_of("row %s", EVIL) == "WARNING pinakes.test: row red 2026-01-01 INFO forged title"
+    assert line_of("row %s", EVIL, target=EVIL)["target"] == "red\n2026-01-01 INFO forged title"
+
+
+def test_the_lines_of_an_exception_are_indented() -> None:
+    try:
+        raise RuntimeError(EVIL)
+    except RuntimeError:
+        told = text_line_of("failed", exc_info=sys.exc_info())
+    first, *others = told.splitlines()
+    assert first == "WARNING pinakes.test: failed"
+    assert others
+    assert all(line.startswith("  ") for line in others)
+    assert "\x1b" not in told
+    assert "\u202e" not in told

@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.errors import ExpectedError
+from pinakes.text.safe import safe_text
+from pinakes.text.safe_json import safe_json
 from pinakes.tools.endpoint import EndpointResult
 
 PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
@@ -48,8 +50,8 @@ class JSONReply(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Encode the value."""
-        return orjson.dumps(content, default=to_jsonable_python)
+        """Encode the value, safe to show."""
+        return safe_json(orjson.dumps(content, default=to_jsonable_python).decode()).encode()
 
 
 class UnsupportedMediaTypeError(Exception):
@@ -65,7 +67,7 @@ def error_reply(error: ExpectedError, headers: Mapping[str, str] | None = None) 
     """Return a foreseen failure: its HTTP status, `{"error": {"code", "message"}}`, and when to come back."""
     retry_after_s = None if error.retry_after_s is None else math.ceil(error.retry_after_s)
     come_back = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
-    details = ErrorDetails(code=error.code, message=error.message, retry_after_s=retry_after_s)
+    details = ErrorDetails(code=error.code, message=safe_text(error.message), retry_after_s=retry_after_s)
     return model_reply(ErrorResult(error=details), status=error.http_status, headers={**(headers or {}), **come_back})
 
 

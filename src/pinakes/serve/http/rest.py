@@ -1,6 +1,8 @@
 """Tools and resources over REST: the same gate as MCP's, with HTTP's own statuses."""
 
+import json
 import re
+from collections.abc import Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -8,6 +10,7 @@ from mcp import types
 from pydantic import Field
 from starlette.responses import Response
 
+from pinakes.model.flag import Flag
 from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
 from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from pinakes.serve.http.service import Service
@@ -29,6 +32,8 @@ SHOWN_TYPES = frozenset(
     }
 )
 """Types that a browser may show in its window, since they cannot run anything. Others are downloaded."""
+FLAGGED_HEADER = "Pinakes-Flagged"
+FLAGS_IN_HEADER = 10
 BYTES_TYPE = "application/octet-stream"
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,64}/[A-Za-z0-9!#$&^_.+-]{1,64}")
@@ -106,7 +111,9 @@ class RestEndpoints:
         answer = await self._service.gate.call(request.caller, name, arguments)
         if answer.error:
             return error_reply(answer.error)
-        return Response(answer.encoded, media_type="application/json", headers=PRIVATE)
+        return Response(
+            answer.encoded, media_type="application/json", headers={**PRIVATE, **_flag_headers(answer.flags)}
+        )
 
     async def list_resources(self, request: ServerRequest) -> Response:
         """List a page of the resources that the caller may read."""
@@ -133,7 +140,14 @@ def content_reply(content: ResourceContent) -> Response:
     shown = {} if media_type in SHOWN_TYPES else {"Content-Disposition": "attachment"}
     body = (content.text or "").encode("utf-8", "replace") if content.blob is None else content.blob
     charset = "; charset=utf-8" if content.blob is None and is_plain else ""
-    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown})
+    flags = _flag_headers(content.flags)
+    return Response(body, headers={"Content-Type": f"{media_type}{charset}", **CONTENT_HEADERS, **shown, **flags})
+
+
+def _flag_headers(flags: Sequence[Flag]) -> dict[str, str]:
+    """Return the header with the first places whose text reads like an instruction; none where there are none."""
+    shown = [flag.plain() for flag in flags[:FLAGS_IN_HEADER]]
+    return {FLAGGED_HEADER: json.dumps(shown, separators=(",", ":"))} if shown else {}
 
 
 def _list_reply(result: EndpointResult) -> Response:

@@ -1,0 +1,147 @@
+"""The phrases of `instructions.toml`: indexed by what they begin with, compiled when that is found."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PHRASES = Path(__file__).with_name("instructions.toml")
+OVERRIDE = "override"
+
+_BETWEEN = r"(?:(?:[^\w\0]|_){1,6})"
+_WORD_START = r"(?<!\w)"
+_ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{0,\d\})\??")
+"""A part of an expression that any words fit; without separators it would fit everything."""
+_UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
+"""A letter of a script whose words are not found by the blanks around them."""
+_SIGNS_TO_BLANKS = bytes(one if one > 127 or chr(one).isalnum() else 32 for one in range(256))
+_BAR = re.compile(r"\s*\|\s+")
+_NOT_TABLES = ("lists", "squeezed")
+
+
+def words_of(text: str) -> frozenset[bytes]:
+    """Return the words of an undisguised text in UTF-8; ten times as fast as by an expression."""
+    return frozenset(text.encode("utf-8", "replace").translate(_SIGNS_TO_BLANKS).split())
+
+
+class Phrase(NamedTuple):
+    """The expression of a phrase, with one of its beginnings."""
+
+    kind: str
+    begin: str
+    rest: str
+    begin_words: frozenset[bytes]
+    needs: frozenset[bytes]
+    is_squeezed: bool = False
+
+    def may_be_among(self, words: Set[bytes], signs: Set[str]) -> bool:
+        """Tell whether a text with these words and signs can have the phrase."""
+        is_begun = self.begin[0].isalnum() or self.begin[0] in signs
+        return is_begun and self.begin_words <= words and not (self.needs and self.needs.isdisjoint(words))
+
+    def iter_matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Find the phrase in a text."""
+        at = text.find(self.begin)
+        while at >= 0:
+            match = _compiled(self).match(text, at)
+            if match:
+                yield match
+            at = text.find(self.begin, match.end() if match else at + 1)
+
+
+def list_begun(text: str, words: Set[bytes]) -> Iterator[Phrase]:
+    """Yield the phrases that may be in an undisguised text, by the words and signs in it."""
+    index = _index()
+    signs = {sign for sign in index.first_signs if sign in text}
+    for word in words & index.by_word.keys():
+        yield from (phrase for phrase in index.by_word[word] if phrase.may_be_among(words, signs))
+    for sign, phrases in index.by_sign.items():
+        if sign in text:
+            yield from phrases
+    if not text.isascii():
+        for begin in set(index.unspaced.findall(text)):
+            yield from index.by_begin[begin]
+
+
+def list_squeezed(text: str) -> Sequence[Phrase]:
+    """Return the phrases that may be in a squeezed text."""
+    parts = _declared()["squeezed"]["parts"]
+    return _squeezed_phrases() if any(part in text for part in parts) else ()
+
+
+class _Index(NamedTuple):
+    """The phrases by their longest first word, by signs without words, or by a beginning in a script without blanks."""
+
+    by_word: Mapping[bytes, Sequence[Phrase]]
+    by_sign: Mapping[str, Sequence[Phrase]]
+    by_begin: Mapping[str, Sequence[Phrase]]
+    unspaced: re.Pattern[str]
+    first_signs: Set[str]
+
+
+@cache
+def _index() -> _Index:
+    by_word: dict[bytes, list[Phrase]] = {}
+    by_sign: dict[str, list[Phrase]] = {}
+    by_begin: dict[str, list[Phrase]] = {}
+    for one in load_phrases():
+        if not one.begin_words:
+            by_sign.setdefault(one.begin, []).append(one)
+        elif _UNSPACED.search(one.begin):
+            by_begin.setdefault(one.begin, []).append(one)
+        else:
+            by_word.setdefault(max(sorted(one.begin_words), key=len), []).append(one)
+    first_signs = {one.begin[0] for one in load_phrases() if not one.begin[0].isalnum()}
+    longest_first = sorted(by_begin, key=len, reverse=True)
+    with_contained = {
+        one: [phrase for other in by_begin if other in one for phrase in by_begin[other]] for one in by_begin
+    }
+    return _Index(by_word, by_sign, with_contained, re.compile("|".join(map(re.escape, longest_first))), first_signs)
+
+
+@cache
+def load_phrases() -> tuple[Phrase, ...]:
+    """Load the phrases, one for each beginning."""
+    tables = {name: rules for name, rules in _declared().items() if name not in _NOT_TABLES}
+    return tuple(phrase for rules in tables.values() for rule in rules for phrase in _iter_phrases(rule))
+
+
+@cache
+def _squeezed_phrases() -> tuple[Phrase, ...]:
+    overrides = [one for one in load_phrases() if one.kind == OVERRIDE and one.begin.isascii()]
+    return tuple(one._replace(begin=one.begin.replace(" ", ""), is_squeezed=True) for one in overrides)
+
+
+@cache
+def _declared() -> Mapping[str, Any]:
+    return tomllib.loads(PHRASES.read_text("utf-8"))
+
+
+def _iter_phrases(rule: Mapping[str, str]) -> Iterator[Phrase]:
+    needs = frozenset(rule.get("needs", "").encode().split())
+    for begin in _BAR.split(rule["begins"].strip()):
+        yield Phrase(rule["kind"], begin, rule["rest"], words_of(begin), needs)
+
+
+@cache
+def _compiled(phrase: Phrase) -> re.Pattern[str]:
+    rest = f"(?:{_on_one_line(phrase.rest)})"
+    for name, expression in _declared()["lists"].items():
+        rest = rest.replace(f"{{{name}}}", _on_one_line(expression))
+    if phrase.is_squeezed:
+        squeezed = _ANY_WORDS.sub("", rest).replace("~", "").replace(r"\b", "")
+        return re.compile(re.escape(phrase.begin) + squeezed)
+    start = _WORD_START if _starts_word(phrase.begin) else ""
+    begin = re.escape(phrase.begin).replace(r"\ ", _BETWEEN)
+    return re.compile(start + begin + rest.replace("~", _BETWEEN), re.DOTALL)
+
+
+def _on_one_line(expression: str) -> str:
+    return "".join(line.strip() for line in expression.splitlines())
+
+
+def _starts_word(begin: str) -> bool:
+    """Tell whether a phrase begins with a letter of a script that separates words by blanks."""
+    return begin[0].isalnum() and not _UNSPACED.match(begin)
