@@ -13,7 +13,8 @@ def values_missing_from_text(structured: Any, text: str, *, apart_from: Collecti
 
     Blanks count alike whatever their number, so a text may be indented or on one line. A number is there with all of
     its digits; what is true is there by the name of its field; null, false and empty values may be left out. Fields in
-    `apart_from` are left out wherever they are. A text that is JSON must be the same JSON.
+    `apart_from` are left out wherever they are. A text that is JSON must be the same JSON; a value
+    in a line of JSON may be escaped.
     """
     if _is_json(text):
         return [] if json.loads(text) == structured else ["the text is another JSON value"]
@@ -47,7 +48,7 @@ def _has(words: str, path: str, value: Any) -> bool:
         return name.removeprefix("is ") in words.lower() or path.rpartition(".")[2] in words
     if isinstance(value, int | float):
         return re.search(rf"(?<![\d.]){re.escape(str(value))}(?!\.?\d)", words) is not None
-    return _plain(value) in words
+    return _plain(value) in words or json.dumps(value, ensure_ascii=False)[1:-1] in words
 
 
 def _plain(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
 import orjson
 from pydantic import Field
@@ -26,7 +26,10 @@ from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.search.ids import example_id, find_by_id
 from pinakes.search.names import find_namesakes, resolve_name
 from pinakes.shelf.port import Author, Op, Shelf
+from pinakes.tools.admin.row_text import shorten_value
+from pinakes.tools.budget import Continuation, PricedParams, PricedResult
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
+from pinakes.tools.plain_text import json_text
 from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec, one_of
 
 CHANGES_SHOWN = 50
@@ -38,11 +41,9 @@ LONGEST_LIST = 2_000
 """The most characters shown of a text, and of a list as JSON."""
 LONGEST_GUIDE = 200
 """The most characters of the names of fields in the tool's description."""
-LONGEST_IN_TEXT = 80
-"""The most characters shown of a value in the text answer."""
 
 
-class MutateParams(GenericParams):
+class MutateParams(PricedParams, GenericParams):
     """The arguments of `catalog.mutate`."""
 
     action: Annotated[EditAction, one_of(EditAction)]
@@ -52,6 +53,10 @@ class MutateParams(GenericParams):
     preview: bool = Field(default=False, description="Only tell what would change, with a plan")
     plan: str | None = Field(default=None, description="Of a preview: refuse if anything moved since")
     cascade: bool = Field(default=False, description="Delete what names it too")
+
+    def after(self, count: int) -> Continuation:
+        """Return how to get the changes after the first ones: once made, from the changelog."""
+        return super().after(count) if self.preview else Continuation("changelog://recent has the others")
 
 
 class MutateInCatalogueParams(MutateParams):
@@ -77,8 +82,10 @@ class ChangedRecord(GenericResult):
     fields: list[ChangedField]
 
 
-class MutateResult(GenericResult):
+class MutateResult(PricedResult, GenericResult):
     """The answer of `catalog.mutate`."""
+
+    paged: ClassVar[str] = "changes"
 
     applied: bool
     plan: str | None
@@ -87,6 +94,19 @@ class MutateResult(GenericResult):
     has_more: bool
     call_id: str | None
     notes: list[str]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with long values cut."""
+        return self.model_copy(update={"changes": [_shorter(one, chars) for one in self.changes]})
+
+
+def _shorter(change: ChangedRecord, chars: int) -> ChangedRecord:
+    values = ("before", "after")
+    fields = [
+        one.model_copy(update={name: shorten_value(getattr(one, name), chars) for name in values})
+        for one in change.fields
+    ]
+    return change.model_copy(update={"fields": fields})
 
 
 class EditTools:
@@ -301,20 +321,24 @@ def _counted(number: int) -> str:
 
 
 def _text(result: MutateResult) -> str:
-    """Summarise in a few lines what changed, or would change."""
-    done = f"applied (call {result.call_id})" if result.applied else "nothing was changed"
+    """Return what changed, or would change, one line for each record."""
+    done = (
+        f"applied to {_counted(result.total)} (call {result.call_id})"
+        if result.applied
+        else "nothing was changed: 0 records"
+    )
     head = f"preview: {_counted(result.total)} would change (plan {result.plan})" if result.plan else done
     lines = [
         f"{one.op} {one.kind} {one.id}: {'; '.join(_field_text(field, one.op) for field in one.fields)}"
         for one in result.changes
     ]
-    more = [f"… and {result.total - len(result.changes)} more"] if result.has_more else []
+    more = [f"has more: {len(result.changes)} of {result.total} records are shown"] if result.has_more else []
     return "\n".join([head, *lines, *more, *result.notes])
 
 
 def _field_text(change: ChangedField, op: Op) -> str:
     """Return a field's old and new value; of a created or deleted record, the only one."""
-    before, after = _brief(change.before), _brief(change.after)
+    before, after = json_text(change.before), json_text(change.after)
     match op:
         case Op.INSERT:
             return f"{change.field} {after}"
@@ -322,8 +346,3 @@ def _field_text(change: ChangedField, op: Op) -> str:
             return f"{change.field} {before}"
         case Op.UPDATE:
             return f"{change.field} {before} → {after}"
-
-
-def _brief(value: Any) -> str:
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= LONGEST_IN_TEXT else f"{text[:LONGEST_IN_TEXT]}…"

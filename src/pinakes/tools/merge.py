@@ -49,7 +49,7 @@ class MergedPage:
 
     def page(self, start: int, limit: int, *, is_list: bool = False) -> list[Merged]:
         """Return a page of the hits; only a few where none is evidence, unless a list of all is wanted."""
-        end = min(start + limit, FURTHEST)
+        end = min(start + limit, FURTHEST + 1)
         return (self.items[:end] if is_list else self.first(end))[start:]
 
     def cursor_after(self, end: int, *, is_list: bool = False) -> str | None:
@@ -78,7 +78,7 @@ class MergedPage:
 
 def depth_for(start: int, limit: int) -> int:
     """Return how many hits of each catalogue a page is made from; InputError for a page that is too far."""
-    if start >= FURTHEST:
+    if start > FURTHEST:
         raise InputError(f"'cursor' is not valid here; a search has pages up to its result {FURTHEST}")
     return max(min(start + limit + 1, FURTHEST), MERGED_HEAD)
 

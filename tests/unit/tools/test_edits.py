@@ -31,6 +31,7 @@ from pinakes.tools.edits import edit_tools
 from pinakes.tools.generic import generic_tools
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
+from support.texts import values_missing_from_text
 
 pytestmark = [pytest.mark.row("Z5"), pytest.mark.row("N5")]
 
@@ -87,6 +88,7 @@ class Served:
         jsonschema.validate(arguments, spec.input_schema, cls=jsonschema.Draft202012Validator)
         jsonschema.validate(answer.structured, spec.output_schema, cls=jsonschema.Draft202012Validator)
         assert answer.structured is not None
+        assert values_missing_from_text(answer.structured, answer.text) == []
         return answer.structured
 
     def create(self, kind: str = "artist", **fields: Any) -> dict[str, Any]:
@@ -311,16 +313,31 @@ def test_of_a_large_change_the_first_are_shown_and_all_are_counted(music: Served
     artist = music.create(name="Bach")["changes"][0]["id"]
     for number in range(60):
         music.create("album", name=f"Album {number}", artist_ids=[artist])
-    result = music.mutate(action="update", id=artist, fields={"name": "J. S. Bach"})
+    change = {"action": "update", "id": artist, "max_tokens": 10_000}
+    result = music.mutate(**change, fields={"name": "J. S. Bach"})
     assert (result["total"], len(result["changes"]), result["has_more"]) == (61, 50, True)
-    text = music.call(action="update", id=artist, fields={"name": "Bach"}).text
-    assert "… and 11 more" in text
+    text = music.call(**change, fields={"name": "Bach"}).text
+    assert "has more: 50 of 61 records are shown" in text
+
+
+@pytest.mark.row("N8")
+def test_many_changes_are_cut_to_a_budget_and_the_answer_says_where_the_others_are(music: Served) -> None:
+    artist = music.create(name="Bach")["changes"][0]["id"]
+    for number in range(60):
+        music.create("album", name=f"Album {number}", artist_ids=[artist])
+    change = {"action": "update", "id": artist, "fields": {"name": "J. S. Bach"}}
+    preview = music.mutate(**change, preview=True, max_tokens=400)
+    assert len(json.dumps(preview)) <= 1_600
+    assert preview["notes"][-1].endswith("of 50 fit max_tokens; more with a greater max_tokens")
+    made = music.mutate(**change, plan=preview["plan"], max_tokens=400)
+    assert len(json.dumps(made)) <= 1_600
+    assert made["notes"][-1].endswith("of 50 fit max_tokens; changelog://recent has the others")
 
 
 def test_the_text_says_what_a_field_was_and_becomes(music: Served) -> None:
     fields = {"name": "Clara\nSchumann", "year": 1819, "about": "x" * 2_000}
     made = music.call(action="create", kind="artist", fields=fields).text
-    about = '"' + "x" * 79 + "…"
+    about = '"' + "x" * 500 + '… (2000 characters)"'
     assert made.splitlines()[1:] == [
         f'insert artist artist-clara-schumann: about {about}; name "Clara\\nSchumann"; year 1819'
     ]
