@@ -11,6 +11,7 @@ import inspect
 import json
 import sys
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -46,6 +47,9 @@ TARGET = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by scripts/build_reference.py from the code; do not edit. -->"
 HELP_WIDTH = 100
 NONE = "–"
+MEANINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "field_meanings.toml").read_text(encoding="utf-8")
+)
 
 Schema = Mapping[str, Any]
 Row = Sequence[str]
@@ -366,13 +370,19 @@ def _argument_rows(schema: Schema) -> Iterator[Row]:
     for path, node, is_required in iter_properties(schema, definitions):
         kind = type_of(node, definitions, with_null=False)
         default = "required" if is_required else _shown(node.get("default"))
-        yield f"`{path}`", kind, default, _limits(node), _meaning(node, definitions)
+        yield (
+            f"`{path}`",
+            kind,
+            default,
+            _limits(node),
+            _meaning(node, definitions) or _common_meaning("arguments", path),
+        )
 
 
 def _result_rows(schema: Schema) -> Iterator[Row]:
     definitions = schema.get("$defs", {})
     for path, node, _ in iter_properties(schema, definitions):
-        yield f"`{path}`", type_of(node, definitions), _meaning(node, definitions)
+        yield f"`{path}`", type_of(node, definitions), _meaning(node, definitions) or _common_meaning("results", path)
 
 
 def _key_rows(body: Schema, definitions: Schema, meanings: Mapping[str, str]) -> Iterator[Row]:
@@ -435,6 +445,12 @@ def _meaning(node: Schema, definitions: Schema) -> str:
     """Return what is said of a property, or else of the object that it is."""
     inner, _ = _object_in(node, definitions)
     return str(node.get("description") or (inner or {}).get("description") or "").strip()
+
+
+def _common_meaning(table: str, path: str) -> str:
+    """Return what a field of this name means in every tool; the whole path is looked up first."""
+    known = MEANINGS[table]
+    return known.get(path) or known.get(path.rsplit(".", 1)[-1].removesuffix("[]"), "")
 
 
 def _limits(node: Schema) -> str:

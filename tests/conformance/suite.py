@@ -28,7 +28,6 @@ OF_FIXTURE: Foreseen = {
 }
 OWN_TOOL = "cannot be tested without a tool of the suite's own; the fixture has it"
 OF_CATALOGUE: Foreseen = {
-    ("caching", "sep-2549-prompts-list-caching-hints"): "a catalogue has no prompts",
     ("server-stateless", "sep-2575-server-rejects-undeclared-capability"): OWN_TOOL,
     ("server-stateless", "sep-2575-missing-capability-http-400"): OWN_TOOL,
     ("server-stateless", "sep-2575-http-server-no-independent-requests-on-stream"): OWN_TOOL,
@@ -40,6 +39,7 @@ CATALOGUE_SCENARIOS = frozenset(
         "dns-rebinding-protection",
         "http-header-validation",
         "ping",
+        "prompts-list",
         "resources-list",
         "sep-2164-resource-not-found",
         "server-initialize",

@@ -90,7 +90,7 @@ class OffsetParams(PricedParams):
 class PagedParams(PricedParams):
     """The arguments of a tool whose answer is a list that can be continued."""
 
-    cursor: str | None = None
+    cursor: str | None = Field(default=None, description="Of the last answer, to continue it")
 
     @property
     def start(self) -> int:

@@ -190,8 +190,11 @@ class ToolSpec:
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """The JSON schema of the structured answer."""
-        if self.is_brief:
-            return brief_output(self.result)
+        return brief_output(self.result) if self.is_brief else self.full_output_schema
+
+    @cached_property
+    def full_output_schema(self) -> dict[str, Any]:
+        """The JSON schema of the structured answer with every field, however many tools there are."""
         return compact_schema(self.result.model_json_schema(mode="serialization"), dropped=("required",))
 
 

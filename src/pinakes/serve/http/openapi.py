@@ -108,7 +108,7 @@ def build_document(
         paths.setdefault(re.sub(r":\w+}", "}", spec.path), {})[spec.method.lower()] = operation.describe()
     for tool in tools:
         prefix = f"tool.{tool.name}"
-        for part, schema in (("input", tool.input_schema), ("output", tool.output_schema)):
+        for part, schema in (("input", tool.input_schema), ("output", tool.full_output_schema)):
             schemas |= lifted_schemas(f"{prefix}.{part}", schema)
         paths[f"/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, prefix, has_accounts=has_accounts)}
     security_schemes = {"bearer": {"type": "http", "scheme": "bearer"}} if has_accounts else {}
