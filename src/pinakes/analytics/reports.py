@@ -3,7 +3,7 @@
 Every report is a page of rows, in the same order for the same events, with the number of all rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -168,6 +168,19 @@ class EventReports:
         return self._page(
             wanted, order, span, lambda row: Searched(**{**row, "last_at": from_microseconds(row["last_at"])})
         )
+
+    def count_searches(self, catalogues: Sequence[str], *, since: datetime) -> tuple[int, int]:
+        """Return how many searches of these catalogues there were since a time, and how many found nothing."""
+        is_empty = case((events.c.results == 0, 1), else_=0)
+        wanted = select(func.count(), func.sum(is_empty)).where(
+            events.c.kind == str(EventKind.SEARCH),
+            events.c.catalogue.in_(list(catalogues)),
+            events.c.at >= to_microseconds(since),
+        )
+        self._log.flush()
+        with self._database.read() as connection:
+            searches, without_result = connection.execute(wanted).one()
+        return int(searches), int(without_result or 0)
 
     def _labelled(self, span: Span, by: Period | None, kinds: list[EventKind]) -> Subquery:
         """Return the events with the key of their group: the user, or the first day of the period."""

@@ -1,5 +1,6 @@
 """The maintenance of a library: its operations over catalogues, control database and settings, for jobs to run."""
 
+import logging
 import os
 from collections.abc import Callable
 from contextlib import closing
@@ -8,16 +9,20 @@ from functools import partial
 
 from pinakes import __version__
 from pinakes.analytics.events import EventLog
+from pinakes.analytics.reports import UNKNOWN, EventReports
 from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import App
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
 from pinakes.assembly.published import TABLE_PREFIX
+from pinakes.assembly.self_grading import regrade
 from pinakes.assembly.update_guard import accept_rebuilt
 from pinakes.control.control import Control
 from pinakes.control.database.backup import check_database
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import ModelError
+from pinakes.grading.drift import SearchCounts
+from pinakes.grading.grade import describe_grade
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source
@@ -28,6 +33,8 @@ from pinakes.shelf.port import Checkpoint, Problem
 from pinakes.sources.location import LIMIT_MARK, SourceLocation
 from pinakes.sources.port import RowSource
 from pinakes.tools.health import check_catalogue
+
+logger = logging.getLogger(__name__)
 
 PACKAGE = "pinakes"
 BACKUPS_FOLDER = "backups"
@@ -55,6 +62,7 @@ def build_maintenance(
         backups=app.settings.home / BACKUPS_FOLDER,
         prune_audit=control.audit.prune,
         recalibrate=partial(recalibrate, app),
+        regrade=partial(regrade_installed, app, EventReports(control.database, EventLog(control.database)), now),
         find_latest_version=lambda: None if app.settings.offline else fetch_latest_version(PACKAGE),
         version=__version__,
         now=now,
@@ -129,6 +137,24 @@ def recalibrate(app: App, name: str) -> str:
     save_calibration(calibration, fresh)
     os.replace(fresh, path)
     return f"unrelated queries have a cosine of {calibration.middle:.3f} ± {calibration.spread:.3f}"
+
+
+def regrade_installed(
+    app: App, reports: EventReports, now: Callable[[], datetime], name: str, checkpoint: Checkpoint
+) -> str:
+    """Grade a catalogue again, and return its grade and the signs of drift; these are logged too."""
+
+    def count(since: datetime) -> SearchCounts:
+        is_only = len(app.library.list_installed()) == 1
+        searches, empty = reports.count_searches([name, *([UNKNOWN] if is_only else [])], since=since)
+        return SearchCounts(searches=searches, without_result=empty)
+
+    grade = regrade(app, name, searches=count, checkpoint=checkpoint, now=now)
+    if grade is None:
+        return f"not graded yet; to grade it: pinakes eval {name}"
+    if grade.drift:
+        logger.warning("catalogue '%s' drifted: %s", name, "; ".join(grade.drift))
+    return describe_grade(grade)
 
 
 def _open(app: App, installed: Installed, name: str) -> RowSource:

@@ -12,7 +12,7 @@ from pinakes.errors import InputError
 from pinakes.grading.asking import AskedQuestion, Asker, embed_for
 from pinakes.grading.drift import NO_SEARCHES, SearchCounts, find_drift, measure_state
 from pinakes.grading.golden_set import GoldenSetRequest, write_golden_set
-from pinakes.grading.grade import GRADE_FILE, Grade, find_grade, grade_questions, save_grade
+from pinakes.grading.grade import GRADE_FILE, LATEST_FILE, Grade, find_grade, grade_questions, save_grade
 from pinakes.grading.own_questions import OWN_FILE, load_own_questions
 from pinakes.grading.questions import (
     QUESTIONS_FILE,
@@ -31,7 +31,6 @@ from pinakes.tools.catalogue import OpenCatalogue
 
 Asking = Callable[[int, int], None]
 """Called with the number of questions asked so far, and of all."""
-NOT_GRADED = "not graded yet; to grade it: pinakes eval"
 
 
 def _silent(_done: int, _all: int) -> None:
@@ -72,6 +71,7 @@ def grade_catalogue(
     grade = _grade(reader, questions, asked, catalogue.searcher.search_spec, at=now())
     save_questions(questions, folder / QUESTIONS_FILE)
     save_grade(grade, folder / GRADE_FILE)
+    (folder / LATEST_FILE).unlink(missing_ok=True)
     return GradedCatalogue(catalogue=catalogue, folder=folder, grade=grade, asked=asked)
 
 
@@ -107,8 +107,8 @@ def regrade(
     searches: Callable[[datetime], SearchCounts] = lambda _since: NO_SEARCHES,
     checkpoint: Checkpoint = never_stop,
     now: Callable[[], datetime] = utc_now,
-) -> tuple[Grade, list[str]] | None:
-    """Ask a catalogue's questions again, keep the grade, and return it with the signs of drift since the last one.
+) -> Grade | None:
+    """Ask a catalogue's questions again, and keep the grade, with the signs of drift since `pinakes eval`.
 
     Returns None for a catalogue that was never graded. `searches` counts the searches since a time.
     """
@@ -121,9 +121,10 @@ def regrade(
     if not asked:
         raise InputError("none of its questions has an answer in it any more; grade it again: pinakes eval")
     grade = _grade(reader, questions, asked, catalogue.searcher.search_spec, at=now())
-    signs = list(find_drift(reader, before=before, now=grade, searches=searches(before.at)))
-    save_grade(grade, folder / GRADE_FILE)
-    return grade, signs
+    signs = find_drift(reader, before=before, now=grade, searches=searches(before.at))
+    latest = replace(grade, drift=tuple(signs))
+    save_grade(latest, folder / LATEST_FILE)
+    return latest
 
 
 def keep_own_questions(app: App, name: str, file: Path) -> int:

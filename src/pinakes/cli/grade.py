@@ -63,7 +63,7 @@ def grade_command(app: App, name: str, request: GradingRequest, *, as_json: bool
     if tuning is not None:
         _print_tuning(graded, tuning)
     elif (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
-        click.echo(f"searched with tuned weights: {_named(tuned.plain())}; to remove them: --reset")
+        click.echo(f"searched with tuned weights: {tuned.describe()}; to remove them: --reset")
 
 
 def _recorded_calls() -> list[AuditRow]:
@@ -88,15 +88,11 @@ def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
         for half, figures in (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
     ]
     print_table(("half", "nDCG@10 before", "after"), rows, title="\ntuning")
-    tried = difference(tuning.tried, graded.catalogue.spec.search).plain()
+    tried = difference(tuning.tried, graded.catalogue.spec.search).describe()
     if tuning.is_accepted:
-        click.echo(f"kept from now on: {_named(tried)}; to remove them: --reset")
+        click.echo(f"kept from now on: {tried}; to remove them: --reset")
     else:
         click.echo(f"the weights stay as they are: {tuning.reason}")
-
-
-def _named(weights: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in weights.items()) or "as declared"
 
 
 def _cells(kind: KindGrade) -> Sequence[str]:

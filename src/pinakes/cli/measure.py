@@ -13,7 +13,7 @@ from pinakes.cli.grade import GradingRequest, grade_command
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.tables import print_table
 from pinakes.errors import InputError
-from pinakes.grading.golden_set import DEFAULT_QUESTIONS, GoldenSetRequest
+from pinakes.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
 from pinakes.grading.metrics import Estimate
 from pinakes.measure.beir import choose_grades, load_collection
 from pinakes.measure.bench import bench, serve_command, time_start
@@ -25,7 +25,11 @@ from pinakes.settings import load_settings
 
 @click.command("eval")
 @click.argument("target", metavar="CATALOGUE_OR_FOLDER")
-@click.option("--questions", type=click.IntRange(20, 10_000), help="How many questions to write; by default 300.")
+@click.option(
+    "--questions",
+    type=click.IntRange(20, 10_000),
+    help="How many questions to write; by default 300, or 600 to tune by.",
+)
 @click.option("--seed", type=int, help="The seed that records are drawn by; by default 0.")
 @click.option(
     "--golden", type=click.Path(path_type=Path), help="Your own questions, a golden.toml; kept with the catalogue."
@@ -73,7 +77,7 @@ def eval_command(
         return
     _refuse(of_folder, f"'{target}' is a catalogue", "is for a folder of judged questions")
     request = GradingRequest(
-        golden_set=GoldenSetRequest(questions=questions or DEFAULT_QUESTIONS, seed=seed or 0),
+        golden_set=GoldenSetRequest(questions=questions or (TO_TUNE_BY if tune else DEFAULT_QUESTIONS), seed=seed or 0),
         own=golden,
         tunes=tune,
         resets=reset,

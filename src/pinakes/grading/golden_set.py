@@ -23,6 +23,7 @@ from pinakes.text.normalise import fold_name
 from pinakes.text.plain import plain_text
 
 DEFAULT_QUESTIONS = 300
+TO_TUNE_BY = 600
 MOST_DRAWN_FROM = 200_000
 """In a larger catalogue, records are drawn from so many that are spread over it."""
 TRIED_FOR_ONE = 6

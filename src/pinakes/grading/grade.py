@@ -16,6 +16,8 @@ from pinakes.grading.figures import Figure, as_json, build_figure
 from pinakes.grading.metrics import ndcg, recall, reciprocal_rank
 
 GRADE_FILE = "grade.json"
+LATEST_FILE = "grade-latest.json"
+"""The grade by `pinakes eval`, which drift is told by, and the last one by the job that asks again."""
 ALL = "all"
 BY_WORDS = "words alone"
 BY_VECTORS = "vectors alone"
@@ -49,6 +51,8 @@ class Grade:
     """The grade of all questions, of each kind, and of the arms alone."""
     state: Mapping[str, float] = field(default_factory=dict)
     """The measures of the catalogue's state that drift is told by."""
+    drift: tuple[str, ...] = ()
+    """The signs that the catalogue drifted since it was graded before."""
 
     @property
     def overall(self) -> KindGrade:
@@ -100,6 +104,7 @@ def save_grade(grade: Grade, path: Path) -> None:
         "questions": grade.questions,
         "kinds": {name: plain_kind(kind) for name, kind in grade.kinds.items()},
         "state": dict(grade.state),
+        "drift": grade.drift,
     }
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(orjson.dumps(known))
@@ -119,9 +124,22 @@ def find_grade(path: Path) -> Grade | None:
             questions=str(known["questions"]),
             kinds={name: _kind(kind) for name, kind in known["kinds"].items()},
             state={name: float(value) for name, value in known["state"].items()},
+            drift=tuple(str(one) for one in known["drift"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: pinakes eval") from error
+
+
+def find_latest_grade(folder: Path) -> Grade | None:
+    """Return the last grade of the catalogue in a folder, by `pinakes eval` or by the job."""
+    return find_grade(folder / LATEST_FILE) or find_grade(folder / GRADE_FILE)
+
+
+def describe_grade(grade: Grade) -> str:
+    """Return a grade in one line: nDCG@10 with its interval, when it was measured, and the signs of drift."""
+    overall = grade.overall
+    line = f"nDCG@10 {overall.ndcg_10} on {overall.questions} questions, {grade.at:%Y-%m-%d}"
+    return f"{line}; drifted: {', '.join(grade.drift)}" if grade.drift else f"{line}; no drift"
 
 
 def plain_kind(kind: KindGrade, *, with_values: bool = True) -> dict[str, Any]:

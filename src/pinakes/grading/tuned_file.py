@@ -35,6 +35,10 @@ class TunedWeights(BaseModel):
         """Return a search section with these weights."""
         return replace(search, **self.plain())
 
+    def describe(self) -> str:
+        """Return the weights in one line."""
+        return ", ".join(f"{name} {value}" for name, value in self.plain().items()) or "as declared"
+
     def plain(self) -> dict[str, Any]:
         """Return the weights that were tuned, by name."""
         return self.model_dump(exclude_none=True)

@@ -19,7 +19,7 @@ from pinakes.shelf.port import Checkpoint, never_stop
 PASSES = 2
 LEAST_GAIN = 0.002
 """A step that gains less on average is not taken."""
-MOST_LOST_BY_KIND = 0.01
+MOST_LOST_BY_KIND = 0.02
 """No kind of question may lose more than this on average, whatever the others gain."""
 LEAST_QUESTIONS = 30
 """With fewer questions in a half, nothing is tuned."""

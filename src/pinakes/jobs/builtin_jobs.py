@@ -67,6 +67,8 @@ class MaintenanceOperations:
     """The folder of back-ups."""
     prune_audit: Callable[[datetime], int]
     recalibrate: Callable[[str], str]
+    regrade: Callable[[str, Checkpoint], str]
+    """Asks a graded catalogue its questions again; returns its grade, and whether it drifted."""
     find_latest_version: Callable[[], str | None]
     """Returns the latest version in the package index; None on an offline server."""
     version: str
@@ -93,6 +95,13 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             schedule="0 7 * * 1",
             body=lambda context: check_updates(maintenance(), context),
             enabled=False,  # no network access unless an administrator enables it
+        ),
+        JobSpec(
+            name="grade_catalogues",
+            description="Ask every graded catalogue its questions again, and say where it drifted.",
+            schedule="30 4 * * 0",
+            body=lambda context: grade_catalogues(maintenance(), context),
+            resumes=True,
         ),
         JobSpec(
             name="integrity_check",
@@ -170,6 +179,15 @@ def rebuild_indexes(maintenance: MaintenanceOperations, context: JobContext) -> 
 def recompute_calibration(maintenance: MaintenanceOperations, context: JobContext) -> None:
     """Recalibrate every catalogue: the meaning of its cosines."""
     _each(context, "measuring", maintenance.list_catalogues(), maintenance.recalibrate)
+
+
+def grade_catalogues(maintenance: MaintenanceOperations, context: JobContext) -> None:
+    """Grade every catalogue that was graded once."""
+
+    def regrade(name: str) -> str:
+        return maintenance.regrade(name, context.check_cancelled)
+
+    _each(context, "grading", maintenance.list_catalogues(), regrade)
 
 
 def verify_indexes(maintenance: MaintenanceOperations, context: JobContext) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pinakes.errors import StorageError
+from pinakes.grading.grade import describe_grade, find_latest_grade
+from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.ingest.ledger import LEDGER_PART, check_ledger
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER
 from pinakes.packs.builder import check_pack, load_manifest
@@ -21,6 +23,7 @@ VECTORS_PART = "vectors"
 RELATIONS_PART = "relations"
 PACK_PART = "pack"
 CALIBRATION_PART = "calibration"
+GRADE_PART = "grade"
 
 
 class PartHealth(NamedTuple):
@@ -46,6 +49,7 @@ def check_catalogue(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_
         checkpoint()
         yield from _check_pack(catalogue.folder / PACK_FOLDER)
         yield from _check_calibration(catalogue.folder / CALIBRATION_FILE)
+        yield from _check_grade(catalogue.folder)
 
 
 def examine(catalogue: OpenCatalogue, *, checkpoint: Checkpoint = never_stop) -> Iterator[PartHealth]:
@@ -69,6 +73,8 @@ def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
         if (catalogue.folder / LEDGER_FILE).is_file():
             yield LEDGER_PART, "whole"
         yield PACK_PART, _pack_note(catalogue.folder / PACK_FOLDER, shelf.change_no)
+        if not list(_check_grade(catalogue.folder)):
+            yield GRADE_PART, _grade_note(catalogue.name, catalogue.folder)
 
 
 def _pack_note(pack: Path, change_no: int) -> str:
@@ -77,6 +83,13 @@ def _pack_note(pack: Path, change_no: int) -> str:
     if load_manifest(pack).get("change_no") != change_no:
         return f"whole, in {pack}; the records were edited since, and the next pinakes add makes it anew"
     return f"whole, in {pack}"
+
+
+def _grade_note(name: str, folder: Path) -> str:
+    grade, tuned = find_latest_grade(folder), find_tuned(folder / TUNED_FILE)
+    if grade is None:
+        return f"not graded yet; to grade it: pinakes eval {name}"
+    return describe_grade(grade) + (f"; tuned: {tuned.describe()}" if tuned else "")
 
 
 def _check_vectors(catalogue: OpenCatalogue) -> Iterator[Problem]:
@@ -111,3 +124,11 @@ def _check_calibration(path: Path) -> Iterator[Problem]:
         find_calibration(path)
     except StorageError as error:
         yield Problem.from_error(CALIBRATION_PART, error)
+
+
+def _check_grade(folder: Path) -> Iterator[Problem]:
+    try:
+        find_latest_grade(folder)
+        find_tuned(folder / TUNED_FILE)
+    except StorageError as error:
+        yield Problem.from_error(GRADE_PART, error)

@@ -53,6 +53,7 @@ def maintenance(tmp_path: Path) -> MaintenanceOperations:
         prune_audit=lambda _before: 3,
         prunings={},
         recalibrate=lambda _name: "measured",
+        regrade=lambda _name, _checkpoint: "as good as it was",
         find_latest_version=lambda: "2.10.0",
         version="2.10.0",
         now=lambda: NOW,
@@ -126,6 +127,7 @@ def test_a_job_is_left_between_rows_when_it_is_to_end(maintenance: MaintenanceOp
     [
         ("rebuild_indexes", "films: 5 records indexed\nnotes: 5 records indexed\n"),
         ("recompute_calibration", "films: measured\nnotes: measured\n"),
+        ("grade_catalogues", "films: as good as it was\nnotes: as good as it was\n"),
         (
             "verify_indexes",
             "films: its indexes have exactly its records\nnotes: its indexes have exactly its records\n",

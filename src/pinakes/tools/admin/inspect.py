@@ -10,6 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from pinakes.errors import InputError
+from pinakes.grading.grade import find_latest_grade
+from pinakes.grading.tuned_file import TUNED_FILE, find_tuned
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
@@ -188,7 +190,24 @@ def _index(catalogue: OpenCatalogue) -> dict[str, Any]:
         "vectors": vectors,
         "vectors_counted_over": counted,
         "calibrated": catalogue.searcher.calibration_of(shelf.model) is not None,
+        **_grade(catalogue),
         **shelf.counters,
+    }
+
+
+def _grade(catalogue: OpenCatalogue) -> dict[str, Any]:
+    """Return the last grade of a catalogue, its tuned weights, and the signs that it drifted."""
+    folder = catalogue.folder
+    grade = find_latest_grade(folder) if folder else None
+    if folder is None or grade is None:
+        return {"grade": None}
+    tuned = find_tuned(folder / TUNED_FILE)
+    return {
+        "grade": round(grade.overall.ndcg_10.mean, 4),
+        "graded_at": grade.at.isoformat(timespec="seconds"),
+        "grade_questions": grade.overall.questions,
+        "tuned": tuned.plain() if tuned else None,
+        "drift": list(grade.drift),
     }
 
 

@@ -1,0 +1,119 @@
+"""Tuning: better weights are kept, worse ones never are."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.self_grading import GradedCatalogue, grade_catalogue, reset_tuning, tune_catalogue
+from pinakes.errors import StorageError
+from pinakes.grading.golden_set import GoldenSetRequest
+from pinakes.grading.grade import find_grade
+from pinakes.grading.questions import QuestionKind
+from pinakes.grading.tuned_file import TUNED_FILE, TunedWeights, find_tuned
+from pinakes.grading.tuning import tune
+from pinakes.ingest.pipeline import IngestReport
+from support.dishes import SPEC, make_dish, write_dishes
+
+pytestmark = pytest.mark.row("N6")
+
+BADLY_WEIGHED = f"""{SPEC}
+[fields.fame]
+type = "int"
+
+[known]
+fame = {{ weight = 1, full = 100 }}
+
+[search]
+known_weight = 2
+"""
+"""A spec whose ranking is mostly by fame."""
+
+
+@pytest.fixture
+def badly_weighed(app: App, tmp_path: Path, add_dishes: Callable[..., IngestReport]) -> GradedCatalogue:
+    """A graded catalogue whose spec has bad weights."""
+    source = write_dishes(tmp_path / "dishes.jsonl", range(90), fame=lambda row: 37 * int(row["id"][5:]) % 100)
+    add_dishes(source, declaration=BADLY_WEIGHED)
+    return grade_catalogue(app, "dishes", GoldenSetRequest(questions=240))
+
+
+def test_weights_that_answer_better_are_kept_beside_the_catalogue_and_searched_with(
+    app: App, badly_weighed: GradedCatalogue, add_dishes: Callable[..., IngestReport], tmp_path: Path
+) -> None:
+    before = badly_weighed.grade.overall.ndcg_10.mean
+    tuning = tune_catalogue(badly_weighed)
+    assert tuning.is_accepted, tuning.reason
+    assert tuning.other_half[1].mean >= tuning.other_half[0].mean
+    searcher = app.open_catalogue("dishes").searcher
+    assert searcher.search_spec == tuning.search
+    kept = find_grade(badly_weighed.folder / "grade.json")
+    assert kept is not None
+    assert kept.overall.ndcg_10.mean > before + 0.02
+    add_dishes(write_dishes(tmp_path / "dishes.jsonl", range(95)), declaration=BADLY_WEIGHED)
+    reopened = App(app.settings)
+    assert reopened.open_catalogue("dishes").searcher.search_spec == tuning.search  # a rebuild leaves them
+    reopened.close()
+    assert reset_tuning(app, "dishes")
+    assert searcher.search_spec.known_weight == 2.0
+    assert not reset_tuning(app, "dishes")
+
+
+def test_weights_that_lose_on_the_held_out_half_are_not_kept(badly_weighed: GradedCatalogue) -> None:
+    spec = badly_weighed.catalogue.spec
+    searched = [one for one in badly_weighed.asked if one.candidates is not None]
+    first = [one for kind in QuestionKind for one in [one for one in searched if one.question.kind is kind][::2]]
+    # The other half's answers are the records that the present weights rank first.
+    others = [
+        replace(one, answers=frozenset(one.rank(spec.search)[:1])) if one not in first else one for one in searched
+    ]
+    tuning = tune(others, spec.search, spec)
+    assert not tuning.is_accepted
+    assert "lose" in tuning.reason
+    assert tuning.search == spec.search
+
+
+def test_a_handful_of_questions_tunes_nothing(badly_weighed: GradedCatalogue) -> None:
+    spec = badly_weighed.catalogue.spec
+    tuning = tune(badly_weighed.asked[:20], spec.search, spec)
+    assert not tuning.is_accepted
+    assert "too few questions" in tuning.reason
+
+
+def test_the_balance_of_words_and_vectors_is_tuned_by_questions_of_people_alone(
+    app: App, badly_weighed: GradedCatalogue
+) -> None:
+    spec = badly_weighed.catalogue.spec
+    present = replace(spec.search, vector_weight=0.9, known_weight=0.0)
+    by_rules = tune(badly_weighed.asked, present, spec)
+    assert by_rules.tried.vector_weight == 0.9
+    own = badly_weighed.folder / "golden.toml"
+    questions = [f'[[questions]]\nquery = "{words_of(number)}"\nexpect = ["dish-{number}"]\n' for number in range(60)]
+    own.write_text("".join(questions), encoding="utf-8")
+    graded = grade_catalogue(app, "dishes", GoldenSetRequest(questions=60))
+    by_people = tune(graded.asked, present, spec)
+    assert by_people.is_accepted, by_people.reason
+    assert by_people.search.vector_weight < 0.9
+
+
+def words_of(number: int) -> str:
+    """Return half of the words of a dish's story."""
+    return " ".join(make_dish(number)["story"].lower().replace(".", "").split()[::3])
+
+
+def test_a_damaged_file_of_weights_is_named_and_the_declared_ones_are_used(
+    app: App, badly_weighed: GradedCatalogue
+) -> None:
+    path = badly_weighed.folder / TUNED_FILE
+    path.write_text("[search]\nvector_weight = 7\n", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"tuned\.toml is damaged .*--reset"):
+        find_tuned(path)
+    assert app.open_catalogue("dishes").searcher.search_spec == badly_weighed.catalogue.spec.search
+
+
+def test_tuned_weights_leave_all_others_as_declared(badly_weighed: GradedCatalogue) -> None:
+    search = badly_weighed.catalogue.spec.search
+    tuned = TunedWeights(known_weight=0.25).over(search)
+    assert tuned == replace(search, known_weight=0.25)
