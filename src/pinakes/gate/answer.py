@@ -18,7 +18,7 @@ from pinakes.errors import (
 )
 from pinakes.model.audit import Outcome
 from pinakes.model.flag import Flag
-from pinakes.text.safe import safe_text
+from pinakes.text.messages import safe_message
 
 REFUSALS = (UnknownToolError, UnknownResourceError, UnauthenticatedError, ForbiddenError)
 
@@ -40,7 +40,7 @@ class Answer:
     @classmethod
     def of_error(cls, error: ExpectedError) -> "Answer":
         """Return the answer of a foreseen failure."""
-        return cls(structured=None, text=safe_text(f"{error.code}: {error.message}"), error=error)
+        return cls(structured=None, text=safe_message(f"{error.code}: {error.message}"), error=error)
 
     @property
     def is_error(self) -> bool:

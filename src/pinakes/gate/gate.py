@@ -33,6 +33,7 @@ from pinakes.gate.quarantine import (
     quarantine_entry,
     safe_forms,
     safe_values,
+    with_safe_notes,
 )
 from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
@@ -459,7 +460,7 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
     def run() -> ToolResult:
         return tool.run(*arguments)
 
-    result = _with_retries(run) if tool.read_only else run()
+    result = with_safe_notes(_with_retries(run) if tool.read_only else run())
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
     flags = find_flags(forms.structured)

@@ -14,10 +14,12 @@ import orjson
 
 from pinakes.model.flag import Flag
 from pinakes.text.instructions import find_in_texts, has_instructions
+from pinakes.text.messages import safe_message
 from pinakes.text.safe import is_safe, safe_line, safe_text, safe_value
 from pinakes.text.safe_json import safe_json
 from pinakes.tools.budget import Forms
 from pinakes.tools.resource import ResourceContent, ResourceEntry
+from pinakes.tools.spec import NotedResult, ToolResult
 
 UNSCANNED = frozenset({"notes", "hint", "query", "asked", "understood", "notUnderstood", "not_understood", "cursor"})
 """Fields with the server's own words, or with those of the caller."""
@@ -27,6 +29,13 @@ JSON_TYPE = "application/json"
 
 _PLACE = re.compile(r"[^.\[]*(?:\[\d+\])?")
 _PLAIN_KEY = re.compile(r"[\w-]{1,60}")
+
+
+def with_safe_notes(result: ToolResult) -> ToolResult:
+    """Return a result whose notes, in which the server speaks, carry no instruction from what they quote."""
+    if not isinstance(result, NotedResult) or not result.notes or not has_instructions("\n".join(result.notes)):
+        return result
+    return result.model_copy(update={"notes": [safe_message(note) for note in result.notes]})
 
 
 def safe_forms(forms: Forms) -> Forms:

@@ -22,6 +22,7 @@ from pinakes.model.scope import (
 from pinakes.search.values import FieldValues, ValueMatch, field_values
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import meets, term_of
+from pinakes.text.messages import quoted
 from pinakes.text.query import MAX_CHARS
 
 LISTED_WHOLE = 12
@@ -142,14 +143,14 @@ def _require_value(values: FieldValues, asked: str, label: str) -> ValueMatch:
 
 
 def _hint(values: FieldValues, asked: str) -> str:
-    near = values.near(asked)
-    known = values.known
+    near = [quoted(value) for value in values.near(asked)]
+    known = [quoted(value) for value in values.known[: LISTED_WHOLE + 1]]
     if len(known) <= LISTED_WHOLE:
         guess = f" (did you mean '{near[0]}'?)" if near else ""
         return f"{guess}; one of {', '.join(known)}"
     if near:
         return f"; the nearest: {', '.join(near)}"
-    return f"; there are {len(known)}, such as {', '.join(known[:LISTED_EXAMPLES])}"
+    return f"; there are {len(values.known)}, such as {', '.join(known[:LISTED_EXAMPLES])}"
 
 
 def _notes(match: ValueMatch, values: FieldValues, condition: Condition, label: Label) -> list[str]:

@@ -18,6 +18,7 @@ from pinakes.model.scope import Scope
 from pinakes.search.ids import find_by_id
 from pinakes.search.series import same_franchise, work_of
 from pinakes.shelf.port import ShelfReader
+from pinakes.text.messages import quoted
 from pinakes.text.names import ALIKE, BARE_LIKENESS, FEWEST_MISSPELT, MatchedBy, NameMatch, TypedName
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
@@ -118,7 +119,7 @@ class NameChoice:
     @property
     def suggestions(self) -> tuple[str, ...]:
         """The other records, each by its title and what tells it apart."""
-        return tuple(one.label for one in self.others)
+        return tuple(quoted(one.label) for one in self.others)
 
 
 def resolve_name(
@@ -324,7 +325,7 @@ def _choice(typed: TypedName, best: NameCandidate, others: Sequence[NameCandidat
         key=best.key,
         record=best.record,
         title=best.title,
-        label=best.label,
+        label=quoted(best.label),
         by=best.by,
         likeness=best.likeness,
         sureness=round(sureness, 2),

@@ -35,6 +35,7 @@ from pinakes.serve.caller import Callers, Context
 from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.serve.workers import Workers
+from pinakes.text.messages import safe_message
 from pinakes.text.safe import safe_text
 from pinakes.tools.instructions import GENERAL
 from pinakes.tools.plain_names import with_plain_names
@@ -225,7 +226,7 @@ class Handlers:
             found = await self._gate.perform(
                 asked, lambda gate: gate.guide.render_prompt(caller.principal, params.name, given)
             )
-        content = types.TextContent(type="text", text=found.text)
+        content = types.TextContent(type="text", text=safe_text(found.text))
         return types.GetPromptResult(
             description=found.description, messages=[types.PromptMessage(role="user", content=content)]
         )
@@ -285,15 +286,17 @@ def _protocol_errors() -> Iterator[None]:
 def _protocol_error(error: Exception) -> MCPError:
     """Return the protocol error of a foreseen failure; a bug is logged, and its details are hidden."""
     if isinstance(error, UnknownResourceError):
-        return MCPError(code=types.INVALID_PARAMS, message=safe_text(error.message), data={"uri": safe_text(error.uri)})
+        return MCPError(
+            code=types.INVALID_PARAMS, message=safe_message(error.message), data={"uri": safe_text(error.uri)}
+        )
     if isinstance(error, NotFoundError | InputError):
-        return MCPError(code=types.INVALID_PARAMS, message=safe_text(error.message))
+        return MCPError(code=types.INVALID_PARAMS, message=safe_message(error.message))
     if isinstance(error, ExpectedError):
         data: dict[str, Any] = {"code": error.code}
         if error.retry_after_s is not None:
             data["retryAfterS"] = math.ceil(error.retry_after_s)
         return MCPError(
-            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_text(error.message), data=data
+            code=ERROR_CODES.get(type(error), types.INTERNAL_ERROR), message=safe_message(error.message), data=data
         )
     logger.error("a request failed", exc_info=error)
     return MCPError(code=types.INTERNAL_ERROR, message="internal error; the server's log has the details")

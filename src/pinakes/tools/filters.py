@@ -15,6 +15,7 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.text.messages import quoted
 from pinakes.tools.spelling import meant
 
 KIND = "kind"
@@ -118,7 +119,7 @@ _VALUES = {"type": "array", "items": {"type": "string"}}
 
 
 def _form(field: FieldSpec) -> dict[str, Any]:
-    if field.type is FieldType.ENUM:
+    if field.type is FieldType.ENUM and all(quoted(value) == value for value in field.values):
         return {"type": "array", "items": {"enum": list(field.values)}}
     if field.filter is not FilterKind.RANGE:
         return _VALUES

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.scope import Scope, Visibility
+from pinakes.text.messages import safe_message
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolSpec
 
@@ -112,7 +113,7 @@ def _described(entry: _Entry) -> str:
 
 def _clean(text: str, longest: int) -> str:
     """Return a text of a spec on one line, without control characters, and bounded."""
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    printable = "".join(letter if letter.isprintable() else " " for letter in safe_message(text))
     words = " ".join(printable.split())
     return words if len(words) <= longest else f"{words[:longest].rsplit(' ', 1)[0]} …"
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pinakes.errors import ExpectedError
-from pinakes.text.safe import safe_text
+from pinakes.text.messages import safe_message
 from pinakes.text.safe_json import safe_json
 from pinakes.tools.endpoint import EndpointResult
 
@@ -67,7 +67,7 @@ def error_reply(error: ExpectedError, headers: Mapping[str, str] | None = None) 
     """Return a foreseen failure: its HTTP status, `{"error": {"code", "message"}}`, and when to come back."""
     retry_after_s = None if error.retry_after_s is None else math.ceil(error.retry_after_s)
     come_back = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
-    details = ErrorDetails(code=error.code, message=safe_text(error.message), retry_after_s=retry_after_s)
+    details = ErrorDetails(code=error.code, message=safe_message(error.message), retry_after_s=retry_after_s)
     return model_reply(ErrorResult(error=details), status=error.http_status, headers={**(headers or {}), **come_back})
 
 
