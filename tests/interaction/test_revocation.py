@@ -240,6 +240,22 @@ class ListeningLine(Line):
         self._client.close()
 
 
+class ListeningSocketLine(WebSocketLine):
+    """The same request on a WebSocket."""
+
+    def __init__(self, hosted: Any, secret: str) -> None:
+        self._stack = ExitStack()
+        self.told = []
+        opening = open_websocket(
+            hosted.websocket_url, additional_headers={"Authorization": f"Bearer {secret}"}, close_timeout=1
+        )
+        self.socket = self._stack.enter_context(opening)
+        wanted = {"toolsListChanged": True, "promptsListChanged": True}
+        asked = message("subscriptions/listen", {"notifications": wanted, "_meta": MODERN_META}, 1)
+        self.socket.send(json.dumps(asked))
+        assert json.loads(self.socket.recv(timeout=10))["params"]["notifications"] == wanted
+
+
 class StatelessLine(Line):
     """Streamable HTTP of 2026-07-28, and REST: every request stands for itself, so nothing is open."""
 
@@ -348,19 +364,21 @@ def test_when_rights_change_calls_follow_at_once_and_open_lines_are_told_and_go_
     secret = hosted.accounts.token(victim)
     with ExitStack() as stack:
         lines = open_lines(stack, hosted, secret)
-        listening = ListeningLine(hosted, secret)
+        listening, on_socket = ListeningLine(hosted, secret), ListeningSocketLine(hosted, secret)
         stack.callback(listening.close)
+        stack.callback(on_socket.close)
         assert listening.honoured == {"toolsListChanged": True, "promptsListChanged": True}
         open_ones = [line for line in lines.values() if not isinstance(line, StatelessLine)]
+        open_ones += [listening, on_socket]
         try:
             hosted.server.run(*CHANGES[change](hosted, victim))
             assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, False)
-            for line in [*open_ones, listening]:
+            for line in open_ones:
                 soon(lambda line=line: {TOOLS_CHANGED, PROMPTS_CHANGED} <= set(line.hear()), timeout_s=WITHIN_S)
         finally:
             give_back(hosted.accounts.control, change, victim)
         assert {kind: line.call() for kind, line in lines.items()} == dict.fromkeys(LINES, True)
-        for line in [*open_ones, listening]:
+        for line in open_ones:
             soon(lambda line=line: line.hear().count(TOOLS_CHANGED) >= 2, timeout_s=WITHIN_S)
             assert not line.is_over()
     others = [line for kind, line in bystanders.items() if kind != "stateless"]

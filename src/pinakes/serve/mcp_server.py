@@ -45,7 +45,7 @@ from pinakes.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
 
-LOADING_S = 3.0
+LOADING_S = 2.0
 """How long a client that connects is kept waiting for the catalogues, to be told about them."""
 RETRY_AFTER = "io.pinakes/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""

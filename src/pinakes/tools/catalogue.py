@@ -20,6 +20,7 @@ from pinakes.search.ids import example_id, find_by_id, find_by_number, page_form
 from pinakes.search.names import NameChoice, resolve_name
 from pinakes.search.searcher import QueryVector, Searcher
 from pinakes.shelf.port import Shelf, ShelfReader
+from pinakes.tools.spelling import meant
 
 logger = logging.getLogger(__name__)
 
@@ -175,6 +176,7 @@ def choose_catalogue(catalogues: Sequence[OpenCatalogue], principal: Principal, 
     """Return the catalogue of this name, or the only visible one where no name is given."""
     visible = {catalogue.name: catalogue for catalogue in visible_catalogues(catalogues, principal)}
     known = list(visible)
+    name = meant(name, known) if name is not None else None
     if name is not None and name not in visible:
         raise NotFoundError(f"no catalogue '{name[:80]}'{did_you_mean(name, known)}; there are {', '.join(known)}")
     if name is None and len(visible) != 1:

@@ -31,6 +31,7 @@ from pinakes.tools.budget import Continuation, PricedParams, PricedResult
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.plain_text import json_text
 from pinakes.tools.spec import GenericParams, GenericResult, ToolSpec, one_of
+from pinakes.tools.spelling import meant
 
 CHANGES_SHOWN = 50
 NAMESAKES_LISTED = 5
@@ -131,7 +132,8 @@ class EditTools:
     def _chosen(self, principal: Principal, params: MutateParams) -> str:
         """Return the catalogue that is meant: the named one, or the only one that the request can be about."""
         known = list(self._edits)
-        asked = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
+        stated = params.catalogue if isinstance(params, MutateInCatalogueParams) else None
+        asked = meant(stated, known) if stated is not None else None
         if asked is not None and asked not in known:
             hint = did_you_mean(asked, known)
             raise NotFoundError(f"no editable catalogue {asked[:60]!r}{hint}; there are {', '.join(known)}")

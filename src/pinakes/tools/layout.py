@@ -4,7 +4,7 @@ Where one catalogue is served, nothing of this is seen. Where there are several,
 `catalogue`, a record may be named `CATALOGUE/ID`, and answers say which catalogue a record is from.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from pinakes.model.record import Record
 from pinakes.search.ids import SCHEME
 from pinakes.tools.catalogue import CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.spec import ToolResult, ToolSpec
+from pinakes.tools.spelling import meant
 
 
 class FromCatalogue(ToolResult):
@@ -43,6 +44,7 @@ class LayoutCatalogues:
         """Open the chosen catalogue, or every one that can be read."""
         if chosen is None:
             return ask_each(self._catalogues, OpenCatalogue.view)
+        chosen = meant(chosen, self._catalogues)
         if chosen not in self._catalogues:
             known = list(self._catalogues)
             hint = did_you_mean(chosen, known)
@@ -90,6 +92,10 @@ class LayoutCatalogues:
             return [tool.over(self._catalogues) for tool in tools]
         return [self._with_choice(tool) for tool in tools]
 
+    def _read_by(self, params: Any) -> Iterable[str]:
+        """Return the catalogues that a call reads: the one that it chose, or all."""
+        return self._catalogues if params.catalogue is None else [meant(params.catalogue, self._catalogues)]
+
     def _with_choice(self, tool: ToolSpec) -> ToolSpec:
         def run(principal: Principal, params: Any) -> ToolResult:
             return tool.run(principal, params, catalogue=params.catalogue)
@@ -103,7 +109,7 @@ class LayoutCatalogues:
                 catalogue=(str | None, CHOICE),
             ),
             run=run,
-            reads=lambda params: self._catalogues if params.catalogue is None else [params.catalogue],
+            reads=self._read_by,
             properties={**tool.properties, "catalogue": {"type": "string", "enum": list(self._catalogues)}},
         )
 

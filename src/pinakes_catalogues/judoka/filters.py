@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from pinakes.api import KIND_FIELD, AnyOf, Condition, InputError, NoneOf, Range, ToolParams
+from pinakes_catalogues.judoka.countries import two_letter_code
 from pinakes_catalogues.judoka.rows import CARD, STATS, normalised_class
 
 CARDS = AnyOf(KIND_FIELD, (CARD,))
 SHOWN = AnyOf("visibility", ("shown",))
 MEASURES = (*STATS, "average")
-COUNTRY_CODE = re.compile(r"[A-Za-z]{2}")
 THRESHOLD = re.compile(r"\s*([A-Za-z_ -]+?)\s*(>=|<=|==|=|>|<|≥|≤)\s*(-?\d{1,6}(?:\.\d{1,6})?)\s*")
 
 
@@ -73,7 +73,8 @@ class CardFilters(ToolParams):
             raise InputError(f"'filters': weightMin {self.weight_min:g} is above weightMax {self.weight_max:g}")
         found: list[Condition] = []
         if self.country and (country := self.country.strip()):
-            found.append(AnyOf("countryCode" if COUNTRY_CODE.fullmatch(country) else "country", (country,)))
+            code = two_letter_code(country)
+            found.append(AnyOf("countryCode", (code,)) if code else AnyOf("country", (country,)))
         if self.rarity:
             found.append(AnyOf("rarity", (self.rarity,)))
         if self.weight_class and self.weight_class.strip():

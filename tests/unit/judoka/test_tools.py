@@ -102,6 +102,8 @@ def test_a_search_has_eight_results_by_default_and_one_to_fifty_by_wish(judokon:
         ({"country": "FR"}, {3, 6}),
         ({"country": "jp", "rarity": "Epic"}, {1}),
         ({"country": "FRA"}, {3, 6}),
+        ({"country": "JPN", "rarity": "Epic"}, {1}),
+        ({"country": "J.P.", "rarity": "Epic"}, {1}),
         ({"country": "Frnace"}, {3, 6}),
         ({"rarity": "Legendary"}, {0, 3}),
         ({"rarity": "legendary"}, {0, 3}),

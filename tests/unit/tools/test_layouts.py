@@ -90,7 +90,8 @@ def test_every_tool_takes_a_catalogue_and_refuses_an_unknown_one(twins: Any, lay
     own = [tool for tool in served.gate.list_tools(LOCAL_USER) if tool.name != "catalog.mutate"]
     assert own
     for tool in own:
-        assert tool.input_schema["properties"]["catalogue"] == {"type": "string", "enum": sorted((layout, OTHER))}
+        assert tool.input_schema["properties"]["catalogue"]["enum"] == sorted((layout, OTHER))
+        assert f" Of {layout} and {OTHER}." in tool.description or f" Of {OTHER} and {layout}." in tool.description
         assert "catalogue" not in tool.input_schema.get("required", [])
     search = {"papers": "search_papers", "anime": "search_anime", "judoka": "judokon.search", "music": "catalog.search"}
     told = served.refusal(search[layout], query="x", catalogue="othr")
@@ -105,6 +106,7 @@ def test_papers_are_found_in_every_catalogue_or_in_the_one_that_was_chosen(twins
     assert [one["score"] for one in both["papers"]] == sorted((one["score"] for one in both["papers"]), reverse=True)
     chosen = papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER)
     assert sources(chosen["papers"]) == {OTHER}
+    assert papers.ask("search_papers", query="learning", paper_count=6, catalogue=OTHER.upper()) == chosen
     assert both["total"] == 2 * chosen["total"]
     (best, *_) = papers.ask("search_papers", query="quokka census")["papers"]
     assert (best["title"], best["catalogue"]) == ("Quokka census", OTHER)
