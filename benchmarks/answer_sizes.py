@@ -1,4 +1,4 @@
-"""The size of every tool's answers over a library: by default, with a small budget, and over all pages.
+"""The size of every tool's answers and of resources over a library: by default, with a small budget, over all pages.
 
     PINAKES_HOME=… python benchmarks/answer_sizes.py
 
@@ -8,16 +8,20 @@ its budget, or where the pages of a small budget lack an item of the whole answe
 """
 
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pinakes.assembly.app import App
+from pinakes.errors import UnknownResourceError
 from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
+from pinakes.tools.resource import ResourceContent
 
 DEFAULT_TOKENS = 2_500
 SMALL_TOKENS = 400
@@ -27,7 +31,7 @@ BYTES_A_TOKEN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A call of a tool, and the place of the list that its cursor continues; empty where it has none."""
+    """A call of a tool, and the places of the lists that are continued; empty where there are none."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -72,7 +76,47 @@ DOCUMENT_CALLS = [
     Measured(tool="search_handbook", arguments={"query": "code review"}, items="results"),
     Measured(tool="ping"),
 ]
-CALLS = [*GENERIC_CALLS, *ANIME_CALLS, *PAPER_CALLS, *DOCUMENT_CALLS]
+KINDS = "artists.items,albums.items,tracks.items"
+MUSIC_CALLS = [
+    Measured(tool="catalog.search", arguments={"query": "piano"}, items=KINDS),
+    Measured(tool="catalog.search", arguments={"query": "love", "kind": "track"}, items="tracks.items"),
+    Measured(
+        tool="catalog.get",
+        arguments={"query_type": "artist", "id": "Johann Sebastian Bach"},
+        items="albums.items,tracks.items",
+    ),
+    Measured(tool="catalog.get", arguments={"query_type": "recent"}, items=KINDS),
+    Measured(tool="catalog.get", arguments={"query_type": "stats"}, items="stats.genres"),
+    Measured(
+        tool="catalog.get",
+        arguments={"query_type": "similar", "id": "Johann Sebastian Bach"},
+        items="artists.items",
+    ),
+    Measured(tool="catalog.get", arguments={"query_type": "gaps"}, items="gaps.items"),
+    Measured(tool="catalog.get", arguments={"query_type": "fixes"}, items="fixes.items"),
+    Measured(
+        tool="catalog.get",
+        arguments={"query_type": "playlist", "about": "calm piano", "minutes": 600},
+        items="tracks.items",
+    ),
+]
+JUDOKA_CALLS = [
+    Measured(tool="query_rag", arguments={"query": "strongest judoka from Japan"}, items="results"),
+    Measured(tool="judokon.search", arguments={"query": "strongest judoka from Japan"}, items="results"),
+    Measured(tool="judokon.getById", arguments={"id": 1}),
+    Measured(tool="judokon.compare", arguments={"idA": 1, "idB": 2}),
+    Measured(tool="judokon.suggestOpponent", arguments={"id": 1}, items="opponents"),
+    Measured(tool="judokon.listCountries", items="countries"),
+]
+CALLS = [*GENERIC_CALLS, *ANIME_CALLS, *PAPER_CALLS, *DOCUMENT_CALLS, *MUSIC_CALLS, *JUDOKA_CALLS]
+RESOURCES = [
+    "changelog://recent",
+    "pinakes://anime/mal-21",
+    "pinakes://music/artist-johann-sebastian-bach",
+    "pinakes-values://anime/tags/comedy",
+    "pinakes-values://music/genres/piano",
+]
+OFFSET = re.compile(r"the rest with offset (\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +145,8 @@ def main() -> None:
     gate = app.build_gate()
     tools = {tool.name: tool for tool in gate.list_tools(LOCAL_USER)}
     sizes = [size for call in CALLS if call.tool in tools for size in _find_size(gate, call)]
+    documents = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries if entry.uri.startswith("documents://")]
+    sizes += [size for uri in [*RESOURCES, *documents] for size in _find_resource_size(gate, uri)]
     app.close()
     print_table(sizes)
     sys.exit(1 if any(size.problem for size in sizes) else 0)
@@ -135,7 +181,7 @@ def _find_size(gate: Gate, call: Measured) -> list[Size]:
             small_tokens=max(map(_tokens, small)),
             small_items=len(_items(small[0], call.items)),
             pages=len(small),
-            lost=0 if seen == wanted else max(1, len(wanted) - len(seen)),
+            lost=sum((Counter(wanted) - Counter(seen)).values()),
         )
     ]
 
@@ -145,9 +191,52 @@ def _pages(gate: Gate, call: Measured, budget: dict[str, Any]) -> Iterator[Answe
     while True:
         answer = gate.call(LOCAL_USER, call.tool, {**call.arguments, **budget, **cursor})
         yield answer
-        if answer.structured is None or not answer.structured.get("cursor"):
+        more = _find_more(answer.structured or {})
+        if more is None:
             return
-        cursor = {"cursor": answer.structured["cursor"]}
+        cursor = more
+
+
+def _find_more(structured: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the argument that continues an answer that was cut; None where it was not."""
+    if structured.get("cursor"):
+        return {"cursor": structured["cursor"]}
+    offsets = [OFFSET.search(note) for note in structured.get("notes") or ()]
+    return next(({"offset": int(found[1])} for found in offsets if found), None)
+
+
+def _find_resource_size(gate: Gate, uri: str) -> list[Size]:
+    """Measure the parts of a resource; nothing where the library does not have it."""
+    try:
+        first = gate.read(LOCAL_USER, uri)
+    except UnknownResourceError:
+        return []
+    small, whole = list(_parts(gate, uri, SMALL_TOKENS)), list(_parts(gate, uri, ALL_TOKENS))
+    return [
+        Size(
+            call=Measured(tool=uri),
+            tokens=-(-first.size_bytes // BYTES_A_TOKEN),
+            items=_count(first),
+            small_tokens=max(-(-part.size_bytes // BYTES_A_TOKEN) for part in small),
+            small_items=_count(small[0]),
+            pages=len(small),
+            lost=sum(map(_count, whole)) - sum(map(_count, small)),
+        )
+    ]
+
+
+def _parts(gate: Gate, uri: str, tokens: int) -> Iterator[ResourceContent]:
+    query = f"?max_tokens={tokens}"
+    while query:
+        content = gate.read(LOCAL_USER, uri + query)
+        yield content
+        cursor = content.page.cursor if content.page else None
+        query = f"?max_tokens={tokens}&cursor={cursor}" if cursor else ""
+
+
+def _count(content: ResourceContent) -> int:
+    """Return how many items, characters or parts a read has; of a whole text its characters."""
+    return len(content.text or "") if content.page is None else content.page.count
 
 
 def _tokens(answer: Answer) -> int:
@@ -156,15 +245,16 @@ def _tokens(answer: Answer) -> int:
 
 
 def _items(answer: Answer, path: str) -> list[str]:
-    return _items_at(answer.structured, path) if path else []
+    return [item for one in path.split(",") if one for item in _items_at(answer.structured, one)]
 
 
 def _items_at(value: Any, path: str) -> list[str]:
     """Return the items of a list, by the values that tell them apart; of a text, its words."""
     name, _, rest = path.partition(".")
-    inner = value[name]
+    inner = value.get(name, [])
     if rest:
-        return [item for one in inner for item in _items_at(one, rest)]
+        several = inner if isinstance(inner, list) else [inner]
+        return [item for one in several for item in _items_at(one, rest)]
     return inner.split() if isinstance(inner, str) else [_identity(one) for one in inner]
 
 

@@ -96,7 +96,7 @@ def test_an_album_that_is_asked_for_is_searchable_and_can_be_heard(
     assert (track["album"], track["artists"], track["playable"]) == (ALBUM, [ARTIST], True)
     assert admin.get(f"/v1/tracks/{track['id']}/audio").content == provider.files["/2.wav"]
     changes = admin.get("/v1/resources/read", params={"uri": "changelog://recent"}).json()["changes"]
-    (made,) = (one for one in changes if one["id"] == track["id"])
+    (made,) = (one for one in changes if one.get("id") == track["id"])
     assert made["principal"] == "admin"
     assert made["call_id"]
 

@@ -153,7 +153,7 @@ def test_a_completion_that_leads_to_no_template_is_refused(plain: Any, converse:
         with pytest.raises(MCPError, match=r"there is no resource template 'x://\{y\}'") as caught:
             await complete(client, "x://{y}", "y", "")
         assert caught.value.error.code == types.INVALID_PARAMS
-        with pytest.raises(MCPError, match="only resource templates have completions"):
+        with pytest.raises(MCPError, match="no prompt 'x'"):
             await client.complete(types.PromptReference(type="ref/prompt", name="x"), {"name": "y", "value": ""})
 
     converse(plain.gate, talk)

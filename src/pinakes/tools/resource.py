@@ -14,20 +14,22 @@ from pinakes.model.principal import Action, Principal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentPage:
-    """The part of a resource that was read: where it begins and ends, of how much, and how to read on."""
+    """The part of a resource that was read: how much of it, and how to read on."""
 
     unit: str
     """The word for what is counted: characters, parts, or the name of a list."""
-    first: int
-    last: int
+    count: int
     total: int
     cursor: str | None
     """Continues after the part; None where it is the last."""
+    first: int | None = None
+    """The number of the first of them; None where they have none."""
 
     def plain(self) -> dict[str, Any]:
         """Return the page as JSON values."""
-        place = {"unit": self.unit, "first": self.first, "last": self.last, "total": self.total}
-        return {**place, "has_more": self.cursor is not None, **({"cursor": self.cursor} if self.cursor else {})}
+        place = {} if self.first is None else {"first": self.first, "last": self.first + self.count - 1}
+        size = {"unit": self.unit, "count": self.count, **place, "total": self.total}
+        return {**size, "has_more": self.cursor is not None, **({"cursor": self.cursor} if self.cursor else {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,9 +127,9 @@ def _fit_text(content: ResourceContent, window: ReadWindow) -> ResourceContent:
     room = window.size_bytes - HEAD_BYTES - len(window.rest(str(len(text))))
     end = start + _fitting_length(text[start:], room)
     cursor = str(end) if end < len(text) else None
-    page = ContentPage(unit="characters", first=start + 1, last=end, total=len(text), cursor=cursor)
+    page = ContentPage(unit="characters", first=start + 1, count=end - start, total=len(text), cursor=cursor)
     rest = f"; the rest: {window.rest(cursor)}" if cursor else ""
-    head = f"{MARK} characters {page.first}–{page.last} of {page.total} follow{rest}]"
+    head = f"{MARK} characters {start + 1}–{end} of {len(text)} follow{rest}]"
     return ResourceContent(mime_type=content.mime_type, text=f"{head}\n\n{text[start:end]}", page=page)
 
 
@@ -146,26 +146,29 @@ def _fitting_length(text: str, room: int) -> int:
 
 
 def _fit_list(content: ContentList, window: ReadWindow) -> ResourceContent:
-    """Return the items of a list that fit, at least one, as JSON with one item on each line."""
-    items = content.after(window.cursor)
-    shown: list[str] = []
-    last, has_more = window.cursor, False
+    """Return the items of a list that fit, as JSON with one item on each line."""
     room = window.size_bytes - HEAD_BYTES - len(json_text(content.head))
+    shown, cursor = _fitting_items(content.after(window.cursor), room)
+    more = {"has_more": cursor is not None, **({"cursor": cursor} if cursor else {})}
+    head = json_text({"total": content.total, **more, **content.head})
+    lines = ",\n".join(shown)
+    text = f"{head[:-1]},{json_text(content.name)}:[\n{lines}\n]}}"
+    page = ContentPage(unit=content.name, count=len(shown), total=content.total, cursor=cursor)
+    return ResourceContent(mime_type=JSON, text=text, page=page)
+
+
+def _fitting_items(items: Iterator[tuple[str, Any]], room: int) -> tuple[list[str], str | None]:
+    """Return the first items that fit, at least one, each as JSON, and the cursor of the rest where there is one."""
+    shown: list[str] = []
+    last = None
     for cursor, item in items:
         line = json_text(item) if shown else _shortened_line(item, room)
         room -= len(line.encode()) + 2
         if room < 0 and shown:
-            has_more = True
-            break
+            return shown, last
         shown.append(line)
         last = cursor
-    head = {"total": content.total, "has_more": has_more, **({"cursor": last} if has_more else {}), **content.head}
-    lines = ",\n".join(shown)
-    text = f"{json_text(head)[:-1]},{json_text(content.name)}:[\n{lines}\n]}}"
-    page = ContentPage(
-        unit=content.name, first=1, last=len(shown), total=content.total, cursor=last if has_more else None
-    )
-    return ResourceContent(mime_type=JSON, text=text, page=page)
+    return shown, None
 
 
 def _shortened_line(item: Any, room: int) -> str:
@@ -208,9 +211,8 @@ def _fit_json(text: str, window: ReadWindow) -> ResourceContent:
     room = window.size_bytes - HEAD_BYTES - len(PAGE_KEY) - 2 * len(window.rest(str(len(parts))))
     count = _fitting_count(parts[start:], room)
     end = start + count
-    page = ContentPage(
-        unit="parts", first=start + 1, last=end, total=len(parts), cursor=str(end) if end < len(parts) else None
-    )
+    cursor = str(end) if end < len(parts) else None
+    page = ContentPage(unit="parts", first=start + 1, count=count, total=len(parts), cursor=cursor)
     rest = {"rest": window.rest(page.cursor)} if page.cursor else {}
     shown = {**_joined(parts[start:end]), PAGE_KEY: {**page.plain(), **rest}}
     return ResourceContent(mime_type=JSON, text=json_text(shown), page=page)
