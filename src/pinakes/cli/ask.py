@@ -80,7 +80,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
         raise InputError("the query is empty; to see the values of a field: pinakes browse")
     opened = App(load_settings()).open_catalogue(catalogue)
     view = opened.view()
-    scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult))
+    scope, notes = scope_of(view, asked_of(query, ctx.args, with_adult=adult))
     page = _nearest_few(view.search(query, scope=scope, limit=limit))
     if as_json:
         print_json({**_page_as_json(page, opened.spec), "notes": notes})
@@ -189,7 +189,8 @@ def browse_command(catalogue: str, field: str | None, search: str | None, limit:
         print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in shown])
 
 
-def _asked(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+    """Return the limits of a search by the options of its command line."""
     return Asked(
         query=query,
         visibility=SEES_EVERYTHING,

@@ -25,6 +25,7 @@ COMMANDS = {
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
     "search": ("pinakes.cli.ask", "Search a catalogue."),
+    "explain": ("pinakes.cli.explain", "Say why a search finds what it finds, and why not a record."),
     "recommend": ("pinakes.cli.ask", "Recommend records that are like the given titles."),
     "get": ("pinakes.cli.ask", "Show one record, by id or title."),
     "browse": ("pinakes.cli.ask", "Show the values of a field, with counts."),

@@ -7,8 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.model.hits import Hit
 from pinakes.model.principal import Principal
-from pinakes.model.record import Record
+from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import KIND_FIELD, Scope
 from pinakes.search.trace import KeyedRecord
 from pinakes.shelf.terms import meets
@@ -39,17 +40,40 @@ def explain_call(
 ) -> dict[str, Any]:
     """Return why a record has its place in the answer to a call, or why it is not in it."""
     record = require_record(catalogue.view(), question.id, principal)
-    able = _search_tools(catalogue, tools)
-    asked = _Asked(catalogue=catalogue, principal=principal, question=question, record=record)
-    tool, path = _named_path(able, asked) if question.tool else _first_path(able, asked)
-    found = _keyed(path, record)
-    explained = explain_record(path, found, tool=tool.name)
+    tool, path = find_path(catalogue, tools, principal, question, record)
+    return explain_path(path, record, tool=tool.name)
+
+
+def explain_path(path: SearchPath, record: Record, *, tool: str) -> dict[str, Any]:
+    """Return why a record has its place in what a tool shows, or why it is not in it."""
     return {
-        "id": address_of(catalogue.name, record.id),
-        "title": catalogue.spec.title_of(record),
+        "id": address_of(path.view.name, record.id),
+        "title": path.view.spec.title_of(record),
         "kind": record.kind,
-        **explained.plain(),
+        **explain_record(path, _keyed(path, record), tool=tool).plain(),
     }
+
+
+def explain_hits(path: SearchPath, limit: int) -> list[Hit]:
+    """Return the first records that a tool shows, with explanations."""
+    ranked = path.rank(path.scope)
+    shown = path.show(ranked)
+    hits = {**{one.key: one for one in ranked.ranking}, **shown.raised}
+    return ranked.read([hits[key] for key in shown.keys[:limit]], explain=True)
+
+
+def find_path(
+    catalogue: OpenCatalogue,
+    tools: Iterable[ToolSpec],
+    principal: Principal,
+    question: Question,
+    record: Record | None = None,
+) -> tuple[ToolSpec, SearchPath]:
+    """Return the tool that a question is about, and how it searches the catalogue; of a record only the kind counts."""
+    kind = record.kind if record else catalogue.spec.kinds[0]
+    able = _search_tools(catalogue, tools)
+    asked = _Asked(catalogue=catalogue, principal=principal, question=question, kind=kind)
+    return _named_path(able, asked) if question.tool else _first_path(able, asked)
 
 
 def require_record(view: CatalogueView, stated: str, principal: Principal) -> Record:
@@ -95,35 +119,50 @@ def _named_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, Se
 
 
 def _first_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
-    """Return the first tool that takes these arguments and finds records of this kind; else the generic search."""
-    *own, generic = able
-    for tool in own:
-        try:
-            path = asked.path(tool)
-        except InputError:
-            continue
-        if path is not None and _finds_kind(path, asked.record):
-            return tool, path
-    path = asked.path(generic)
-    assert path is not None, "the generic search reads every catalogue"
-    return generic, path
+    """Return the first tool that takes these arguments and finds records of this kind.
+
+    Else it is the generic search, or where that does not take the arguments, the first tool that does.
+    """
+    paths = [(tool, path) for tool in able if (path := _try_path(tool, asked)) is not None]
+    if not paths:
+        raise _refusal(able[-1], asked)
+    fitting = [(tool, path) for tool, path in paths if _finds_kind(path, asked.kind)]
+    generic = [(tool, path) for tool, path in paths if tool is able[-1]]
+    return (fitting or generic or paths)[0]
+
+
+def _try_path(tool: ToolSpec, asked: "_Asked") -> SearchPath | None:
+    """Return how a tool searches for the call; None where it does not read the catalogue, or refuses the arguments."""
+    try:
+        return asked.path(tool)
+    except InputError:
+        return None
+
+
+def _refusal(tool: ToolSpec, asked: "_Asked") -> InputError:
+    """Return why a tool refuses a call."""
+    try:
+        asked.path(tool)
+    except InputError as error:
+        return error
+    return InputError(f"no tool searches '{asked.catalogue.name}'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """A question by a caller, and the record that it is about."""
+    """A question by a caller, and the kind of record that it is about."""
 
     catalogue: OpenCatalogue
     principal: Principal
     question: Question
-    record: Record
+    kind: str
 
     def path(self, tool: ToolSpec) -> SearchPath | None:
         """Return how a tool searches the catalogue for the call; None where it does not read it."""
         params = _params(tool, {**self.question.arguments, "query": self.question.query})
         if tool.searches is None or (tool.reads and self.catalogue.name not in tool.reads(params)):
             return None
-        return tool.searches(self.principal, params, self.catalogue.name, self.record.kind)
+        return tool.searches(self.principal, params, self.catalogue.name, self.kind)
 
 
 def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
@@ -131,10 +170,12 @@ def _params(tool: ToolSpec, arguments: Mapping[str, Any]) -> Any:
         return tool.params.model_validate(dict(arguments))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"'arguments.{place}' of '{tool.name}': {plain_words(first)}") from error
+        place, known = ".".join(str(step) for step in first["loc"]), ", ".join(tool.input_schema["properties"])
+        problem = f"is not known; known: {known}" if first["type"] == "extra_forbidden" else plain_words(first)
+        raise InputError(f"'arguments.{place[:200]}' of '{tool.name}' {problem}") from error
 
 
-def _finds_kind(path: SearchPath, record: Record) -> bool:
+def _finds_kind(path: SearchPath, kind: str) -> bool:
     conditions = [one for one in path.scope.conditions if one.field == KIND_FIELD]
-    return all(meets(record, one, path.view.spec) for one in conditions)
+    of_kind = Record(id=RecordId(""), kind=kind, fields={})
+    return all(meets(of_kind, one, path.view.spec) for one in conditions)

@@ -185,7 +185,7 @@ def _context(path: SearchPath, ranked: Ranked, standing: Standing, found: KeyedR
     """Return what is worth knowing about a record wherever it stands."""
     stale = [f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []
     return [
-        *_audiences(found.record),
+        *(_audiences(found.record) if path.scope.visibility.audiences is None else ()),
         *path.notes,
         *_about_words(ranked, standing, found),
         *_about_meaning(ranked, standing, found),

@@ -1,7 +1,7 @@
 """Explanations of hits in answers: parts with names and numbers that add up, as structured content and as text."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
@@ -49,6 +49,14 @@ def why_lines(why: WhyShape | None) -> list[str]:
         return []
     lines = [_sum_line(STRENGTH, why.strength), *([_sum_line(ORDER, why.order)] if why.order else [])]
     return [*lines, *([f"lacks: {', '.join(why.lacks)}"] if why.lacks else [])]
+
+
+def explanation_lines(told: Mapping[str, Any]) -> list[str]:
+    """Return the explanation of one record's place, or of why it has none, as lines of text."""
+    place = f"number {told['rank']}, on page {told['page']}" if told["found"] else f"not found: {told['cut']}"
+    head = f"{told['title']} [{told['id']}] by {told['tool']}: {place}; strength {told['score']}"
+    sums = WhyShape(strength=told["strength"], order=told["order"])
+    return [head, *(f"- {reason}" for reason in told["because"]), *why_lines(sums)]
 
 
 def _sum_line(name: str, parts: Mapping[str, float]) -> str:

@@ -4,18 +4,22 @@ import json
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from mcp import types
 from pydantic import Field
 from starlette.responses import Response
 
+from pinakes.gate.explain import explain
+from pinakes.gate.gate import CallContext
 from pinakes.model.flag import Flag
 from pinakes.serve.http.endpoints import TOOL_PATH, ServerRequest, read_object
 from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, error_reply
 from pinakes.serve.http.service import Service
 from pinakes.serve.mcp_server import resource_entry, template_entry, tool_entry
-from pinakes.tools.endpoint import EndpointResult, EndpointSpec, QueryParams
+from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
+from pinakes.tools.explain_call import Question
 from pinakes.tools.resource import ResourceContent
 from pinakes.tools.resource_window import split_address
 
@@ -80,6 +84,47 @@ class TemplatesResult(EndpointResult):
     resourceTemplates: list[types.ResourceTemplate]
 
 
+class ExplainBody(BodyParams):
+    """A record, and the call of a search tool in whose answer its place is to be explained."""
+
+    catalogue: str = Field(max_length=200)
+    id: str = Field(min_length=1, max_length=1_000)
+    query: str = Field(min_length=1, description="as given to the tool")
+    tool: str | None = Field(default=None, max_length=200, description="default: the one that serves the catalogue")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="other arguments of the tool, such as filters")
+
+
+class RankResult(EndpointResult):
+    """A rank in one ranking of so many records, and the score there."""
+
+    rank: int | None
+    score: float | None
+    of: int
+
+
+class ExplainResult(EndpointResult):
+    """The place of a record in the answer, or what keeps it out; parts that add up to its score and to its order."""
+
+    id: str
+    title: str
+    kind: str
+    tool: str
+    found: bool
+    rank: int | None
+    page: int | None
+    cut: str | None
+    score: float
+    match: str | None
+    strength: dict[str, float]
+    order: dict[str, float]
+    parts: dict[str, float]
+    words: RankResult
+    meaning: RankResult
+    whole: RankResult
+    terms: dict[str, bool]
+    because: list[str]
+
+
 def rest_endpoints(service: Service) -> list[EndpointSpec]:
     """Return the endpoints of tools and resources."""
     rest, declare = RestEndpoints(service), partial(EndpointSpec, tag="resources")
@@ -87,6 +132,15 @@ def rest_endpoints(service: Service) -> list[EndpointSpec]:
     return [
         EndpointSpec("GET", "/v1/tools", rest.list_tools, tag="tools", result=ToolsResult),
         EndpointSpec("POST", TOOL_PATH, rest.call_tool, tag="tools"),
+        EndpointSpec(
+            "POST",
+            "/v1/explain",
+            rest.explain,
+            tag="tools",
+            body=ExplainBody,
+            result=ExplainResult,
+            refusals=(403, 404),
+        ),
         declare("GET", "/v1/resources", rest.list_resources, query=ResourcesParams, result=ResourcesResult),
         declare("GET", "/v1/resource-templates", rest.list_resource_templates, result=TemplatesResult),
         read,
@@ -114,6 +168,22 @@ class RestEndpoints:
         return Response(
             answer.encoded, media_type="application/json", headers={**PRIVATE, **_flag_headers(answer.flags)}
         )
+
+    async def explain(self, request: ServerRequest) -> Response:
+        """Say why a record has its place in the answer of a search tool, or why it is not in it."""
+        asked: ExplainBody = request.body
+        context = CallContext(
+            principal=request.caller.principal,
+            via=request.caller.via,
+            operation="tools/explain",
+            target=asked.tool or asked.catalogue,
+            parameters=asked.model_dump(),
+        )
+        question = Question(id=asked.id, query=asked.query, tool=asked.tool, arguments=asked.arguments)
+        told = await self._service.gate.run(
+            context.principal, lambda gate: explain(gate, context, asked.catalogue, question), context
+        )
+        return JSONReply(told, headers=PRIVATE)
 
     async def list_resources(self, request: ServerRequest) -> Response:
         """List a page of the resources that the caller may read."""

@@ -1,0 +1,22 @@
+"""Explanations through the gate: for callers who may search, of what they may see, limited and audited."""
+
+from typing import Any
+
+from pinakes.errors import ForbiddenError
+from pinakes.gate.gate import CallContext, Gate
+from pinakes.model.principal import Action
+from pinakes.tools.catalogue import choose_catalogue
+from pinakes.tools.explain_call import Question, explain_call
+
+
+def explain(gate: Gate, context: CallContext, catalogue: str, question: Question) -> dict[str, Any]:
+    """Return why a record has its place in the answer of a search tool, or why it is not in it."""
+    principal = context.principal
+
+    def work() -> dict[str, Any]:
+        if Action.ACCESS_CATALOG not in principal.actions:
+            raise ForbiddenError("you may not search catalogues; an administrator can give you a role that may")
+        chosen = choose_catalogue(gate.toolbox_of(principal).catalogues, principal, catalogue)
+        return explain_call(chosen, gate.list_tools(principal), principal, question)
+
+    return gate.perform(context, work)

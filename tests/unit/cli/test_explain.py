@@ -1,0 +1,76 @@
+"""`pinakes explain`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InputError, NotFoundError
+
+pytestmark = pytest.mark.row("N3")
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def at_plain(plain_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sample library without vectors, as the one that commands use."""
+    monkeypatch.setenv("PINAKES_HOME", str(plain_home))
+    return plain_home
+
+
+def test_the_parts_of_the_first_hits_add_up_to_their_scores(at_plain: Path, run: Run) -> None:
+    hits = run(["explain", "anime", "space pirates", "--limit", "3", "--json"]).json
+    assert len(hits) == 3
+    for hit in hits:
+        assert sum(hit["why"]["strength"].values()) == pytest.approx(hit["score"], abs=6e-4)
+    shown = run(["explain", "anime", "space pirates", "--limit", "3"]).out
+    assert shown.count("why strength") == 3
+    assert "word:space" in shown
+
+
+def test_a_record_that_is_found_has_its_rank_in_the_answer(at_plain: Path, run: Run) -> None:
+    hits = run(["search", "anime", "space pirates", "--json"]).json["results"]
+    told = run(["explain", "anime", "space pirates", hits[2]["id"], "--json"]).json
+    assert (told["found"], told["rank"], told["tool"]) == (True, 3, "pinakes search")
+
+
+@pytest.mark.parametrize(
+    "order", [("mal-1", "--year", "2010.."), ("--year", "2010..", "mal-1"), ("--year=2010..", "mal-1")]
+)
+def test_a_record_that_is_not_found_is_told_why(at_plain: Path, run: Run, order: tuple[str, ...]) -> None:
+    told = run(["explain", "anime", "Cowboy Bebop", *order])
+    assert "not found: condition" in told.out
+    assert "leaves it out: it has 1998" in told.out
+    assert "otherwise it would be number 1" in told.out
+
+
+def test_the_tool_that_is_named_is_explained(at_plain: Path, run: Run) -> None:
+    arguments = ["--tool", "search_anime", "--arguments", '{"filters": {"yearMin": 2010}}', "--json"]
+    told = run(["explain", "anime", "Cowboy Bebop", "mal-1", *arguments]).json
+    assert (told["tool"], told["cut"]) == ("search_anime", "condition")
+    hits = run(["explain", "anime", "space", *arguments]).json
+    assert hits
+    assert all("strength" in hit["why"] for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["x", "mal-0"], NotFoundError.exit_code, "no record 'mal-0'"),
+        (["x", "mal-1", "mal-2"], InputError.exit_code, "'mal-2' is too much"),
+        (["x", "mal-1", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
+        (["x", "--tool", "serch"], InputError.exit_code, "did you mean 'search'?"),
+        (["x", "--tool", "search", "--arguments", "{"], InputError.exit_code, "'--arguments' is not JSON"),
+        (["x", "--tool", "search", "--arguments", "[]"], InputError.exit_code, "must be an object"),
+        (["x", "--tool", "search", "--year", "2000"], InputError.exit_code, "filters go into --arguments"),
+        ([" "], InputError.exit_code, "the query is empty"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused_with_what_would_be_right(
+    at_plain: Path, run: Run, arguments: list[str], code: int, says: str
+) -> None:
+    ran = run(["explain", "anime", *arguments])
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err

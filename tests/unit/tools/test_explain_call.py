@@ -1,0 +1,74 @@
+"""The tool that is asked decides: an explanation follows the path of that tool, with its own cut, kinds and filters."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InputError
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
+from pinakes.tools.admin.inspect import Inspector, inspect_tools
+from pinakes.tools.explain_call import Question, explain_call
+from support.libraries import Library
+
+pytestmark = pytest.mark.row("N3")
+
+
+def why(library: Library, catalogue: str, record: str, query: str, **more: Any) -> dict[str, Any]:
+    question = Question(id=record, query=query, tool=more.pop("tool", None), arguments=more)
+    opened = library.app.open_catalogue(catalogue)
+    return explain_call(opened, library.app.list_tools(LOCAL_USER), LOCAL_USER, question)
+
+
+def first_track(library: Library) -> str:
+    found = library.structured("search", query="piano", catalogue="music", filters={"kind": ["track"]})
+    return str(found["results"][0]["id"].removeprefix("music/"))
+
+
+def test_the_search_of_a_catalogue_is_explained_by_the_tool_that_serves_it(whole: Library) -> None:
+    names = {
+        "anime": ("mal-1", "search_anime"),
+        "music": (first_track(whole), "catalog.search"),
+        "judoka": ("1", "judokon.search"),
+    }
+    assert {one: why(whole, one, record, "x y")["tool"] for one, (record, _) in names.items()} == {
+        one: tool for one, (_, tool) in names.items()
+    }
+
+
+def test_a_track_that_catalog_search_does_not_show_is_not_said_to_be_found(whole: Library) -> None:
+    track, query = first_track(whole), "piano opera singers of Vienna"
+    shown = whole.structured("catalog.search", query=query, kind="track", limit=100)["tracks"]["items"]
+    told = why(whole, "music", track, query)
+    assert told["found"] == (track in [one["id"] for one in shown])
+    assert (told["found"], told["cut"]) == (False, "tool")
+    assert "only records from 0.5 on are shown" in told["because"][0]
+
+
+def test_debug_inspect_explains_the_tool_that_it_is_asked_about(whole: Library) -> None:
+    (tool,) = inspect_tools(Inspector(whole.app.list_open, tools=whole.app.list_tools))
+    asked = {"query_type": "why", "catalogue": "music", "id": first_track(whole), "query": "opera singers of Vienna"}
+    found = [
+        tool.run(LOCAL_USER, tool.params.model_validate({**asked, **more})).rows[0]
+        for more in ({}, {"tool": "search"}, {"arguments": {"kind": "album"}})
+    ]
+    assert [one["tool"] for one in found] == ["catalog.search", "search", "catalog.search"]
+    assert found[2]["because"][0] == "the filter 'kind' leaves it out: it has track"
+
+
+def test_a_kind_that_a_tool_does_not_search_is_the_reason(whole: Library) -> None:
+    documents = whole.app.open_catalogue("handbook").shelf.reader()
+    ids = documents.ids(documents.scan(scope=Scope(conditions=(AnyOf(KIND_FIELD, ("document",)),)), limit=1))
+    told = why(whole, "handbook", ids[0], "on call", tool="search_documents")
+    assert (told["cut"], told["because"][0]) == ("condition", "the filter 'kind' leaves it out: it has document")
+
+
+def test_a_keyword_that_a_paper_lacks_is_named(whole: Library) -> None:
+    papers = whole.structured("search_papers", query="language models")["papers"]
+    told = why(whole, "papers", papers[0]["id"], "language models", keywords=["xqzv"])
+    assert told["because"][0] == "'keywords' leaves it out: it lacks xqzv"
+
+
+def test_a_tool_that_does_not_search_a_catalogue_is_refused(whole: Library) -> None:
+    with pytest.raises(InputError, match="'search_anime' does not search 'music'"):
+        why(whole, "music", first_track(whole), "x", tool="search_anime")
