@@ -160,8 +160,8 @@ class ExplanationCheck:
         self._check_ranks(told, keys, key, ranked.trace)
         if told["cut"] == "condition":
             shown = list(path.show(ranked).keys)
-            otherwise = f"number {shown.index(key) + 1}" if key in shown else "not be in the answer either"
-            assert any(one.startswith("otherwise") and one.endswith(otherwise) for one in told["because"]), told
+            otherwise = f"be number {shown.index(key) + 1}" if key in shown else "be out all the same: "
+            assert any(one.startswith(f"otherwise it would {otherwise}") for one in told["because"]), told
         elif told["cut"]:
             self._check_below(told, record, answer, path.limit)
 

@@ -27,8 +27,8 @@ COMMAND = "pinakes search"
 @click.argument("catalogue")
 @click.argument("query")
 @click.argument("record_id", metavar="[ID]", required=False)
-@click.option("--tool", help="Explain the answer of this tool, as catalog.search; by default, of pinakes search.")
-@click.option("--arguments", default="{}", help='Other arguments of the tool, as JSON: {"kind": "track"}.')
+@click.option("--tool", help="Explain the answer of this search tool; by default, of pinakes search.")
+@click.option("--arguments", default="{}", help='Other arguments of the tool, as JSON: {"limit": 5}.')
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
@@ -99,9 +99,9 @@ def _read_arguments(arguments: str) -> dict[str, Any]:
     try:
         given = orjson.loads(arguments)
     except orjson.JSONDecodeError as error:
-        raise InputError(f'\'--arguments\' is not JSON: {error}; right is {{"kind": "track"}}') from error
+        raise InputError(f"'--arguments' is not JSON: {error}; right is {{\"limit\": 5}}") from error
     if not isinstance(given, dict):
-        raise InputError('\'--arguments\' must be an object, as in {"kind": "track"}')
+        raise InputError("'--arguments' must be an object, as in {\"limit\": 5}")
     return given
 
 

@@ -99,18 +99,16 @@ def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explan
     place = next((place for place, key in enumerate(shown.keys, start=1) if key == found.key), None)
     standing = find_standing(path.searcher, ranked, found, raised=shown.raised.get(found.key))
     rank = None if failed else place
-    reasons = [_left_out(path, found, one) for one in failed]
-    cut, sentence = (Cut.CONDITION, _otherwise(place)) if failed else (None, "")
-    if rank is None and not failed:
-        cut, sentence = _cut(path, ranked, shown, standing, found.key)
+    cut, sentence = (None, "") if place else _cut(path, ranked, shown, standing, found.key)
+    reasons = [*(_left_out(path, found, one) for one in failed), _otherwise(place, sentence)] if failed else [sentence]
     return Explanation(
         tool=tool,
         rank=rank,
         page=None if rank is None else (rank - 1) // path.page + 1,
-        cut=cut,
+        cut=Cut.CONDITION if failed else cut,
         standing=standing,
         has_terms=_terms(ranked, found),
-        because=tuple(filter(None, [*reasons, sentence, *_context(path, ranked, standing, found)])),
+        because=tuple(filter(None, [*reasons, *_context(path, ranked, standing, found)])),
     )
 
 
@@ -119,8 +117,9 @@ def _without(scope: Scope, failed: Iterable[Condition]) -> Scope:
     return Scope(conditions=tuple(one for one in scope.conditions if one not in left_out), visibility=scope.visibility)
 
 
-def _otherwise(place: int | None) -> str:
-    return f"otherwise it would be number {place}" if place else "otherwise it would not be in the answer either"
+def _otherwise(place: int | None, sentence: str) -> str:
+    """Return what would be without the conditions that a record does not meet."""
+    return f"otherwise it would be number {place}" if place else f"otherwise it would be out all the same: {sentence}"
 
 
 def _terms(ranked: Ranked, found: KeyedRecord) -> dict[str, bool]:
