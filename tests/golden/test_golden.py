@@ -58,7 +58,7 @@ def test_the_tool_list_is_as_it_was_and_small(plain: Any, require_golden: Callab
     require_golden("tools.json", json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n")
 
 
-@pytest.mark.row("N9")
+@pytest.mark.row("N8", "N9", "Z14")
 def test_the_tool_list_of_all_samples_is_as_it_was_and_small(
     whole: Any, require_golden: Callable[[str, str], None]
 ) -> None:
