@@ -348,6 +348,74 @@ def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) 
     )
 
 
+CHEESES = """
+name = "cheeses"
+title = "Cheeses"
+summary = "Cheeses, in a table without a long column."
+
+[fields.name]
+type = "text"
+role = "title"
+search = { boost = 0.25, fuzzy = true }
+
+[fields.milk]
+type = "text"
+search = true
+filter = true
+facet = true
+
+[fields.fat]
+type = "float"
+filter = true
+
+[fields.maker]
+type = "text"
+search = true
+
+[fields.aged]
+type = "int"
+
+[fields.picture]
+type = "url"
+
+[fields.page]
+type = "url"
+
+[embed]
+template = "{name}. {milk}"
+"""
+
+
+@pytest.mark.row("N8")
+def test_a_result_of_a_table_without_a_long_column_has_a_text_and_its_own_page(
+    new_shelved: Callable[[CatalogueSpec], Any],
+) -> None:
+    cheeses = new_shelved(compile_text(CHEESES, origin="cheeses"))
+    links = {"picture": "https://example.org/brie.jpg", "page": "https://example.org/brie"}
+    fields = {"name": "Brie", "milk": "cow", "fat": 45.5, "maker": "Rouzaire", "aged": 4, **links}
+    cheeses.put(Record(id=RecordId("brie"), fields=fields))
+    (first,) = serve(opened(cheeses)).ask("search", query="brie")["results"]
+    assert first["text"] == "milk: cow; fat: 45.5; maker: Rouzaire; aged: 4"
+    assert first["url"] == "https://example.org/brie"
+
+
+def test_many_catalogues_without_vectors_are_named_in_one_note(books_spec: CatalogueSpec, novels: Any) -> None:
+    def without_vectors(number: int) -> OpenCatalogue:
+        shelf = MemoryShelf(books_spec)
+        shelf.apply([Put(record=book(f"Glaciers {number}", "Slow rivers of ice."))])
+        return OpenCatalogue(
+            name=f"shelf{number:02}",
+            spec=books_spec,
+            shelf=shelf,
+            searcher=Searcher(spec=shelf.spec, embedder=novels.embedder),
+            recommender=Recommender(spec=shelf.spec, embedder=novels.embedder, this_year=lambda: 2026),
+        )
+
+    found = serve(*(without_vectors(number) for number in range(22))).ask("search", query="slow rivers of ice")
+    (note,) = found["notes"]
+    assert note.startswith("shelf00, shelf01, shelf02, shelf03, shelf04 and 17 more: searched by words alone (")
+
+
 def test_a_long_body_is_cut_at_a_word_unless_there_is_a_budget_for_all_of_it(novels: Any) -> None:
     novels.put(book("Long", "sentence " * 200))
     served = serve(opened(novels))
@@ -821,10 +889,11 @@ def test_a_hidden_record_cannot_be_read_as_a_resource_by_id_or_title(guarded: Se
 
 def test_a_hidden_record_is_not_among_those_with_a_value(guarded: Served) -> None:
     hidden = guarded.gate.read(OUTSIDER, "pinakes-values://books/subjects/secret")
-    assert json.loads(hidden.text or "") == {"total": 0, "records": []}
+    assert json.loads(hidden.text or "") == {"total": 0, "has_more": False, "records": []}
     shown = guarded.gate.read(INSIDER, "pinakes-values://books/subjects/secret")
     assert json.loads(shown.text or "") == {
         "total": 1,
+        "has_more": False,
         "records": [{"id": "books/Secret Bread", "title": "Secret Bread"}],
     }
 
