@@ -17,6 +17,7 @@ from pinakes.text.validation_words import plain_words
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
 from pinakes.tools.explanation import explain_record
 from pinakes.tools.generic import generic_tools
+from pinakes.tools.plain_names import plain_names
 from pinakes.tools.record_resources import address_of
 from pinakes.tools.search_path import SearchPath
 from pinakes.tools.spec import ToolSpec
@@ -108,7 +109,8 @@ def _generic(catalogue: OpenCatalogue, able: Sequence[ToolSpec]) -> list[ToolSpe
 
 def _named_path(able: Sequence[ToolSpec], asked: "_Asked") -> tuple[ToolSpec, SearchPath]:
     names, name = [tool.name for tool in able], asked.question.tool or ""
-    tool = next((tool for tool in able if tool.name == name), None)
+    plain = plain_names(tool.name for tool in able)
+    tool = next((tool for tool in able if name in (tool.name, plain.get(tool.name))), None)
     if tool is None:
         hint = did_you_mean(name, names)
         raise InputError(f"'tool': no search tool '{name[:80]}'{hint}; one of: {', '.join(names)}")

@@ -29,6 +29,7 @@ from pinakes.tools.search_path import SearchPath, Shown
 
 SHOWN_VALUES = 3
 FILTER = "filters."
+SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so it was put off behind others"
 DECIMALS = 4
 
 
@@ -108,7 +109,7 @@ def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explan
         cut=Cut.CONDITION if failed else cut,
         standing=standing,
         has_terms=_terms(ranked, found),
-        because=tuple(filter(None, [*reasons, *_context(path, ranked, standing, found)])),
+        because=tuple(filter(None, [*reasons, *_context(path, ranked, standing, found, rank)])),
     )
 
 
@@ -136,10 +137,11 @@ def _left_out(path: SearchPath, found: KeyedRecord, condition: Condition) -> str
         return _left_out_by_kind(path, record, condition)
     if condition in adult_conditions(spec):
         return "adult records are found only when a search asks for them, as with the filter 'adult'"
-    name = path.label(condition).removeprefix(FILTER)
+    label = path.label(condition)
+    name = f"the filter '{label.removeprefix(FILTER)}'" if label.startswith(FILTER) else f"'{label}'"
     if condition.field == WORDS_FIELD and not isinstance(condition, AnyOf | NoneOf):
-        return f"'{name}' leaves it out: it lacks {', '.join(_unmet(found, condition))}"
-    return f"the filter '{name}' leaves it out: it has {_values(found, condition) or 'no value'}"
+        return f"{name} leaves it out: it lacks {', '.join(_unmet(found, condition))}"
+    return f"{name} leaves it out: it has {_values(found, condition) or 'no value'}"
 
 
 def _left_out_by_kind(path: SearchPath, record: Record, condition: Condition) -> str:
@@ -177,15 +179,24 @@ def _cut(path: SearchPath, ranked: Ranked, shown: Shown, standing: Standing, key
         return Cut.EVIDENCE, f"nothing answers the query{nearest}; it is number {place}"
     if place > path.limit or not ranked.has_series:
         return Cut.LIMIT, f"it is number {place}, and {path.limit} are shown at most"
-    return Cut.SERIES, f"at most {OF_ONE_SERIES} of one series are among every ten; it was put off behind others"
+    return Cut.SERIES, f"by its score it is number {place}; {SERIES_BOUND}"
 
 
-def _context(path: SearchPath, ranked: Ranked, standing: Standing, found: KeyedRecord) -> list[str]:
+def _put_off(ranked: Ranked, standing: Standing, rank: int | None) -> list[str]:
+    """Return that a record which is found is further down than its score, for others of its series."""
+    place = standing.whole.rank
+    if not ranked.has_series or rank is None or place is None or rank <= place:
+        return []
+    return [f"by its score it is number {place}; {SERIES_BOUND}"]
+
+
+def _context(path: SearchPath, ranked: Ranked, standing: Standing, found: KeyedRecord, rank: int | None) -> list[str]:
     """Return what is worth knowing about a record wherever it stands."""
     stale = [f"the index is older than the records: {ranked.reader.stale}"] if ranked.reader.stale else []
     return [
         *(_audiences(found.record) if path.scope.visibility.audiences is None else ()),
         *path.notes,
+        *_put_off(ranked, standing, rank),
         *_about_words(ranked, standing, found),
         *_about_meaning(ranked, standing, found),
         *stale,

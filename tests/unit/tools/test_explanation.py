@@ -1,0 +1,152 @@
+"""Why a record is in an answer or not: each cut, by a small catalogue that has it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pinakes.model.hits import SearchMode
+from pinakes.model.record import Record, RecordId
+from pinakes.model.scope import WHOLE, NoneOf, Scope, Visibility
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.calibrate import calibrate
+from pinakes.search.searcher import Searcher
+from pinakes.search.trace import KeyedRecord
+from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
+from pinakes.tools.explanation import Cut, Explanation, explain_record
+from pinakes.tools.search_path import usual_path
+
+pytestmark = pytest.mark.row("N3")
+
+TREES = ("Alder", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Maple", "Oak", "Pine", "Rowan", "Willow")
+QUERY = "a dragon guards the mountain"
+
+
+class LastFirst:
+    """Implements `Reranker`: the last of the first ten is the best."""
+
+    depth = 10
+    failures = 0
+
+    def scores(self, _query: str, texts: Sequence[str]) -> list[float]:
+        """Return a greater score for each next text."""
+        return [float(place) for place in range(len(texts))]
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def view(shelved: Any, anime: Callable[..., Record]) -> CatalogueView:
+    """A long series that fits the query best, other stories that fit it too, and many that do not."""
+    shelved.put(
+        *(anime(f"Emberfall {part}", synopsis="A dragon guards the mountain.", year=2000) for part in range(1, 9)),
+        *(anime(name, synopsis="A dragon guards the mountain of somebody else.", year=2010) for name in TREES),
+        *(anime(f"Tale {number}", synopsis=f"A ship sails to island {number}.") for number in range(120)),
+    )
+    calibration = calibrate(shelved.shelf.reader(), shelved.embedder)
+    searcher = Searcher(spec=shelved.spec, embedder=shelved.embedder, calibration=calibration)
+    recommender = Recommender(spec=shelved.spec, this_year=lambda: 2026)
+    opened = OpenCatalogue(
+        name="anime", spec=shelved.spec, shelf=shelved.shelf, searcher=searcher, recommender=recommender
+    )
+    return opened.view()
+
+
+def explain(
+    view: CatalogueView, record_id: str, query: str = QUERY, *, scope: Scope = WHOLE, limit: int = 10
+) -> Explanation:
+    path = usual_path(view, query, scope=scope, limit=limit)
+    (key,) = view.reader.find([RecordId(record_id)], scope=WHOLE).values()
+    found = KeyedRecord(key, view.reader.fetch([key], scope=WHOLE)[key], view.spec)
+    return explain_record(path, found, tool="search")
+
+
+def shown(view: CatalogueView, query: str = QUERY, limit: int = 10) -> list[str]:
+    return [str(hit.record.id) for hit in view.search(query, scope=WHOLE, limit=limit).hits]
+
+
+def test_a_record_has_the_rank_that_it_has_in_the_answer(view: CatalogueView) -> None:
+    assert {name: explain(view, name).rank for name in shown(view)} == {
+        name: place for place, name in enumerate(shown(view), start=1)
+    }
+
+
+def test_what_is_put_off_for_others_of_its_series_is_said_to_be(view: CatalogueView) -> None:
+    told = explain(view, "Emberfall 8")
+    assert (told.rank, told.cut) == (None, Cut.SERIES)
+    assert told.standing.whole.rank is not None
+    assert told.standing.whole.rank <= 10
+    assert "at most 3 of one series" in told.because[0]
+    longer = explain(view, "Emberfall 8", limit=20)
+    assert longer.rank is not None
+    assert longer.rank > told.standing.whole.rank
+    assert any("put off behind others" in one for one in longer.because)
+
+
+def test_what_is_below_the_last_that_is_shown_is_said_to_be(view: CatalogueView) -> None:
+    last = shown(view, limit=20)[-1]
+    told = explain(view, last, limit=3)
+    assert told.cut is Cut.LIMIT
+    assert told.because[0].endswith("and 3 are shown at most")
+
+
+def test_what_no_part_of_the_search_looks_at_is_said_to_be_too_far_down(view: CatalogueView) -> None:
+    ranks = {f"Tale {number}": explain(view, f"Tale {number}") for number in range(120)}
+    unseen = [told for told in ranks.values() if told.cut is Cut.DEPTH]
+    assert unseen
+    for told in unseen:
+        assert told.standing.words.rank is None
+        assert (told.standing.meaning.rank or 0) > 100
+        assert told.standing.why.order == {}
+        assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-3)
+
+
+def test_where_nothing_answers_the_records_after_the_nearest_few_are_said_to_be_no_evidence(
+    view: CatalogueView,
+) -> None:
+    query = "quarterly revenue forecast spreadsheet"
+    told = explain(view, shown(view, query)[7], query)
+    assert told.cut is Cut.EVIDENCE
+    assert "nothing answers the query, so only the nearest 5 are shown" in told.because[0]
+
+
+def test_a_condition_is_named_with_the_value_that_the_record_has_and_what_would_be_without(
+    view: CatalogueView,
+) -> None:
+    first = shown(view)[0]
+    told = explain(view, first, scope=Scope(conditions=(NoneOf("type", ("TV",)),)))
+    assert (told.rank, told.cut) == (None, Cut.CONDITION)
+    assert told.because[:2] == (
+        "'exclude.type' leaves it out: it has TV",
+        "otherwise it would be number 1",
+    )
+
+
+def test_a_record_for_others_is_kept_out_by_its_audience(shelved: Any, view: CatalogueView) -> None:
+    record = view.reader.fetch(view.reader.scan(scope=WHOLE, limit=1), scope=WHOLE)
+    shelved.put(replace(next(iter(record.values())), audiences=("staff",)))
+    now = view.catalogue.view()
+    told = explain(now, "Emberfall 1", scope=Scope(visibility=Visibility(frozenset())))
+    assert (told.rank, told.cut) == (None, Cut.CONDITION)
+    assert told.because[0] == "only these may see it: staff"
+
+
+def test_without_vectors_words_and_names_add_up(view: CatalogueView) -> None:
+    plain = replace(view.catalogue, searcher=Searcher(spec=view.spec)).view()
+    assert plain.search(QUERY, scope=WHOLE, limit=3).mode is SearchMode.FTS_ONLY
+    told = explain(plain, "Emberfall 1")
+    assert set(told.standing.why.order) <= {"words", "name", "known", "named_values", "exact_name"}
+    assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-3)
+    assert any(one.startswith("searched by words alone") for one in told.because)
+
+
+def test_a_record_that_was_moved_by_a_reranker_has_its_new_rank(view: CatalogueView) -> None:
+    searcher = replace(view.catalogue.searcher, reranker=LastFirst())
+    reranked = replace(view.catalogue, searcher=searcher).view()
+    first = shown(reranked)[0]
+    told = explain(reranked, first)
+    assert told.rank == 1
+    assert told.standing.reasons["rerank"] == 9.0
+    assert first != shown(view)[0]
