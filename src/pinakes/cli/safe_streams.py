@@ -6,7 +6,7 @@ own on a terminal, are printed to the stream inside (`terminal_stream`), with th
 
 import sys
 from collections.abc import Iterable
-from typing import Any, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from pinakes.text.safe import safe_text
 
@@ -33,24 +33,25 @@ class SafeStream:
 
     @property
     def buffer(self) -> "SafeBytes":
-        """The bytes of the stream."""
-        return SafeBytes(self.inside)
+        """The bytes of the stream; AttributeError where it has none."""
+        return SafeBytes(self.inside, self.inside.buffer)
 
 
 class SafeBytes:
     """The bytes of a safe text stream: UTF-8 text, cleaned like any other."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._inside = stream
+    def __init__(self, stream: TextIO, raw: BinaryIO) -> None:
+        self._stream = stream
+        self._raw = raw
 
     def __getattr__(self, name: str) -> Any:
         """Return everything else of the bytes inside."""
-        return getattr(self._inside.buffer, name)
+        return getattr(self._raw, name)
 
     def write(self, raw: bytes) -> int:
         """Write text in UTF-8."""
-        self._inside.flush()
-        self._inside.buffer.write(safe_text(bytes(raw).decode("utf-8", "replace")).encode())
+        self._stream.flush()
+        self._raw.write(safe_text(bytes(raw).decode("utf-8", "replace")).encode())
         return len(raw)
 
 

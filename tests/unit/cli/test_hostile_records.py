@@ -1,0 +1,150 @@
+"""Every command on catalogues with hostile text: no character that controls a terminal is printed."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.cli.main import COMMANDS
+from pinakes.model.scope import WHOLE
+from pinakes.settings import Settings
+from support.hostile import DOCUMENTS, FILMS, INSTRUCTION, SECRECY, TITLES, write_documents, write_films
+from support.libraries import opened
+from support.loopback import EmbeddingServer
+
+Run = Callable[..., Any]
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b\ufeff\U000e0000-\U000e007f]")
+
+WITHOUT_RECORDS = {"init", "new", "watch", "serve", "install", "tour", "model", "bench", "publish"}
+"""Commands that print nothing of records, or only through the commands that are run here."""
+
+RUNS = [
+    ["list"],
+    ["search", FILMS, "harbour"],
+    ["search", FILMS, "harbour", "--json"],
+    ["search", FILMS, "harbour", "--genre", "tragedy"],
+    ["search", DOCUMENTS, "lantern"],
+    ["get", FILMS, "film-0"],
+    ["get", FILMS, "film-1", "--json"],
+    ["get", FILMS, "Lantern"],
+    ["get", FILMS, "no such title at all"],
+    ["get", FILMS, TITLES[0]],
+    ["browse", FILMS],
+    ["browse", FILMS, "--field", "tags", "--json"],
+    ["browse", FILMS, "--field", "\x1b[31mgenre"],
+    ["recommend", FILMS, "Lantern"],
+    ["recommend", FILMS, "Rain over the harbor", "--exclude", "Lantern"],
+    ["recommend", FILMS, "Lantern", "--json"],
+    ["explain", FILMS, "harbour", "film-0"],
+    ["rejects", FILMS],
+    ["rejects", FILMS, "--json"],
+    ["doctor"],
+    ["doctor", "--json"],
+    ["spec", "show", FILMS],
+    ["eval", FILMS],
+    ["eval", FILMS, "--json"],
+    ["user", "add", "e\x1b[31mvil\u202e", "--role", "reader"],
+    ["token", "list"],
+    ["role", "list"],
+    ["access", "list"],
+    ["job", "run", "integrity_check"],
+    ["job", "output", "integrity_check"],
+    ["job", "history"],
+    ["job", "show", "\x1b[31mno job\u202e"],
+    ["audit", "tail"],
+    ["audit", "tail", "--json"],
+    ["no\x1b[31msuch\u202ecommand"],
+]
+
+
+@pytest.fixture(scope="module")
+def embedding_server() -> Iterator[EmbeddingServer]:
+    """An embedding endpoint, so that the catalogues have vectors."""
+    server = EmbeddingServer()
+    yield server
+    server.die()
+
+
+@pytest.fixture(scope="module")
+def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a library with hostile catalogues, which the first test builds."""
+    return tmp_path_factory.mktemp("hostile")
+
+
+@pytest.fixture
+def at_home(hostile_home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
+    """The library of this process is the hostile one."""
+    monkeypatch.setenv("PINAKES_HOME", str(hostile_home / "home"))
+    for name, value in embedding_server.environment().items():
+        monkeypatch.setenv(name, value)
+    if not (hostile_home / "home").exists():
+        films, documents = write_films(hostile_home), write_documents(hostile_home)
+        for source, name in ((films, FILMS), (documents, DOCUMENTS)):
+            built = run(["add", str(source), "--name", name, "--yes"])
+            assert built.code == 0, built.err
+            assert_safe(built)
+    return hostile_home / "home"
+
+
+def assert_safe(ran: Any) -> None:
+    for printed in (ran.out, ran.err):
+        assert CONTROLS.search(printed) is None, repr(printed)
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.row("N10")
+@pytest.mark.parametrize("arguments", RUNS, ids=" ".join)
+def test_no_command_prints_a_character_that_controls_the_terminal(
+    at_home: Path, run: Run, arguments: list[str]
+) -> None:
+    assert_safe(run(arguments))
+
+
+def test_every_command_that_prints_records_is_run() -> None:
+    assert {arguments[0] for arguments in RUNS} | WITHOUT_RECORDS | {"add"} >= COMMANDS.keys()
+
+
+def test_text_of_records_is_printed_without_what_was_removed(at_home: Path, run: Run) -> None:
+    told = run(["get", FILMS, "film-0", "--json"]).json
+    assert told["title"] == "Rain \nover the harbour 0"
+    assert "over the harbour 0" in run(["get", FILMS, "film-0"]).out
+
+
+def test_a_program_that_reads_json_gets_no_escape_in_it_either(at_home: Path, run: Run) -> None:
+    printed = run(["search", FILMS, "harbour", "--json"]).out
+    assert "u001b" not in printed
+    assert any(INSTRUCTION in hit["description"] for hit in json.loads(printed)["results"])
+
+
+def test_recommendations_are_printed(at_home: Path, run: Run) -> None:
+    told = run(["recommend", FILMS, "film-3", "--json"])
+    assert told.code == 0, told.err
+    assert told.json["recommendations"]
+
+
+def test_records_are_stored_as_they_came(at_home: Path) -> None:
+    with opened(Settings(home=at_home), FILMS) as library:
+        record = library.app.open_catalogue(FILMS).view().find_stated("film-0", scope=WHOLE)
+    assert record is not None
+    assert record.get("title") == f"{TITLES[0]} 0"
+
+
+def test_a_suggestion_does_not_repeat_instructions(at_home: Path, run: Run) -> None:
+    ran = run(["get", FILMS, "Lantern"])
+    assert "did you mean Lantern … 3 (1983, film-3)" in ran.err
+    assert SECRECY not in ran.err
+
+
+@pytest.mark.row("N10")
+def test_cells_of_a_table_on_a_terminal_have_no_escapes_of_their_own(
+    at_home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    printed = run(["search", FILMS, "harbour"]).out
+    assert "\x1b[1m" in printed
+    assert CONTROLS.search(re.sub(r"\x1b\[[\d;]*m", "", printed)) is None
+    assert "\x1b[31m" not in printed
