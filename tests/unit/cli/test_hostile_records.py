@@ -28,6 +28,7 @@ RUNS = [
     ["search", FILMS, "harbour", "--json"],
     ["search", FILMS, "harbour", "--genre", "tragedy"],
     ["search", DOCUMENTS, "lantern"],
+    ["explain", FILMS, "harbour", "--json"],
     ["get", FILMS, "film-0"],
     ["get", FILMS, "film-1", "--json"],
     ["get", FILMS, "Lantern"],
