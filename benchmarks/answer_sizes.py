@@ -116,6 +116,8 @@ RESOURCES = [
     "pinakes-values://anime/tags/comedy",
     "pinakes-values://music/genres/piano",
 ]
+DOCUMENTS_SHOWN = 3
+"""The number of documents in the table: those with a problem, and the longest."""
 OFFSET = re.compile(r"the rest with offset (\d+)")
 
 
@@ -146,7 +148,9 @@ def main() -> None:
     tools = {tool.name: tool for tool in gate.list_tools(LOCAL_USER)}
     sizes = [size for call in CALLS if call.tool in tools for size in _find_size(gate, call)]
     documents = [entry.uri for entry in gate.list_resources(LOCAL_USER).entries if entry.uri.startswith("documents://")]
-    sizes += [size for uri in [*RESOURCES, *documents] for size in _find_resource_size(gate, uri)]
+    sizes += [size for uri in RESOURCES for size in _find_resource_size(gate, uri)]
+    of_documents = [size for uri in documents for size in _find_resource_size(gate, uri)]
+    sizes += sorted(of_documents, key=lambda size: (not size.problem, -size.pages))[:DOCUMENTS_SHOWN]
     app.close()
     print_table(sizes)
     sys.exit(1 if any(size.problem for size in sizes) else 0)
@@ -211,7 +215,8 @@ def _find_resource_size(gate: Gate, uri: str) -> list[Size]:
         first = gate.read(LOCAL_USER, uri)
     except UnknownResourceError:
         return []
-    small, whole = list(_parts(gate, uri, SMALL_TOKENS)), list(_parts(gate, uri, ALL_TOKENS))
+    small = list(_parts(gate, uri, SMALL_TOKENS))
+    wanted = small[0].page.total if small[0].page else _count(small[0])
     return [
         Size(
             call=Measured(tool=uri),
@@ -220,7 +225,7 @@ def _find_resource_size(gate: Gate, uri: str) -> list[Size]:
             small_tokens=max(-(-part.size_bytes // BYTES_A_TOKEN) for part in small),
             small_items=_count(small[0]),
             pages=len(small),
-            lost=sum(map(_count, whole)) - sum(map(_count, small)),
+            lost=wanted - sum(map(_count, small)),
         )
     ]
 

@@ -44,9 +44,18 @@ def safe_forms(forms: Forms) -> Forms:
 
 
 def noted_forms(forms: Forms) -> Forms:
-    """Return a safe answer with a line about its flags at the end of its text."""
+    """Return a safe answer with a line about its flags at the end of its text; in JSON it is the last of the notes.
+
+    A text that is JSON stays the same as the structured content, which then has the note too.
+    """
     flags = find_flags(forms.structured)
-    return replace(forms, text=_with_note(forms.text, flags)) if flags else forms
+    if not flags:
+        return forms
+    note = note_of(flags)
+    if _find_values(forms.text) != forms.structured:
+        return replace(forms, text=f"{forms.text}\n{note}")
+    noted = {**forms.structured, "notes": [*(forms.structured.get("notes") or ()), note]}
+    return Forms(structured=noted, text=orjson.dumps(noted).decode())
 
 
 def quarantine_content(content: ResourceContent) -> ResourceContent:
@@ -101,14 +110,6 @@ def _find_values(text: str) -> Any | None:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-
-
-def _with_note(text: str, flags: Sequence[Flag]) -> str:
-    """Return a text with the line about flagged texts at its end; in JSON it is the last of the notes."""
-    note, values = note_of(flags), _find_values(text)
-    if not isinstance(values, dict):
-        return f"{text}\n{note}"
-    return orjson.dumps({**values, "notes": [*(values.get("notes") or ()), note]}).decode()
 
 
 def _safe_name(name: str) -> str:
