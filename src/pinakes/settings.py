@@ -202,10 +202,8 @@ class McpSettings(SettingsSection):
     """Whether `/mcp`, `/sse` and `/v1/mcp` are served over the network; if not, only REST is."""
     tool_names: ToolNames = setting("dotted", "PINAKES_TOOL_NAMES")
     """How tools are listed: `dotted`, as `catalog.mutate`, or `plain`, as `catalog_mutate`. Calls may use either."""
-    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(_split)] = setting(
-        ("openai-mcp",), "PINAKES_PLAIN_NAMES_FOR"
-    )
-    """The clients, by the name that they give themselves, for which tools are listed with plain names in any case."""
+    plain_names_for: Annotated[tuple[str, ...], BeforeValidator(_split)] = setting((), "PINAKES_PLAIN_NAMES_FOR")
+    """Further clients, by the name that they give themselves, for which tools are listed with plain names."""
 
 
 class RateLimitSettings(SettingsSection):

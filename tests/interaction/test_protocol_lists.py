@@ -12,6 +12,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.tool_naming import ToolNaming
+from pinakes.settings import McpSettings
 
 pytestmark = pytest.mark.row("Z14")
 
@@ -74,8 +75,9 @@ def test_tools_are_listed_with_plain_names_where_that_is_set_and_called_by_eithe
 
 @pytest.mark.parametrize("mode", ERAS)
 def test_a_client_that_is_known_to_need_plain_names_gets_them(whole: Any, mode: str) -> None:
-    naming = ToolNaming(plain_for=frozenset({"openai-mcp"}))
+    naming = ToolNaming.of(McpSettings(plain_names_for=("My-Agent",)))
     assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client="OpenAI-MCP")
+    assert "catalog_get" in ask(whole, tool_names, mode=mode, naming=naming, client="my-agent")
     assert "catalog.get" in ask(whole, tool_names, mode=mode, naming=naming, client="another")
 
 

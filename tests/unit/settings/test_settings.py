@@ -85,6 +85,7 @@ def test_every_variable_reaches_the_setting_it_names(tmp_path: Path, variable: s
         "kind": "tei",
         "log_level": "DEBUG",
         "log_format": "json",
+        "tool_names": "plain",
         "public_url": "https://a.example",
         "hub_url": "https://hub.example",
     }
