@@ -80,15 +80,24 @@ def _line(one: Entry) -> str:
     return f"{number}{one.name}{_by(one.artists)}{_in_brackets(_details(one))} [{shown_id(one.id, one.catalogue)}]"
 
 
-def _details(one: Entry) -> Iterator[str]:
-    values = {"album": one.album, "disc": one.disc, "year": one.year, "genres": one.genres, "plays": one.plays}
-    yield from (f"{name}: {value_text(value)}" for name, value in values.items() if value not in (None, []))
+def _details(one: Entry) -> list[str]:
+    details = [f"album: {_on_one_line(one.album)}"] if one.album else []
+    for name, number in (("disc", one.disc), ("year", one.year), ("plays", one.plays)):
+        if number is not None:
+            details.append(f"{name}: {number}")
+    if one.genres:
+        details.append(f"genres: {', '.join(one.genres)}")
     if one.seconds:
-        yield clock(one.seconds)
+        details.append(clock(one.seconds))
     if one.playable:
-        yield "playable"
+        details.append("playable")
     if one.score is not None:
-        yield f"score: {one.score}"
+        details.append(f"score: {one.score}")
+    return details
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _by(artists: list[str] | None) -> str:

@@ -185,3 +185,19 @@ def test_a_change_counts_as_a_write_and_a_question_does_not(people: Any) -> None
     assert (query.cost, query.read_only) == (Cost.READ, True)
     assert (mutate.cost, mutate.read_only) == (Cost.WRITE, False)
     assert {query.action, mutate.action} == {Action.MANAGE_PERMISSIONS}
+
+
+@pytest.mark.row("N8")
+def test_many_users_are_listed_within_a_budget_and_none_is_lost(gate: Gate, mutate: Mutate) -> None:
+    for number in range(30):
+        done(mutate("create", f"user{number:02}", password=PASSWORD))
+    seen: list[str] = []
+    page = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "max_tokens": 400}))
+    while page["has_more"]:
+        assert len(json.dumps(page)) <= 1_600
+        seen += [user["name"] for user in page["users"]]
+        arguments = {"query_type": "list", "max_tokens": 400, "offset": len(seen)}
+        page = done(gate.call(LOCAL_USER, "users.query", arguments))
+    seen += [user["name"] for user in page["users"]]
+    whole = done(gate.call(LOCAL_USER, "users.query", {"query_type": "list", "limit": 100}))
+    assert seen == [user["name"] for user in whole["users"]]

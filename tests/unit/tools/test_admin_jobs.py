@@ -1,5 +1,6 @@
 """`jobs.query`, `jobs.action` and `jobs://…/output`, through the gate."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -229,6 +230,39 @@ def test_the_answers_read_well_as_text(gate: Gate, board: JobBoard) -> None:
         "disabled: it runs only when it is triggered",
         "rescan: disabled (schedule 1h); never run; Look again.",
     ]
+
+
+@pytest.mark.row("N8")
+def test_the_runs_of_a_budget_are_paged_by_the_offset_that_the_note_names(gate: Gate, board: JobBoard) -> None:
+    for number in range(40):
+        finish(board, "backup", RunReport(message=f"copy {number}"), RunEnd(state=RunState.DONE))
+    seen: list[int] = []
+    page = query(gate, "history", max_tokens=400)
+    while page["has_more"]:
+        assert len(json.dumps(page)) <= 1_600
+        seen += [run["run_id"] for run in page["runs"]]
+        assert page["notes"][-1].endswith(f"the rest with offset {len(seen)}")
+        page = query(gate, "history", max_tokens=400, offset=len(seen))
+    seen += [run["run_id"] for run in page["runs"]]
+    assert seen == [run["run_id"] for run in query(gate, "history", limit=100)["runs"]]
+    assert len(json.dumps(query(gate, "history"))) <= 10_000
+
+
+@pytest.mark.row("N8")
+@pytest.mark.row("Z11")
+def test_a_long_output_is_read_in_parts(gate: Gate, board: JobBoard) -> None:
+    output = "".join(f"copied file {number}\n" for number in range(2_000))
+    finish(board, "backup", RunReport(output=output), RunEnd(state=RunState.DONE))
+    first = gate.read(ADA, "jobs://backup/output")
+    assert first.page is not None
+    assert first.size_bytes <= 10_000
+    second = gate.read(ADA, f"jobs://backup/output?cursor={first.page.cursor}")
+    shown = "".join((part.text or "").partition("\n\n")[2] for part in (first, second))
+    head, _, copied = shown.partition("\n\n")
+    assert head.startswith("backup, run 1: done")
+    assert output.startswith(copied)
+    assert copied.endswith("\n")
+    assert copied.count("\n") > 500
 
 
 def test_the_tools_take_little_room_in_the_list(board: JobBoard) -> None:

@@ -18,6 +18,14 @@ from pinakes.tools.sql.guard import MOST_ROWS, Reply, SqlQuery, Verdict
 from pinakes.tools.sql.tables import ITEMS, KEPT_AWAY, TABLES, columns_of, sqlite_file_of, views_of
 
 UNKNOWN_COLUMN = "no such column"
+TABLE_IN_MESSAGE = re.compile(r"table:? '?(?:\w+\.)?(\w+)")
+TOOLS_INSTEAD = {
+    **dict.fromkeys(("roles", "user_grants", "user_roles", "users", "v_users"), "users.query"),
+    **dict.fromkeys(("events", "listening", "plays", "queries", "searches"), "analytics.query"),
+    **dict.fromkeys(("job_runs", "jobs", "runs"), "jobs.query"),
+    "sessions": "server.query",
+}
+"""Tables that a caller may look for, and the tools that answer instead."""
 
 
 class SqlParams(PagedParams, GenericParams):
@@ -77,7 +85,7 @@ class SqlTool:
             catalogue=catalogue.name,
             columns=list(reply.columns),
             rows=[list(row) for row in reply.rows[params.start :]],
-            cursor=str(end) if reply.has_more and end < MOST_ROWS else None,
+            cursor=str(end) if reply.has_more and params.start < end < MOST_ROWS else None,
             total=None if reply.has_more else len(reply.rows),
             has_more=reply.has_more,
             notes=list(reply.notes),
@@ -109,7 +117,7 @@ def sql_tools(tool: SqlTool) -> list[ToolSpec]:
 
 
 def _error(reply: Reply, query: str, spec: CatalogueSpec) -> ExpectedError:
-    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else ""
+    hint = _column_hint(query, spec) if UNKNOWN_COLUMN in reply.message else _tool_hint(reply.message)
     message = f"{reply.verdict}: {reply.message}{hint}"
     if reply.verdict is Verdict.DENIED:
         return ForbiddenError(message)
@@ -122,6 +130,13 @@ def _column_hint(query: str, spec: CatalogueSpec) -> str:
     columns = columns_of(spec)
     named = [table for table in columns if table in words] or [ITEMS]
     return "".join(f"; {table} has {', '.join(columns[table])}" for table in named)
+
+
+def _tool_hint(message: str) -> str:
+    """Return the tool that has what a table would have."""
+    found = TABLE_IN_MESSAGE.search(message)
+    tool = TOOLS_INSTEAD.get(found[1].lower()) if found else None
+    return f"; {tool} has that" if tool else ""
 
 
 def _text(result: SqlResult) -> str:

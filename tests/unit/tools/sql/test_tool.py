@@ -126,6 +126,27 @@ def test_long_values_and_many_rows_are_cut_in_the_text_and_it_says_so(
     ]
 
 
+@pytest.mark.row("N8")
+def test_the_pages_of_a_budget_have_every_row_once(
+    songs: Any, sql: Callable[..., dict[str, Any]], new_song: Callable[..., Record]
+) -> None:
+    songs.put(*(new_song(f"Song {number:03}", "words " * 10) for number in range(150)))
+    asked = {"query": "SELECT id, words FROM items ORDER BY id", "max_tokens": 400}
+    seen: list[Any] = []
+    page = sql(**asked)
+    while page.get("cursor"):
+        seen += page["rows"]
+        assert len(json.dumps(page)) <= 1_600
+        page = sql(**asked, cursor=page["cursor"])
+    assert [*seen, *page["rows"]] == sql(asked["query"], limit=1_000)["rows"]
+
+
+@pytest.mark.parametrize(("table", "tool"), [("users", "users.query"), ("plays", "analytics.query")])
+def test_a_table_that_is_elsewhere_is_refused_with_the_tool_that_has_it(served: Any, table: str, tool: str) -> None:
+    _, text = served.refusal("debug.sql", query=f"SELECT * FROM {table}", catalogue="songs")
+    assert f"; {tool} has that" in text
+
+
 def test_the_columns_of_an_empty_answer_are_known(sql: Callable[..., dict[str, Any]]) -> None:
     answer = sql("SELECT id, year FROM items WHERE 0")
     assert (answer["columns"], answer["rows"]) == (["id", "year"], [])
