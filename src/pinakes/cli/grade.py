@@ -87,7 +87,8 @@ def _print_tuning(graded: GradedCatalogue, tuning: Tuning) -> None:
         (half, *(f"{figure.mean:.4f} [{figure.low:.3f}, {figure.high:.3f}]" for figure in figures))
         for half, figures in (("tuned on", tuning.tuned_half), ("held out", tuning.other_half))
     ]
-    print_table(("half", "nDCG@10 before", "after"), rows, title="\ntuning")
+    click.echo()
+    print_table(("half", "nDCG@10 before", "after"), rows, title="tuning")
     tried = difference(tuning.tried, graded.catalogue.spec.search).describe()
     if tuning.is_accepted:
         click.echo(f"kept from now on: {tried}; to remove them: --reset")

@@ -124,7 +124,7 @@ def find_grade(path: Path) -> Grade | None:
             questions=str(known["questions"]),
             kinds={name: _kind(kind) for name, kind in known["kinds"].items()},
             state={name: float(value) for name, value in known["state"].items()},
-            drift=tuple(str(one) for one in known["drift"]),
+            drift=tuple(str(one) for one in known.get("drift", ())),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{path} is damaged; remove it, and grade the catalogue again: pinakes eval") from error

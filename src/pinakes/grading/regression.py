@@ -20,8 +20,8 @@ from pinakes.shelf.port import Checkpoint, never_stop
 MOST_QUESTIONS = 120
 """The number of questions that are asked of both; enough to see a fall that matters, in a few seconds."""
 LEAST_QUESTIONS = 8
-LEAST_FALL = 0.03
-LEAST_FALL_OF_PART = 0.1
+LEAST_FALL = 0.05
+LEAST_FALL_OF_PART = 0.2
 """A smaller fall of the mean, of all questions or of one kind or arm, is no reason to refuse an index."""
 MOST_DEPTH = 400
 FIRST = 10

@@ -1,7 +1,7 @@
 """Tuning: the weights of the ranking that answer one half of the questions best, if they do not lose on the other.
 
 Candidates are found once and scored again for every setting. Questions made by rules have the words of a record, so
-they favour words over vectors: the balance of the two is tuned by people's questions only (decision 21). The scale of
+they favour words over vectors: the balance of the two is tuned by people's questions only (decision 24). The scale of
 the evidence is the same everywhere and is never tuned.
 """
 
