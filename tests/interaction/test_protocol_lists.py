@@ -13,6 +13,7 @@ from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.serve.tool_naming import ToolNaming
 from pinakes.settings import McpSettings
+from pinakes.tools.schema import COMMON_ARGUMENTS
 
 pytestmark = pytest.mark.row("Z14")
 
@@ -187,3 +188,41 @@ def test_wrong_arguments_are_refused_in_plain_words_that_say_what_would_be_right
     assert answer.error_code == "invalid_input"
     assert not [word for word in FOREIGN_WORDS if word in answer.text], answer.text
     assert not answer.text.endswith("known: ")
+
+
+def test_every_argument_is_described_unless_it_is_a_choice_of_listed_values(whole: Any) -> None:
+    undescribed = [
+        f"{tool.name}.{field.alias or name}"
+        for tool in whole.gate.list_tools(LOCAL_USER)
+        for name, field in tool.params.model_fields.items()
+        if not field.description
+        and {"description", "enum"}.isdisjoint(tool.input_schema["properties"][field.alias or name])
+    ]
+    assert undescribed == []
+
+
+def test_the_list_of_many_tools_leaves_out_descriptions_only_of_arguments_that_the_instructions_or_names_explain(
+    whole: Any,
+) -> None:
+    plain = {"query", "limit", "offset", "catalogue", "filters", *COMMON_ARGUMENTS}
+    bare = {
+        (tool.name, name): schema
+        for tool in whole.gate.list_tools(LOCAL_USER)
+        for name, schema in tool.input_schema["properties"].items()
+        if "description" not in schema and "enum" not in schema and name not in plain
+    }
+    assert all("maximum" in schema for schema in bare.values()), list(bare)
+    told = whole.gate.guide.instructions(LOCAL_USER)
+    assert all(name in told for name in COMMON_ARGUMENTS)
+
+
+def test_every_list_says_what_its_items_are(whole: Any) -> None:
+    """Clients of several providers refuse a list whose schema has no `items`."""
+
+    def lists_in(node: Any) -> list[dict[str, Any]]:
+        inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        own = [node] if isinstance(node, dict) and node.get("type") == "array" else []
+        return own + [found for one in inner for found in lists_in(one)]
+
+    for tool in whole.gate.list_tools(LOCAL_USER):
+        assert all("items" in one for one in lists_in(tool.input_schema)), tool.name

@@ -42,7 +42,7 @@ class AnalyticsParams(OffsetParams, GenericParams):
     """The arguments of `analytics.query`."""
 
     query_type: Annotated[Report, one_of(Report)]
-    user: str | None = None
+    user: str | None = Field(default=None, description="Only theirs")
     since: str | None = Field(default=None, alias="from", description="Day or moment, UTC")
     until: str | None = Field(default=None, alias="to", description="Last day, or moment")
     period: Period | None = Field(default=None, description="Rows by period rather than by user")

@@ -46,7 +46,7 @@ class InspectParams(PagedParams, GenericParams):
     """The arguments of `debug.inspect`."""
 
     query_type: Annotated[Inspection, one_of(Inspection)]
-    catalogue: str | None = None
+    catalogue: str | None = Field(default=None, description="Only this one")
     id: str | None = Field(default=None, description="For 'why'")
     query: str | None = Field(default=None, description="For 'why'")
     filters: dict[str, Any] | None = Field(default=None, description="For 'why', as in search")

@@ -54,7 +54,7 @@ class JobsActionParams(GenericParams):
     """The arguments of `jobs.action`."""
 
     action: Annotated[JobsAction, one_of(JobsAction)]
-    job_id: str = Field(max_length=200)
+    job_id: str = Field(max_length=200, description="Of jobs.query")
     schedule: str | None = Field(
         default=None, max_length=200, description="'6h', five cron fields in UTC, or 'manual'."
     )

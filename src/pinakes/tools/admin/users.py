@@ -56,7 +56,7 @@ class UsersMutateParams(GenericParams):
     """The arguments of `users.mutate`."""
 
     action: Annotated[UserAction, one_of(UserAction)]
-    name: str
+    name: str = Field(description="Of the user")
     role: str | None = Field(default=None, description="For 'create' and 'set_role'")
     permission: Action | None = Field(default=None, description="For 'grant' and 'revoke'")
     password: str | None = Field(default=None, description="For 'create'; else a one-time one is made")

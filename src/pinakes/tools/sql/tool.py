@@ -31,8 +31,8 @@ TOOLS_INSTEAD = {
 class SqlParams(PagedParams, GenericParams):
     """The arguments of `debug.sql`."""
 
-    query: str
-    catalogue: str | None = None
+    query: str = Field(description="One SELECT")
+    catalogue: str | None = Field(default=None, description="Needed where there are several")
     limit: int = Field(default=100, ge=1, le=MOST_ROWS)
 
 

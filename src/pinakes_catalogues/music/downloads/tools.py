@@ -45,10 +45,10 @@ class DownloadsActionParams(GenericParams):
 
     action: Literal["request", "retry", "cancel"]
     id: int | None = Field(default=None, ge=1, le=LARGEST, description="For retry and cancel.")
-    artist: str | None = None
-    album: str | None = None
+    artist: str | None = Field(default=None, description="For request.")
+    album: str | None = Field(default=None, description="For request.")
     url: str | None = Field(default=None, description="A track or manifest, instead of a provider's album.")
-    provider: str | None = None
+    provider: str | None = Field(default=None, description="Of stats.")
     priority: int | None = Field(default=None, ge=0, le=9, description="9 first; usually 5.")
 
 
