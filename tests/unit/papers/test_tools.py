@@ -148,7 +148,7 @@ def test_the_declaration_has_the_names_and_limits_of_the_interface_and_is_small(
     properties = tool.input_schema["properties"]
     assert list(properties) == [
         *("query", "paper_count", "publish_year_range", "keywords", "exclude_keywords"),
-        *("max_tokens", "cursor"),
+        *("explain", "max_tokens", "cursor"),
     ]
     assert tool.input_schema["required"] == ["query"]
     limits = {"default": 10, "maximum": 50, "minimum": 1, "type": "integer", "description": "Most results"}
