@@ -112,6 +112,7 @@ def test_the_number_of_spans_is_bounded() -> None:
 @pytest.mark.parametrize(
     "word", ["ignore ", "do not ", "you are now ", "忽略", "<|", "![a](", "ignore all ", "а", "A1/"]
 )
+@pytest.mark.alone
 def test_hostile_repetition_takes_linear_time(word: str) -> None:
     find_instructions(word)  # compiles what it needs
     started = time.process_time()
