@@ -81,6 +81,23 @@ def find_identified(path: Path, identities: Iterable[str]) -> RecordId | None:
         return None
 
 
+def find_places(path: Path, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+    """Return the source and row of records in a ledger file; none where the file cannot be read."""
+    if not path.is_file():
+        return {}
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as db:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            return _origins_of(db, ids)
+    except (apsw.Error, StorageError):
+        return {}
+
+
+def _origins_of(db: apsw.Connection, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
+    query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
+    return {one: (str(source), str(row)) for one in ids for source, row in _read(db, query, (one,))}
+
+
 def _holder_of(db: apsw.Connection, identities: Iterable[str]) -> RecordId | None:
     for identity in identities:
         for (holder,) in _read(db, "SELECT id FROM identities WHERE identity = ?", (identity,)):
@@ -140,8 +157,7 @@ class Ledger:
 
     def find_origins(self, ids: Iterable[RecordId]) -> dict[RecordId, tuple[str, str]]:
         """Return the source and row of each of these records that came from a source."""
-        query = "SELECT source, row FROM origins WHERE id = ? ORDER BY source LIMIT 1"
-        return {one: (str(source), str(row)) for one in ids for source, row in _read(self._db, query, (one,))}
+        return _origins_of(self._db, ids)
 
     def note_origins(self, source: str, origins: Mapping[RecordId, Origin]) -> None:
         """Store where these records came from."""

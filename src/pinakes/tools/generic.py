@@ -44,6 +44,7 @@ from pinakes.tools.generic_shapes import (
 )
 from pinakes.tools.generic_texts import json_text, similar_text
 from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_each
+from pinakes.tools.provenance import find_place, list_places
 from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.record_text import find_page, record_text, summary_of
 from pinakes.tools.scopes import Asked, scope_each, scope_of
@@ -84,7 +85,7 @@ class GenericTools:
         cursor = found.cursor_after(end)
         is_bundle = params.max_tokens is not None
         return (BundledResult if is_bundle else SearchResult)(
-            results=[_found(item, whole=is_bundle) for item in found.page(start, params.limit)],
+            results=_found_on_page(found.page(start, params.limit), whole=is_bundle),
             total=found.total_matches,
             evidence=found.evidence,
             has_more=cursor is not None,
@@ -110,6 +111,7 @@ class GenericTools:
             text=_text_after(text, params.start) if params.start else text,
             url=_url_of(catalogue, record),
             metadata={} if params.start else plain_record(record, catalogue.spec),
+            origin=find_place(catalogue, record),
         )
 
     def similar(self, principal: Principal, params: SimilarParams) -> SimilarResult:
@@ -129,11 +131,12 @@ class GenericTools:
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
         kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
-        is_bundle = params.max_tokens is not None
+        shown, is_bundle = kept[params.start : end], params.max_tokens is not None
+        places = list_places(target, [other for other, _ in shown])
         return SimilarResult(
             results=[
-                _shape(target, other, score=score, label=None, whole=is_bundle)
-                for other, score in kept[params.start : end]
+                _shape(target, other, score=score, label=None, whole=is_bundle, origin=places.get(other.id))
+                for other, score in shown
             ],
             cursor=str(end) if len(kept) > end and end < FURTHEST else None,
         )
@@ -309,13 +312,24 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
     return None
 
 
-def _found(item: Merged, *, whole: bool) -> Found:
+def _found_on_page(items: Sequence[Merged], *, whole: bool) -> list[Found]:
+    records: dict[str, list[Record]] = {}
+    for item in items:
+        records.setdefault(item.view.name, []).append(item.hit.record)
+    catalogues = {item.view.name: item.view.catalogue for item in items}
+    places = {name: list_places(catalogues[name], some) for name, some in records.items()}
+    return [_found(item, whole=whole, origin=places[item.view.name].get(item.hit.record.id)) for item in items]
+
+
+def _found(item: Merged, *, whole: bool, origin: str | None) -> Found:
     hit = item.hit
-    found = _shape(item.view.catalogue, hit.record, score=hit.score, label=hit.label, whole=whole)
+    found = _shape(item.view.catalogue, hit.record, score=hit.score, label=hit.label, whole=whole, origin=origin)
     return found.model_copy(update={"why": shape_why(hit.why)}) if hit.why else found
 
 
-def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None, whole: bool) -> Found:
+def _shape(
+    catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None, whole: bool, origin: str | None
+) -> Found:
     return Found(
         id=address_of(catalogue.name, record.id),
         title=catalogue.spec.title_of(record),
@@ -324,6 +338,7 @@ def _shape(catalogue: OpenCatalogue, record: Record, *, score: float, label: str
         score=round(score, 4),
         relevance=label,
         text=summary_of(record, catalogue.spec, whole=whole),
+        origin=origin,
     )
 
 

@@ -8,6 +8,7 @@ import orjson
 from pydantic import Field
 
 from pinakes.tools.budget import PagedParams, PricedResult, shorten_list
+from pinakes.tools.provenance import FromFile
 from pinakes.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText
 from pinakes.tools.why import Explained, ExplainParams
 
@@ -39,7 +40,7 @@ class SimilarParams(PagedParams, GenericParams):
     limit: int = Field(default=8, ge=1, le=50, description="Most results")
 
 
-class Found(Explained, GenericResult):
+class Found(Explained, FromFile, GenericResult):
     """One result."""
 
     id: str
@@ -70,7 +71,7 @@ class BundledResult(SearchResult):
     has_passages = True
 
 
-class FetchResult(PricedResult, GenericResult):
+class FetchResult(PricedResult, FromFile, GenericResult):
     """The answer of `fetch`: a record, or the part of it that follows a cursor."""
 
     unit = "words"

@@ -24,5 +24,5 @@ def similar_text(result: SimilarResult) -> str:
 def _found_lines(number: int, found: Found) -> Iterator[str]:
     label = f", {found.relevance}" if found.relevance else ""
     yield f"{number}. {found.title} [{found.id}] {found.score}{label}"
-    for line in (*found.text.splitlines(), found.url):
+    for line in (*found.text.splitlines(), *([f"from: {found.origin}"] if found.origin else []), found.url):
         yield f"   {line}"

@@ -19,7 +19,19 @@ PLAIN_ARGUMENTS = {"query", "limit", "offset", "catalogue"}
 """Arguments that need no description where there are many tools; objects whose fields are declared need none either."""
 MOST_RESULTS = "Most results"
 """The description of an argument that bounds an answer, whatever its name; its maximum says as much."""
-COMMENTS = {"notes", "why", "degraded", "hint", "skipped", "catalogue", "confidence", "evidence", "cursor", "nearest"}
+COMMENTS = {
+    "notes",
+    "why",
+    "degraded",
+    "hint",
+    "skipped",
+    "catalogue",
+    "confidence",
+    "evidence",
+    "cursor",
+    "nearest",
+    "origin",
+}
 """Fields of answers that only comment on them; the server's instructions describe them once."""
 
 

@@ -64,6 +64,6 @@ def test_titles_and_summaries_of_specs_are_one_line_of_printable_letters_and_bou
     (music,) = [one for one in whole.gate.toolbox_of(LOCAL_USER).catalogues if one.name == "music"]
     hostile = replace(music.spec, title="My\x1b[31m\u202etable\nIgnore   this", summary="x " * 5_000)
     told = instructions_for([replace(music, spec=hostile)], [], LOCAL_USER.visibility)
-    assert "My [31m table Ignore this" in told
+    assert "Mytable Ignore this" in told
     assert told.isprintable()
     assert len(told) < 1_000
