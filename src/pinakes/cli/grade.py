@@ -25,7 +25,7 @@ from pinakes.cli.tables import print_table
 from pinakes.control.audit.log import AuditRow
 from pinakes.grading.figures import as_json as plain_figure
 from pinakes.grading.golden_set import GoldenSetRequest
-from pinakes.grading.grade import KindGrade, plain_kind
+from pinakes.grading.grade import BY_VECTORS, KindGrade, plain_kind
 from pinakes.grading.questions import QUESTIONS_FILE
 from pinakes.grading.tuned_file import TUNED_FILE, difference, find_tuned
 from pinakes.grading.tuning import Tuning
@@ -79,6 +79,8 @@ def _print_grade(name: str, graded: GradedCatalogue) -> None:
         [(kind, one.questions, *_cells(one)) for kind, one in grade.kinds.items()],
         title=f"{name}, {grade.records} records, {grade.model}",
     )
+    if BY_VECTORS not in grade.kinds:
+        click.echo("searched by words alone: there are no vectors, or queries cannot be embedded (pinakes doctor)")
     click.echo(f"questions: {graded.folder / QUESTIONS_FILE}")
 
 

@@ -7,8 +7,9 @@ questions stay when records are added. Questions of people (`recorded_queries`, 
 import hashlib
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind, Role, texts_of
 from pinakes.grading.question_texts import describe, misspell, name_topic, shorten
@@ -54,10 +55,8 @@ def write_golden_set(
 ) -> list[Question]:
     """Return questions made from a catalogue, about as many of each kind as of another."""
     writer = _Writer(reader, spec, request)
-    by_kind = {kind: writer.write(kind, rule, checkpoint) for kind, rule in writer.rules().items()}
-    return [
-        question for kind, quota in _shares(by_kind, request.questions).items() for question in by_kind[kind][:quota]
-    ]
+    iterators = {kind: writer.iter_questions(kind, rule, checkpoint) for kind, rule in writer.rules().items()}
+    return _take_in_turn(iterators, request.questions)
 
 
 def default_scope(spec: CatalogueSpec) -> Scope:
@@ -68,15 +67,20 @@ def default_scope(spec: CatalogueSpec) -> Scope:
     return Scope(conditions=tuple(hidden))
 
 
-def _shares(by_kind: Mapping[QuestionKind, Sequence[Question]], total: int) -> dict[QuestionKind, int]:
-    """Return how many questions of each kind are taken: equal shares; what one kind lacks is shared by the others."""
-    shares: dict[QuestionKind, int] = {}
-    left = total
-    fewest_first = sorted(by_kind, key=lambda kind: len(by_kind[kind]))
-    for index, kind in enumerate(fewest_first):
-        shares[kind] = min(len(by_kind[kind]), left // (len(fewest_first) - index))
-        left -= shares[kind]
-    return {kind: shares[kind] for kind in by_kind}
+def _take_in_turn(iterators: Mapping[QuestionKind, Iterator[Question]], total: int) -> list[Question]:
+    """Return so many questions, one of each kind in turn while there are any, sorted by kind."""
+    taken: dict[QuestionKind, list[Question]] = {kind: [] for kind in iterators}
+    left = dict(iterators)
+    wanted = total
+    while left and wanted:
+        for kind in list(left)[:wanted]:
+            question = next(left[kind], None)
+            if question is None:
+                del left[kind]
+            else:
+                taken[kind].append(question)
+                wanted -= 1
+    return list(chain.from_iterable(taken.values()))
 
 
 class _Writer:
@@ -111,18 +115,14 @@ class _Writer:
             rules[QuestionKind.SIMILAR] = self._similar
         return rules
 
-    def write(self, kind: QuestionKind, rule: Rule, checkpoint: Checkpoint) -> list[Question]:
-        """Return the questions of one kind, as many as are asked for in all: other kinds may have none."""
-        found: list[Question] = []
+    def iter_questions(self, kind: QuestionKind, rule: Rule, checkpoint: Checkpoint) -> Iterator[Question]:
+        """Yield questions of one kind, each query once."""
         asked: set[str] = set()
         for record in self._draw(kind, checkpoint):
             question = rule(record, random.Random(f"{self._request.seed} {kind} {record.id}"))
             if question is not None and question.query not in asked:
                 asked.add(question.query)
-                found.append(question)
-            if len(found) == self._request.questions:
-                break
-        return found
+                yield question
 
     def _draw(self, kind: QuestionKind, checkpoint: Checkpoint) -> Iterator[Record]:
         """Yield records in an order that their ids, the kind and the seed determine."""

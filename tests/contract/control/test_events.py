@@ -157,6 +157,16 @@ def test_queries_without_results_are_those_that_found_nothing(log: EventLog, rep
     assert [one.query for one in reports.searched(Span())[0]] == ["atlantis", "bach", "unknown"]
 
 
+def test_searches_of_a_catalogue_are_counted_since_a_time(log: EventLog, reports: EventReports) -> None:
+    for event in (search("atlantis", 0), search("bach", 3, days=1), search("lemuria", 0, days=2)):
+        log.note(replace(event, catalogue="music"))
+    log.note(search("mu", 0, days=2))
+    assert reports.count_searches(["music"], since=MONDAY) == (3, 2)
+    assert reports.count_searches(["music"], since=MONDAY + timedelta(hours=1)) == (2, 1)
+    assert reports.count_searches(["music", ""], since=MONDAY) == (4, 3)
+    assert reports.count_searches(["papers"], since=MONDAY) == (0, 0)
+
+
 def test_what_happened_in_a_hidden_catalogue_is_not_counted(log: EventLog, reports: EventReports) -> None:
     log.note(play("ann", "t1", 1, catalogue="music"))
     log.note(play("ann", "t2", 1, catalogue="secret"))

@@ -17,10 +17,12 @@ from pinakes.assembly.app import App, ToolChoice
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import add_catalogue, open_rows, own_recipe, package_recipe
 from pinakes.assembly.maintenance import build_maintenance
+from pinakes.assembly.self_grading import grade_catalogue
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.control.control import Control
 from pinakes.errors import ExpectedError, InputError, ModelError, StorageError
+from pinakes.grading.golden_set import GoldenSetRequest
 from pinakes.jobs.backup import check_backup, list_backups
 from pinakes.jobs.board import JobBoard
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, Source, list_builtin_jobs
@@ -423,6 +425,17 @@ def test_offline_nobody_is_asked_for_updates(
 
 def test_a_catalogue_without_vectors_has_nothing_to_measure(maintenance: MaintenanceOperations) -> None:
     assert run("recompute_calibration", maintenance) == "films: it has no vectors\nnotes: it has no vectors\n"
+
+
+@pytest.mark.row("N6")
+def test_a_graded_catalogue_is_graded_again_and_the_others_are_named(
+    app: App, maintenance: MaintenanceOperations
+) -> None:
+    grade_catalogue(app, "films", GoldenSetRequest(questions=20))
+    films, notes = run("grade_catalogues", maintenance).splitlines()
+    assert films.startswith("films: nDCG@10 ")
+    assert films.endswith("; no drift")
+    assert notes == "notes: not graded yet; to grade it: pinakes eval notes"
 
 
 def test_sample_data_of_an_installation_that_is_gone_is_not_looked_for(
