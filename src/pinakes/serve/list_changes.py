@@ -1,9 +1,11 @@
 """Connections that are told when the rights of their caller change, and with them the lists of tools and prompts."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import anyio
 from mcp import types
@@ -17,7 +19,7 @@ logger = logging.getLogger(__name__)
 TELL_S = 5.0
 """The time limit for telling one connection."""
 
-Tell = Callable[[], Awaitable[None]]
+Tell = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(eq=False, slots=True)
@@ -76,17 +78,20 @@ class ListChanges:
         finally:
             unsubscribe()
 
-    async def tell_changed(self, changes: Mapping[Identity, Identity | None]) -> None:
-        """Tell the connections whose identity has changed, and forget those whose credential is no longer valid."""
-        changed = [one for one in self._open if one.identity in changes]
-        async with anyio.create_task_group() as group:
-            for one in changed:
-                now = changes[one.identity]
-                if now is None:
-                    self._open.discard(one)
-                else:
-                    one.identity = now
-                    group.start_soon(_tell, one)
+    def note_changed(self, changes: Mapping[Identity, Identity | None]) -> list[Tell]:
+        """Note who is connected now, and forget those whose credential is no longer valid.
+
+        Return how to tell each connection whose lists changed. That may take as long as the client does not read, so
+        nothing should wait for it.
+        """
+        changed = [one for one in list(self._open) if one.identity in changes]
+        for one in changed:
+            now = changes[one.identity]
+            if now is None:
+                self._open.discard(one)
+            else:
+                one.identity = now
+        return [partial(_tell, one) for one in changed if one in self._open]
 
 
 async def _tell(subscriber: _Subscriber) -> None:

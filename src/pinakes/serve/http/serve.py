@@ -145,12 +145,14 @@ async def _watch_rights(control: Control, streams: Streams, lists: ListChanges) 
         now = control.identities.current(open_now)
         return {before: after for before, after in zip(open_now, now, strict=True) if after != before}
 
-    while True:
-        try:
-            changes = await anyio.to_thread.run_sync(look)
-        except Exception:  # each message is authenticated again anyway
-            logger.exception("changed rights could not be checked")
-        else:
-            streams.note_changed(changes)
-            await lists.tell_changed(changes)
-        await anyio.sleep(LOOK_AGAIN_S)
+    async with anyio.create_task_group() as telling:
+        while True:
+            try:
+                changes = await anyio.to_thread.run_sync(look)
+            except Exception:  # each message is authenticated again anyway
+                logger.exception("changed rights could not be checked")
+            else:
+                streams.note_changed(changes)
+                for tell in lists.note_changed(changes):
+                    telling.start_soon(tell)
+            await anyio.sleep(LOOK_AGAIN_S)

@@ -1,0 +1,106 @@
+"""Connections that are told of changed rights, and those that are not."""
+
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from pinakes.model.principal import LOCAL_USER, Action, Identity
+from pinakes.serve.http import serve
+from pinakes.serve.http.streams import Streams
+from pinakes.serve.list_changes import ListChanges
+
+ADA = Identity(principal=replace(LOCAL_USER, name="ada"), credential_id="a", expires_at=None)
+BOB = Identity(principal=replace(LOCAL_USER, name="bob"), credential_id="b", expires_at=None)
+LESS = replace(ADA, principal=replace(ADA.principal, actions=frozenset({Action.ACCESS_CATALOG})))
+
+
+def told_by(lists: ListChanges, changes: dict[Identity, Identity | None]) -> None:
+    async def run() -> None:
+        async with anyio.create_task_group() as group:
+            for tell in lists.note_changed(changes):
+                group.start_soon(tell)
+
+    anyio.run(run)
+
+
+def test_only_those_whose_rights_changed_are_told_and_only_once() -> None:
+    lists, told = ListChanges(), []
+
+    def teller(name: str) -> Any:
+        async def tell() -> None:
+            told.append(name)
+
+        return tell
+
+    lists.subscribe(ADA, teller("ada"))
+    lists.subscribe(BOB, teller("bob"))
+    told_by(lists, {ADA: LESS})
+    told_by(lists, {ADA: LESS})
+    assert told == ["ada"]
+    assert set(lists.identities()) == {LESS, BOB}
+
+
+def test_a_connection_that_has_ended_or_whose_credential_has_is_forgotten() -> None:
+    lists = ListChanges()
+
+    async def tell() -> None:
+        raise AssertionError("it was told")
+
+    unsubscribe = lists.subscribe(ADA, tell)
+    lists.subscribe(BOB, tell)
+    unsubscribe()
+    unsubscribe()
+    told_by(lists, {ADA: LESS, BOB: None})
+    assert lists.identities() == []
+
+
+def test_a_connection_that_fails_while_it_is_told_disturbs_no_other() -> None:
+    lists, told = ListChanges(), []
+
+    async def fail() -> None:
+        raise anyio.BrokenResourceError
+
+    async def tell() -> None:
+        told.append("ada")
+
+    lists.subscribe(ADA, fail)
+    lists.subscribe(ADA, tell)
+    told_by(lists, {ADA: LESS})
+    assert told == ["ada"]
+
+
+class Changing:
+    """Accounts in which Ada loses a right at the first look, and Bob his credential at the second."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def identities(self) -> "Changing":
+        return self
+
+    def refresh(self) -> None:
+        self.looks += 1
+
+    def current(self, identities: list[Identity]) -> list[Identity | None]:
+        now: dict[Identity, Identity | None] = {ADA: LESS, BOB: None if self.looks > 1 else BOB}
+        return [now.get(one, one) for one in identities]
+
+
+def test_a_client_that_does_not_read_keeps_nobody_else_s_stream_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams, lists, accounts = Streams(10), ListChanges(), Changing()
+    lists.subscribe(ADA, anyio.sleep_forever)
+
+    async def watch() -> str:
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(serve._watch_rights, accounts, streams, lists)
+                with streams.opened(BOB) as stream:
+                    await anyio.sleep_forever()
+                tasks.cancel_scope.cancel()
+        return stream.reason
+
+    monkeypatch.setattr(serve, "LOOK_AGAIN_S", 0.01)
+    assert "no longer valid" in anyio.run(watch)
