@@ -11,6 +11,7 @@ from pinakes.model.record import Record, RecordId
 from pinakes.model.scope import WHOLE, NoneOf, Scope, Visibility
 from pinakes.recommend.recommender import Recommender
 from pinakes.search.calibrate import calibrate
+from pinakes.search.conditions import adult_conditions
 from pinakes.search.searcher import Searcher
 from pinakes.search.trace import KeyedRecord
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
@@ -150,3 +151,12 @@ def test_a_record_that_was_moved_by_a_reranker_has_its_new_rank(view: CatalogueV
     assert told.rank == 1
     assert told.standing.reasons["rerank"] == 9.0
     assert first != shown(view)[0]
+
+
+def test_an_adult_record_is_said_to_be_found_only_when_it_is_asked_for(
+    shelved: Any, view: CatalogueView, anime: Callable[..., Record]
+) -> None:
+    shelved.put(anime("Night", synopsis="A dragon guards the mountain at night.", tags=["hentai"]))
+    told = explain(view.catalogue.view(), "Night", scope=Scope(conditions=tuple(adult_conditions(view.spec))))
+    assert told.cut is Cut.CONDITION
+    assert told.because[0].startswith("adult records are found only when a search asks for them")
