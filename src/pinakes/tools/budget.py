@@ -6,6 +6,7 @@ from the end; passages are kept whole, so of them there are fewer. The cursor of
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ LAST_LENGTHS = (4_000, 2_000, 1_000, 600, 240, 120, 60)
 
 CURSOR = re.compile(r"[1-9]\d{0,6}")
 LAST_WORD = re.compile(r"\s+\S*$")
+
+GUESSES = 4
+"""How many guesses by the mean size of an item are made before bisection."""
 
 ItemT = TypeVar("ItemT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -277,16 +281,21 @@ def _longest_texts(cut: _Cut, tokens: int, render: Callable[[ToolResult], Forms]
 
 
 def _most_items(cut: _Cut, chars: int | None, tokens: int, render: Callable[[ToolResult], Forms]) -> Forms | None:
-    """Return the answer with as many items as fit, by bisection from a guess; None where not even one does."""
+    """Return the answer with as many items as fit; None where not even one does.
+
+    A few guesses by the mean size of an item usually meet it; bisection is for items of very different sizes.
+    """
     best: Forms | None = None
     low, high = 1, cut.total - 1
-    middle = int(cut.total * cut.share)
+    count, mean = int(cut.total * cut.share), tokens / cut.share / max(cut.total, 1)
+    guesses = GUESSES
     while low <= high:
-        middle = min(max(middle, low), high)
-        forms = render(cut.at(middle, chars))
+        count = min(max(count, low), high)
+        forms = render(cut.at(count, chars))
         if forms.tokens <= tokens:
-            best, low = forms, middle + 1
+            best, low = forms, count + 1
         else:
-            high = middle - 1
-        middle = (low + high) // 2
+            high = count - 1
+        guesses -= 1
+        count = count + math.floor((tokens - forms.tokens) / mean) if guesses > 0 else (low + high) // 2
     return best
