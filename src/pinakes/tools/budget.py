@@ -172,6 +172,7 @@ class Forms:
 
 def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResult], Forms]) -> Forms:
     """Return both forms of an answer, cut to the budget of the call where it has one."""
+    result = _noting_the_end(result, params)
     whole = render(result)
     if not isinstance(params, PricedParams) or not isinstance(result, PricedResult):
         return whole
@@ -179,6 +180,16 @@ def fit_answer(result: ToolResult, params: BaseModel, render: Callable[[ToolResu
     if tokens is None or whole.tokens <= tokens:
         return whole
     return _first_that_fits(_Cut(result=result, params=params, share=tokens / whole.tokens), tokens, render)
+
+
+def _noting_the_end(result: ToolResult, params: BaseModel) -> ToolResult:
+    """Return an answer that says so where its cursor leads past the last item."""
+    if not isinstance(params, PagedParams) or not isinstance(result, PricedResult):
+        return result
+    if not params.start or result.item_count:
+        return result
+    note = f"there is nothing after cursor '{params.cursor}'; start again without it"
+    return result.model_copy(update={"notes": [*result.notes, note]})
 
 
 def shorten_texts(item: ItemT, names: Sequence[str], chars: int) -> ItemT:

@@ -136,3 +136,11 @@ def test_an_answer_with_an_offset_has_no_cursor() -> None:
     found = fit_answer(Passages(results=items), OffsetParams(max_tokens=400), render).structured
     assert "cursor" not in found
     assert found["notes"] == ["5 of 10 fit max_tokens; the rest with offset 5"]
+
+
+def test_a_cursor_past_the_last_item_is_answered_with_a_note() -> None:
+    assert answer(Listed, ["one", "two"], cursor="2") == {
+        "results": [],
+        "notes": ["there is nothing after cursor '2'; start again without it"],
+    }
+    assert answer(Listed, [], limit=1) == {"results": []}
