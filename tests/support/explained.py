@@ -19,8 +19,8 @@ from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.explain_call import Question, explain_call
 from support.libraries import Library
 
-NEAR = 6e-4
-"""How far a sum of parts, each rounded, may be from the rounded whole."""
+NEAR = 1.1e-4
+"""How far a sum of rounded parts may be from the rounded whole: the last digit of a tie."""
 DEPTH = 100
 GIBBERISH = ("xqzv wvrk", "asdkjh qweoiu zmxnbc")
 FOREIGN = ("宇宙", "カウボーイ", "война")

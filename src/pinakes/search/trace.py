@@ -15,7 +15,7 @@ from pinakes.model.hits import Hit, Why
 from pinakes.model.record import Key, Record
 from pinakes.model.vectors import Vector
 from pinakes.search.candidates import Candidates, Floats
-from pinakes.search.evidence import BASE, WORDS, WeighedEvidence
+from pinakes.search.evidence import WORDS, WeighedEvidence
 from pinakes.search.fuse import FusionSteps
 from pinakes.search.words import WeighedWords
 from pinakes.shelf.port import ShelfReader
@@ -26,8 +26,6 @@ WORD = "word:"
 """The beginning of the part that one term gives."""
 REASONS = frozenset({"bm25", "name", "known", "named", "cosine", "fused", "rerank"})
 """The reasons that a search itself gives for a hit; any other is what a tool added to its strength, by name."""
-LEAST = 5e-5
-"""A part of no more than this would be shown as 0."""
 
 
 class KeyedRecord(NamedTuple):
@@ -72,8 +70,8 @@ class Trace:
     def _why(self, row: int, hit: Hit, terms: Mapping[str, float], spec: CatalogueSpec) -> Why:
         raised = {name: value for name, value in hit.reasons.items() if name not in REASONS}
         return Why(
-            strength=shown_parts({**split_words(self.evidence.parts_at(row), terms), **raised}, always=(BASE,)),
-            order=shown_parts(self.fusion.parts_at(row)),
+            strength={**split_words(self.evidence.parts_at(row), terms), **raised},
+            order=self.fusion.parts_at(row),
             lacks=lacking(self.words, hit.record, spec),
         )
 
@@ -81,9 +79,7 @@ class Trace:
         """Explain the evidence for one record that no arm found: it is not ordered."""
         (scores,) = reader.term_scores(self.query, [found.key]).tolist()
         parts = split_words(evidence.parts_at(0), dict(zip(self._tokens(), scores, strict=True)))
-        return Why(
-            strength=shown_parts(parts, always=(BASE,)), order={}, lacks=lacking(self.words, found.record, found.spec)
-        )
+        return Why(strength=parts, order={}, lacks=lacking(self.words, found.record, found.spec))
 
     def _tokens(self) -> list[str]:
         return [token for token, _ in self.query.terms]
@@ -94,13 +90,8 @@ def split_words(parts: Mapping[str, float], terms: Mapping[str, float]) -> dict[
     total = sum(terms.values())
     if not total:
         return dict(parts)
-    words = {f"{WORD}{term}": parts[WORDS] * score / total for term, score in terms.items()}
+    words = {f"{WORD}{term}": parts[WORDS] * score / total for term, score in terms.items() if score}
     return {**{name: part for name, part in parts.items() if name != WORDS}, **words}
-
-
-def shown_parts(parts: Mapping[str, float], *, always: Sequence[str] = ()) -> dict[str, float]:
-    """Return the parts that are not nothing."""
-    return {name: part for name, part in parts.items() if abs(part) > LEAST or name in always}
 
 
 def lacking(words: WeighedWords, record: Record, spec: CatalogueSpec) -> tuple[str, ...]:

@@ -26,11 +26,11 @@ from pinakes.search.standing import RankIn, Standing, find_standing
 from pinakes.search.trace import KeyedRecord
 from pinakes.shelf.terms import meets, term_of, text_tokens
 from pinakes.tools.search_path import SearchPath, Shown
+from pinakes.tools.why import DECIMALS, rounded_parts
 
 SHOWN_VALUES = 3
 FILTER = "filters."
 SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so it was put off behind others"
-DECIMALS = 4
 
 
 class Cut(StrEnum):
@@ -75,20 +75,15 @@ class Explanation:
             "cut": self.cut,
             "score": round(standing.strength, DECIMALS),
             "match": standing.match_type,
-            "strength": rounded(standing.why.strength),
-            "order": rounded(standing.why.order),
-            "parts": rounded(standing.reasons),
+            "strength": rounded_parts(standing.why.strength),
+            "order": rounded_parts(standing.why.order),
+            "parts": {name: round(value, DECIMALS) for name, value in standing.reasons.items()},
             "words": standing.words.plain(),
             "meaning": standing.meaning.plain(),
             "whole": standing.whole.plain(),
             "terms": dict(self.has_terms),
             "because": list(self.because),
         }
-
-
-def rounded(parts: Mapping[str, float]) -> dict[str, float]:
-    """Return parts as they are shown."""
-    return {name: round(part, DECIMALS) for name, part in parts.items()}
 
 
 def explain_record(path: SearchPath, found: KeyedRecord, *, tool: str) -> Explanation:

@@ -11,7 +11,6 @@ from pinakes.tools.spec import ToolParams, ToolResult
 
 DECIMALS = 4
 STRENGTH, ORDER = "strength", "order"
-TEXT_DECIMALS = 3
 
 
 class ExplainParams(ToolParams):
@@ -40,7 +39,7 @@ def shape_why(why: Why | None) -> WhyShape | None:
     """Return an explanation as it is answered."""
     if why is None:
         return None
-    return WhyShape(strength=_rounded(why.strength), order=_rounded(why.order), lacks=list(why.lacks))
+    return WhyShape(strength=rounded_parts(why.strength), order=rounded_parts(why.order), lacks=list(why.lacks))
 
 
 def why_lines(why: WhyShape | None) -> list[str]:
@@ -61,9 +60,15 @@ def explanation_lines(told: Mapping[str, Any]) -> list[str]:
 
 def _sum_line(name: str, parts: Mapping[str, float]) -> str:
     """Return parts and their sum as a line: `why strength 0.912 = base 0.114 + meaning 0.5 …`."""
-    addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part):.{TEXT_DECIMALS}f}" for one, part in parts.items())
-    return f"why {name} {sum(parts.values()):.{TEXT_DECIMALS}f} = {addends.removeprefix('+ ')}"
+    addends = " ".join(f"{'-' if part < 0 else '+'} {one} {abs(part)}" for one, part in parts.items())
+    return f"why {name} {round(sum(parts.values()), DECIMALS)} = {addends.removeprefix('+ ')}"
 
 
-def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(part, DECIMALS) for name, part in parts.items()}
+def rounded_parts(parts: Mapping[str, float]) -> dict[str, float]:
+    """Return parts as they are shown: rounded so that they add up to their rounded sum, without those of 0."""
+    shown = {name: value for name, part in parts.items() if (value := round(part, DECIMALS))}
+    missing = round(sum(parts.values()), DECIMALS) - sum(shown.values())
+    if shown:
+        greatest = max(shown, key=lambda name: abs(shown[name]))
+        shown[greatest] = round(shown[greatest] + missing, DECIMALS)
+    return shown

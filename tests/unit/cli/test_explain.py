@@ -24,7 +24,7 @@ def test_the_parts_of_the_first_hits_add_up_to_their_scores(at_plain: Path, run:
     hits = run(["explain", "anime", "space pirates", "--limit", "3", "--json"]).json
     assert len(hits) == 3
     for hit in hits:
-        assert sum(hit["why"]["strength"].values()) == pytest.approx(hit["score"], abs=6e-4)
+        assert sum(hit["why"]["strength"].values()) == pytest.approx(hit["score"], abs=1.1e-4)
     shown = run(["explain", "anime", "space pirates", "--limit", "3"]).out
     assert shown.count("why strength") == 3
     assert "word:space" in shown

@@ -101,7 +101,7 @@ def test_what_no_part_of_the_search_looks_at_is_said_to_be_too_far_down(view: Ca
         assert told.standing.words.rank is None
         assert (told.standing.meaning.rank or 0) > 100
         assert told.standing.why.order == {}
-        assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-3)
+        assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-9)
 
 
 def test_where_nothing_answers_the_records_after_the_nearest_few_are_said_to_be_no_evidence(
@@ -139,7 +139,7 @@ def test_without_vectors_words_and_names_add_up(view: CatalogueView) -> None:
     assert plain.search(QUERY, scope=WHOLE, limit=3).mode is SearchMode.FTS_ONLY
     told = explain(plain, "Emberfall 1")
     assert set(told.standing.why.order) <= {"words", "name", "known", "named_values", "exact_name"}
-    assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-3)
+    assert sum(told.standing.why.strength.values()) == pytest.approx(told.standing.strength, abs=1e-9)
     assert any(one.startswith("searched by words alone") for one in told.because)
 
 

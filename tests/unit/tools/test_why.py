@@ -19,7 +19,7 @@ SEARCHES = {
     "judokon.search": {"query": "powerful judoka from Japan"},
     "catalog.search": {"query": "piano sonata"},
 }
-NEAR = 6e-4
+NEAR = 1.1e-4
 
 
 def found_in(answer: Any) -> Iterator[Mapping[str, Any]]:

@@ -28,7 +28,7 @@ def explain(site: Any, **body: Any) -> Any:
 def test_a_reader_is_told_why_a_record_has_its_place(plain_site: Any) -> None:
     told = explain(plain_site, id="mal-1", query="Cowboy Bebop").json()
     assert (told["found"], told["rank"], told["tool"]) == (True, 1, "search_anime")
-    assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=6e-4)
+    assert sum(told["strength"].values()) == pytest.approx(told["score"], abs=1.1e-4)
     assert plain_site.last_note().operation == "tools/explain"
 
 
