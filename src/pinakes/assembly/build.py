@@ -161,11 +161,12 @@ class _Update:
         last = self.shelf.history().list_changes(limit=1)
         since = last[0].change_no if last else 0
         self.guard.begin()
-        try:
-            return self._write(progress)
-        except RegressionError:
-            self.guard.undo(self.shelf, since=since, author=self.request.author)
-            raise
+        with self.shelf.withheld():
+            try:
+                return self._write(progress)
+            except RegressionError:
+                self.guard.undo(self.shelf, since=since, author=self.request.author)
+                raise
 
     def _write(self, progress: Progress) -> IngestReport:
         source, place, loaded = self.source, self.place, self.recipe.loaded

@@ -321,3 +321,6 @@ class BuildableShelf(Shelf, Protocol):
 
     def switch_model(self, model: ModelId) -> None:
         """Use the stored vectors of another model from now on; no effect where it is the present one."""
+
+    def withheld(self) -> AbstractContextManager[None]:
+        """Keep other readers at the state before until the block ends; the write lock must be held."""

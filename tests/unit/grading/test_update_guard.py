@@ -137,6 +137,33 @@ def test_new_changed_and_removed_records_are_never_a_regression(app: App, graded
     assert app.open_catalogue("dishes").shelf.reader().count(WHOLE) == 360
 
 
+def test_other_readers_stay_with_the_state_before_until_an_update_is_accepted(
+    app: App, graded: Path, add_dishes: AddDishes, embedding_server: EmbeddingServer
+) -> None:
+    shelf = app.open_catalogue("dishes").shelf
+    assert shelf.reader().count(WHOLE) == 90
+    seen: set[tuple[int, bool]] = set()
+
+    def look(_number: int) -> None:
+        reader = shelf.reader()
+        seen.add((reader.count(WHOLE), reader.stale is not None))
+
+    embedding_server.on_request = look
+    add_dishes(write_dishes(graded, range(200)))
+    embedding_server.on_request = lambda _number: None
+    assert {count for count, _ in seen} == {90}
+    assert shelf.reader().count(WHOLE) == 200
+    assert shelf.reader().stale is None
+
+
+def test_the_mark_of_an_update_that_was_killed_holds_nobody_back(app: App, graded: Path, add_dishes: AddDishes) -> None:
+    (folder_of(app) / "update.lock").touch()
+    add_dishes(write_dishes(graded, range(95)))
+    (folder_of(app) / "update.lock").touch()
+    assert app.open_catalogue("dishes").shelf.reader().count(WHOLE) == 95
+    assert not (folder_of(app) / "update.lock").exists()
+
+
 def test_a_refused_update_is_read_again_by_the_next_one(graded: Path, add_dishes: AddDishes) -> None:
     changed = write_dishes(graded, range(90), year=1999)
     with pytest.raises(RegressionError):

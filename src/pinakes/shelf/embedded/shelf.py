@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,6 +50,8 @@ from pinakes.shelf.port import (
 
 STORE_FILE = "records.sqlite"
 INDEX_FOLDER = "index"
+WITHHELD_FILE = "update.lock"
+"""Exists while an update is being judged: readers stay with the state before it."""
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
 POINTER_FILE = "CURRENT"
@@ -84,6 +86,7 @@ class EmbeddedShelf:
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
         self._lock = CatalogueLock(folder, spec.name)
+        self._is_withholding = False
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
@@ -219,6 +222,8 @@ class EmbeddedShelf:
 
     def _refreshed(self) -> EmbeddedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
+        if self._is_withheld():
+            return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
         view = self._find_view()
         if view is not None:
             return view
@@ -231,6 +236,18 @@ class EmbeddedShelf:
             is_reached = self._view.change_no == self._open_text().change_no()
             view = None if is_reached else self._find_view(may_be_behind=True)
             return view or dataclasses.replace(self._view, stale=BEHIND)
+
+    def _is_withheld(self) -> bool:
+        """Tell whether another writer keeps its update from readers; a mark left by one that was killed is removed."""
+        mark = self.folder / WITHHELD_FILE
+        if self._is_withholding or not mark.exists():
+            return False
+        try:
+            with self._lock.held(READER_LOCK_TIMEOUT_S):
+                mark.unlink(missing_ok=True)
+        except BusyError:
+            return True
+        return False
 
     def _caught_up(self) -> EmbeddedView:
         """Update every index and return a current snapshot. The lock is held."""
@@ -381,6 +398,18 @@ class EmbeddedShelf:
     def is_empty(self) -> bool:
         """Tell whether the shelf has no record."""
         return not self.store.count()
+
+    @contextmanager
+    def withheld(self) -> Iterator[None]:
+        """Keep other readers at the state before until the block ends. The lock is held."""
+        mark = self.folder / WITHHELD_FILE
+        mark.touch()
+        self._is_withholding = True
+        try:
+            yield
+        finally:
+            self._is_withholding = False
+            mark.unlink(missing_ok=True)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the write lock over several steps."""
