@@ -45,7 +45,7 @@ def body_of(record: Record, spec: CatalogueSpec) -> str:
 def summary_of(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
     """Return the line of a record's fields, and its description, cut unless it is wanted whole."""
     body = body_of(record, spec)
-    described = body if whole else shorten(" ".join(body.split()), SNIPPET_CHARS)
+    described = body if whole else shorten(_collapsed(body), SNIPPET_CHARS)
     return "\n".join(part for part in (field_line(record, spec), described) if part)
 
 
@@ -73,7 +73,7 @@ def _telling(field: FieldSpec) -> int:
 
 
 def _short_value(value: Value) -> str:
-    texts = [" ".join(text.split()) for text in texts_of(value)]
+    texts = [_collapsed(text) for text in texts_of(value)]
     more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
     return ", ".join([*(shorten(text, VALUE_CHARS) for text in texts[:VALUES_ON_A_LINE] if text), *more])
 
@@ -85,4 +85,12 @@ def _value_text(value: Value, field: FieldSpec) -> str:
 
 
 def _begins_another(text: str, others: list[str]) -> bool:
-    return len(text) > SNIPPET_CHARS and any(len(other) > len(text) and other.startswith(text) for other in others)
+    """Tell whether a long text is the beginning of a longer one, whatever their blanks."""
+    if len(text) <= SNIPPET_CHARS:
+        return False
+    words = _collapsed(text).removesuffix(" …")
+    return any(len(one) > len(text) and _collapsed(one[: 2 * len(text)]).startswith(words) for one in others)
+
+
+def _collapsed(text: str) -> str:
+    return " ".join(text.split())

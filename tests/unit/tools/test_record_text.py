@@ -1,0 +1,147 @@
+"""Records in words."""
+
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.model.record import Record, RecordId, Tag
+from pinakes.tools.record_text import field_line, find_page, record_text, summary_of
+
+FILMS = """
+name = "films"
+title = "Films"
+summary = "Films with all kinds of fields."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+
+[fields.code]
+type = "text"
+
+[fields.year]
+type = "int"
+role = "time"
+filter = true
+
+[fields.genres]
+type = "tag[]"
+search = true
+filter = true
+facet = true
+
+[fields.country]
+type = "text"
+filter = true
+facet = true
+
+[fields.minutes]
+type = "int"
+filter = true
+
+[fields.tagline]
+type = "text"
+search = true
+
+[fields.studio]
+type = "text"
+search = true
+filter = true
+
+[fields.score]
+type = "float"
+filter = true
+
+[fields.cast]
+type = "json"
+
+[fields.poster]
+type = "url"
+
+[fields.page]
+type = "url"
+
+[fields.notes]
+type = "text"
+search = true
+shown = false
+
+[fields.plot]
+type = "text"
+role = "body"
+search = true
+
+[fields.script]
+type = "text"
+
+[embed]
+template = "{title}. {plot}"
+"""
+PLOT = "A keeper tends the light, and the sea tends the keeper. " * 8
+
+
+@pytest.fixture(scope="module")
+def spec() -> CatalogueSpec:
+    return compile_text(FILMS, origin="films")
+
+
+def film(**fields: Any) -> Record:
+    return Record(id=RecordId("one"), fields={"title": "The Light", **fields})
+
+
+def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: CatalogueSpec) -> None:
+    genres = tuple(Tag("", name) for name in ("drama", "sea", "ghost", "slow", "quiet", "old"))
+    record = film(
+        code="x1",
+        year=1999,
+        genres=genres,
+        country="Norway",
+        minutes=90,
+        tagline="Who " * 40,
+        studio="North",
+        score=7.5,
+        notes="hidden",
+        plot=PLOT,
+    )
+    assert field_line(record, spec) == (
+        "year: 1999; genres: drama, sea, ghost, slow, quiet, … (6); country: Norway; minutes: 90; "
+        f"tagline: {'Who ' * 20}…; studio: North"
+    )
+
+
+def test_a_line_of_few_fields_is_filled_up_with_those_that_say_less(spec: CatalogueSpec) -> None:
+    assert field_line(film(code="x1", year=1999), spec) == "code: x1; year: 1999"
+    assert field_line(film(plot=PLOT), spec) == ""
+
+
+def test_a_summary_has_the_line_and_the_description_cut_or_whole(spec: CatalogueSpec) -> None:
+    assert summary_of(film(year=1999, plot=PLOT), spec, whole=True) == f"year: 1999\n{PLOT.strip()}"
+    line, _, description = summary_of(film(year=1999, plot=PLOT), spec).partition("\n")
+    assert line == "year: 1999"
+    assert len(description) <= 242
+    assert description.endswith(" …")
+
+
+def test_the_text_of_a_record_has_every_shown_field_and_no_text_twice(spec: CatalogueSpec) -> None:
+    script = "\n\n".join([PLOT.replace(". ", ".\n"), "Then the storm comes."])
+    text = record_text(film(cast=[{"name": "Åse", "role": "keeper"}], notes="hidden", plot=PLOT, script=script), spec)
+    assert text == f'title: The Light\ncast: [{{"name": "Åse", "role": "keeper"}}]\nscript: {script}'
+
+
+@pytest.mark.parametrize(
+    ("links", "page"),
+    [
+        ({"poster": "https://example.org/p.png", "page": "https://example.org/1"}, "https://example.org/1"),
+        ({"poster": "https://example.org/p.PNG?size=2"}, None),
+        ({"page": "ftp://example.org/1"}, None),
+        ({"page": "http://example.org/1"}, "http://example.org/1"),
+        ({}, None),
+    ],
+)
+def test_the_page_of_a_record_is_its_first_link_that_is_no_picture(
+    spec: CatalogueSpec, links: dict[str, str], page: str | None
+) -> None:
+    assert find_page(film(**links), spec) == page
