@@ -25,7 +25,7 @@ class Undisguised(NamedTuple):
 
 def undisguise(text: str) -> Undisguised:
     """Return a text in lower case and plain letters, with blanks for line ends, quotes and dashes."""
-    lowered = text.replace("\u0130", "I").lower().replace("\n", " ").replace("'", " ")
+    lowered = text.replace("\u0130", "I").lower().replace("\n", " ").replace("\t", " ").replace("'", " ")
     if lowered.isascii():
         return Undisguised(lowered, lowered)
     # By the few different characters beyond ASCII: much faster than an expression over the whole text.

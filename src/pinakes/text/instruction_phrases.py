@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ _ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{0,\d\})\??")
 _UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
 """A letter of a script whose words are not found by the blanks around them."""
 _SIGNS_TO_BLANKS = bytes(one if one > 127 or chr(one).isalnum() else 32 for one in range(256))
+_UNSPACED_BYTES = bytes(range(0xE3, 0xEE))
 _BAR = re.compile(r"\s*\|\s+")
 _NOT_TABLES = ("lists", "squeezed")
 
@@ -24,6 +25,12 @@ _NOT_TABLES = ("lists", "squeezed")
 def words_of(text: str) -> frozenset[bytes]:
     """Return the words of an undisguised text in UTF-8; ten times as fast as by an expression."""
     return frozenset(text.encode("utf-8", "replace").translate(_SIGNS_TO_BLANKS).split())
+
+
+def _has_unspaced(text: str) -> bool:
+    """Tell whether a text may have letters from U+3000 on, by the first bytes of its characters."""
+    raw = text.encode("utf-8", "replace")
+    return len(raw.translate(None, _UNSPACED_BYTES)) != len(raw)
 
 
 class Phrase(NamedTuple):
@@ -41,34 +48,43 @@ class Phrase(NamedTuple):
         is_begun = self.begin[0].isalnum() or self.begin[0] in signs
         return is_begun and self.begin_words <= words and not (self.needs and self.needs.isdisjoint(words))
 
-    def iter_matches(self, text: str) -> Iterator[re.Match[str]]:
-        """Find the phrase in a text."""
-        at = text.find(self.begin)
-        while at >= 0:
-            match = _compiled(self).match(text, at)
+    def iter_matches(self, text: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+        """Match the phrase at the places of a text where it begins."""
+        end = 0
+        for place in places:
+            match = _compiled(self).match(text, place) if place >= end else None
             if match:
                 yield match
-            at = text.find(self.begin, match.end() if match else at + 1)
+                end = match.end()
+
+
+def iter_places(text: str, begin: str) -> Iterator[int]:
+    """Find where a text has the beginning of a phrase."""
+    at = text.find(begin)
+    while at >= 0:
+        yield at
+        at = text.find(begin, at + 1)
 
 
 def list_begun(text: str, words: Set[bytes]) -> Iterator[Phrase]:
     """Yield the phrases that may be in an undisguised text, by the words and signs in it."""
     index = _index()
     signs = {sign for sign in index.first_signs if sign in text}
-    for word in words & index.by_word.keys():
+    for word in words & index.words:
         yield from (phrase for phrase in index.by_word[word] if phrase.may_be_among(words, signs))
     for sign, phrases in index.by_sign.items():
         if sign in text:
             yield from phrases
-    if not text.isascii():
+    if not text.isascii() and _has_unspaced(text):
         for begin in set(index.unspaced.findall(text)):
             yield from index.by_begin[begin]
 
 
 def list_squeezed(text: str) -> Sequence[Phrase]:
     """Return the phrases that may be in a squeezed text."""
-    parts = _declared()["squeezed"]["parts"]
-    return _squeezed_phrases() if any(part in text for part in parts) else ()
+    declared = _declared()["squeezed"]
+    begun = [one for one in declared if one in text]
+    return load_squeezed() if any(part in text for one in begun for part in declared[one]) else ()
 
 
 class _Index(NamedTuple):
@@ -79,6 +95,7 @@ class _Index(NamedTuple):
     by_begin: Mapping[str, Sequence[Phrase]]
     unspaced: re.Pattern[str]
     first_signs: Set[str]
+    words: Set[bytes]
 
 
 @cache
@@ -98,7 +115,14 @@ def _index() -> _Index:
     with_contained = {
         one: [phrase for other in by_begin if other in one for phrase in by_begin[other]] for one in by_begin
     }
-    return _Index(by_word, by_sign, with_contained, re.compile("|".join(map(re.escape, longest_first))), first_signs)
+    return _Index(
+        by_word,
+        by_sign,
+        with_contained,
+        re.compile("|".join(map(re.escape, longest_first))),
+        first_signs,
+        frozenset(by_word),
+    )
 
 
 @cache
@@ -109,7 +133,8 @@ def load_phrases() -> tuple[Phrase, ...]:
 
 
 @cache
-def _squeezed_phrases() -> tuple[Phrase, ...]:
+def load_squeezed() -> tuple[Phrase, ...]:
+    """Load the overrides in ASCII letters, for squeezed text."""
     overrides = [one for one in load_phrases() if one.kind == OVERRIDE and one.begin.isascii()]
     return tuple(one._replace(begin=one.begin.replace(" ", ""), is_squeezed=True) for one in overrides)
 
@@ -131,7 +156,7 @@ def _compiled(phrase: Phrase) -> re.Pattern[str]:
     for name, expression in _declared()["lists"].items():
         rest = rest.replace(f"{{{name}}}", _on_one_line(expression))
     if phrase.is_squeezed:
-        squeezed = _ANY_WORDS.sub("", rest).replace("~", "").replace(r"\b", "")
+        squeezed = _ANY_WORDS.sub("", rest).replace("~?", "").replace("~", "").replace(r"\b", "")
         return re.compile(re.escape(phrase.begin) + squeezed)
     start = _WORD_START if _starts_word(phrase.begin) else ""
     begin = re.escape(phrase.begin).replace(r"\ ", _BETWEEN)

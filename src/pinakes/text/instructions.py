@@ -17,7 +17,7 @@ from itertools import accumulate, islice
 from typing import NamedTuple
 
 from pinakes.text.disguise import squeeze, undisguise
-from pinakes.text.instruction_phrases import Phrase, list_begun, list_squeezed, words_of
+from pinakes.text.instruction_phrases import Phrase, iter_places, list_begun, list_squeezed, words_of
 
 ENCODED = "encoded"
 """The kind of a span in Base64; the others are in `instructions.toml`."""
@@ -89,12 +89,18 @@ def _iter_spans(text: str) -> Iterator[Span]:
         places = plain.places()
         yield from (_moved(span, places) for span in found)
         yield from (_moved(_moved(span, squeezed.places()), places) for span in found_squeezed)
-    if max(map(len, words), default=0) >= ENCODED_PART and any(map(_may_be_encoded, words)):
+    if any(map(_may_be_encoded, [word for word in words if len(word) >= ENCODED_PART])):
         yield from _iter_encoded(text)
 
 
 def _list_found(phrases: Iterable[Phrase], text: str) -> list[Span]:
-    return [Span(match.start(), match.end(), phrase.kind) for phrase in phrases for match in phrase.iter_matches(text)]
+    places: dict[str, list[int]] = {}  # by beginning, which several phrases share
+    found = []
+    for phrase in phrases:
+        if phrase.begin not in places:
+            places[phrase.begin] = list(iter_places(text, phrase.begin))
+        found += [(match, phrase.kind) for match in phrase.iter_matches(text, places[phrase.begin])]
+    return [Span(match.start(), match.end(), kind) for match, kind in found]
 
 
 def _moved(span: Span, places: Sequence[int]) -> Span:
@@ -119,8 +125,8 @@ def _looks_encoded(word: str) -> bool:
 
 
 def _may_be_encoded(word: bytes) -> bool:
-    """Tell whether a word is long enough for Base64, and no hash."""
-    return len(word) >= ENCODED_PART and word.isascii() and bool(word.strip(_HEX_DIGITS))
+    """Tell whether a long word may be Base64: it is no hash."""
+    return word.isascii() and bool(word.strip(_HEX_DIGITS))
 
 
 def _decodes_to_instructions(word: str) -> bool:

@@ -3,13 +3,14 @@
 import base64
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pinakes.text.chunks import split_passages
+from pinakes.text.instruction_phrases import Phrase, load_phrases, load_squeezed
 from pinakes.text.instructions import MOST_SPANS, find_in_texts, find_instructions, has_instructions
 from pinakes.text.safe import safe_text
 from support.libraries import REPO
@@ -73,6 +74,12 @@ def test_no_passage_of_the_samples_is_flagged() -> None:
     passages = [*iter_rows("anime", "synopsis"), *iter_rows("papers", "abstract"), *iter_documents()]
     assert len(passages) >= 400
     assert [one for one in passages if has_instructions(one)] == []
+
+
+@pytest.mark.parametrize("phrases", [load_phrases(), load_squeezed()], ids=["plain", "squeezed"])
+def test_every_phrase_can_be_looked_for(phrases: Sequence[Phrase]) -> None:
+    for phrase in phrases:
+        assert all(match.start() == 1 for match in phrase.iter_matches(f" {phrase.begin} x", [1]))
 
 
 def test_a_span_is_the_phrase_alone() -> None:
