@@ -10,6 +10,7 @@ from pinakes.gate.gate import CallContext, Completions, Gate, PendingCall
 from pinakes.model.principal import Principal
 from pinakes.serve.caller import Caller
 from pinakes.serve.caller_limits import RefusalThrottle
+from pinakes.serve.introductions import Introductions
 from pinakes.serve.workers import Workers
 from pinakes.tools.resource import ResourceContent
 
@@ -35,6 +36,7 @@ class AsyncGate:
         `throttle` is notified of callers who exceed their rate limit.
         """
         self._gate = gate
+        self.introductions = Introductions(gate)
         self._is_loaded = is_loaded
         self._loaded: Gate | None = None
         self._workers = workers

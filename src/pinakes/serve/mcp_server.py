@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio
 from mcp import types
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
@@ -45,8 +44,6 @@ from pinakes.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)
 
-LOADING_S = 2.0
-"""How long a client that connects is kept waiting for the catalogues, to be told about them."""
 RETRY_AFTER = "io.pinakes/retryAfterS"
 """The key in a refused call's `_meta` that says when to retry."""
 PAGE = "io.pinakes/page"
@@ -135,17 +132,8 @@ class Handlers:
         )
 
     async def _instructions(self, context: Context) -> str:
-        """Return the instructions of the caller; general ones where the catalogues take long to load, or fail."""
-        try:
-            with anyio.fail_after(LOADING_S):
-                return await self._list(context, lambda gate, principal: self._told(context, gate, principal))
-        except (TimeoutError, MCPError):
-            return GENERAL
-
-    def _told(self, context: Context, gate: Gate, principal: Principal) -> str:
-        text = gate.guide.instructions(principal)
-        is_plain = self._naming.is_plain_for(context)
-        return with_plain_names(text, gate.guide.plain_names(principal)) if is_plain else text
+        principal, is_plain = self._callers(context).principal, self._naming.is_plain_for(context)
+        return await self._gate.introductions.text_for(principal, is_plain=is_plain)
 
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
