@@ -1,7 +1,7 @@
 """The grade of a catalogue, as `eval` prints it."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def grade_command(app: App, name: str, request: GradingRequest, *, as_json: bool
     was_tuned = reset_tuning(app, name) if request.resets else False
     with _asking_bar(name, hidden=as_json) as asking:
         graded = grade_catalogue(app, name, request.golden_set, recorded=_recorded_calls(), asking=asking)
-    tuning = tune_catalogue(graded) if request.tunes else None
+    tuning = _tuned(graded, hidden=as_json) if request.tunes else None
     if as_json:
         print_json(_plain(name, graded, tuning))
         return
@@ -64,6 +64,13 @@ def grade_command(app: App, name: str, request: GradingRequest, *, as_json: bool
         _print_tuning(graded, tuning)
     elif (tuned := find_tuned(graded.folder / TUNED_FILE)) is not None:
         click.echo(f"searched with tuned weights: {tuned.describe()}; to remove them: --reset")
+
+
+def _tuned(graded: GradedCatalogue, *, hidden: bool) -> Tuning:
+    """Tune the weights, with a sign of life on standard error."""
+    console = Console(stderr=True, quiet=hidden)
+    with console.status("tuning") if console.is_terminal else nullcontext():
+        return tune_catalogue(graded)
 
 
 def _recorded_calls() -> list[AuditRow]:
@@ -134,5 +141,5 @@ def _asking_bar(name: str, *, hidden: bool) -> Iterator[Asking]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=hidden or not console.is_terminal, transient=True) as progress:
-        task = progress.add_task(f"asking {name}", total=None)
+        task = progress.add_task(f"grading {name}", total=None)
         yield lambda done, all_questions: progress.update(task, completed=done, total=all_questions)
