@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import texts_of
 from pinakes.model.hits import EVIDENCE_AT
@@ -56,6 +57,13 @@ class Counts:
     def missing(self) -> int:
         """The number of records that were not in the answer."""
         return self.pairs - self.found
+
+
+def assert_rank(rank: int, scores: NDArray[np.float64], at: int, *, within: float) -> None:
+    """Require that a score has this rank among all; scores that differ by rounding may be in any order."""
+    better = np.count_nonzero(scores > scores[at] + within)
+    no_worse = np.count_nonzero(scores >= scores[at] - within)
+    assert better < rank <= no_worse, (rank, better, no_worse)
 
 
 class ExplanationCheck:
@@ -175,17 +183,13 @@ class ExplanationCheck:
     def _check_ranks(self, told: Mapping[str, Any], keys: list[Key], key: Key, trace: Any) -> None:
         at = keys.index(key)
         scores = self._view.reader.term_scores(trace.query, keys).sum(axis=1)
-        better = np.count_nonzero(scores > scores[at] * (1 + 1e-5))
-        tied = np.count_nonzero(np.abs(scores - scores[at]) <= 1e-5 * scores[at])
         if scores[at] > 0:
-            assert better < told["words"]["rank"] <= better + tied, told
+            assert_rank(told["words"]["rank"], scores, at, within=1e-5 * scores[at])
         else:
             assert told["words"]["rank"] is None, told
         if trace.vector is not None:
-            cosines = self._view.reader.vectors(keys) @ trace.vector
-            closer = np.count_nonzero(cosines > cosines[at] + 1e-6)
-            equal = np.count_nonzero(np.abs(cosines - cosines[at]) <= 1e-6)
-            assert closer < told["meaning"]["rank"] <= closer + equal, told
+            cosines = (self._view.reader.vectors(keys) @ trace.vector).astype(np.float64)
+            assert_rank(told["meaning"]["rank"], cosines, at, within=1e-6)
 
     def _check_below(self, told: Mapping[str, Any], record: Record, answer: Mapping[str, Any], limit: int) -> None:
         place, shown = told["whole"]["rank"], answer["ids"]
