@@ -15,8 +15,8 @@ import orjson
 from pinakes.model.flag import Flag
 from pinakes.text.instructions import find_in_texts, has_instructions
 from pinakes.text.messages import safe_message
-from pinakes.text.safe import is_safe, safe_line, safe_text, safe_value
-from pinakes.text.safe_json import safe_json
+from pinakes.text.safe import safe_line, safe_text, safe_value
+from pinakes.text.safe_json import is_safe_json, safe_json
 from pinakes.tools.budget import Forms
 from pinakes.tools.resource import ResourceContent, ResourceEntry
 from pinakes.tools.spec import NotedResult, ToolResult
@@ -79,12 +79,12 @@ def safe_values(values: Sequence[str]) -> list[str]:
 
 def safe_structure(structured: Any) -> Any:
     """Return JSON values with every text safe; the same object where it is already."""
-    return structured if is_safe("\n".join(_iter_texts(structured))) else safe_value(structured)
+    return structured if is_safe_json(orjson.dumps(structured).decode()) else safe_value(structured)
 
 
 def find_flags(structured: Any) -> tuple[Flag, ...]:
     """Return the spans of texts that read like instructions."""
-    found = find_in_texts(list(_iter_scanned(structured)))
+    found = find_in_texts(_scanned_in(structured))
     paths = list(_iter_paths(structured, "")) if found else []
     return tuple(Flag(path=paths[index], start=span.start, end=span.end, kind=span.kind) for index, span in found)
 
@@ -117,34 +117,27 @@ def _safe_name(name: str) -> str:
     return NAME_WITHHELD if has_instructions(safe) else safe
 
 
-def _iter_texts(value: Any) -> Iterator[str]:
-    """Yield every text in JSON values, and every key."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield key
-            yield from _iter_texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _iter_texts(inner)
+def _scanned_in(value: Any) -> list[str]:
+    """Return the texts that are looked through for instructions."""
+    found: list[str] = []
+    _collect_scanned(value, found)
+    return found
 
 
-def _iter_scanned(value: Any) -> Iterator[str]:
-    """Yield the texts that are looked through for instructions."""
+def _collect_scanned(value: Any, found: list[str]) -> None:
     if isinstance(value, str):
-        yield value
+        found.append(value)
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key not in UNSCANNED:
-                yield from _iter_scanned(inner)
+                _collect_scanned(inner, found)
     elif isinstance(value, list):
         for inner in value:
-            yield from _iter_scanned(inner)
+            _collect_scanned(inner, found)
 
 
 def _iter_paths(value: Any, path: str) -> Iterator[str]:
-    """Yield the paths of the texts that `_iter_scanned` yields."""
+    """Yield the paths of the texts that `_scanned_in` returns."""
     if isinstance(value, str):
         yield path
     elif isinstance(value, dict):

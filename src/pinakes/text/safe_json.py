@@ -4,13 +4,18 @@ import re
 
 import orjson
 
-from pinakes.text.safe import JSON_SUSPECT, safe_value
+from pinakes.text.safe import ESCAPED_SUSPECT, is_safe, safe_value
 
-_SUSPECT = re.compile(JSON_SUSPECT)
+_ESCAPED = re.compile(ESCAPED_SUSPECT)
 
 
 def safe_json(text: str, *, option: int = 0) -> str:
     """Return a JSON text with every text in it safe; `option` is that of orjson, for one that has to be rewritten."""
-    if _SUSPECT.search(text) is None:
+    if is_safe_json(text):
         return text
     return orjson.dumps(safe_value(orjson.loads(text)), option=option).decode()
+
+
+def is_safe_json(text: str) -> bool:
+    """Tell whether a JSON text has no suspect character, escaped or not; one that has may still be safe as it is."""
+    return _ESCAPED.search(text) is None and is_safe(text)
