@@ -11,7 +11,6 @@ PHRASES = Path(__file__).with_name("instructions.toml")
 OVERRIDE = "override"
 
 _BETWEEN = r"(?:(?:[^\w\0]|_){1,6})"
-_WORD_START = r"(?<!\w)"
 _ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{0,\d\})\??")
 """A part of an expression that any words fit; without separators it would fit everything."""
 _UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
@@ -48,14 +47,16 @@ class Phrase(NamedTuple):
         is_begun = self.begin[0].isalnum() or self.begin[0] in signs
         return is_begun and self.begin_words <= words and not (self.needs and self.needs.isdisjoint(words))
 
-    def iter_matches(self, text: str, places: Iterable[int]) -> Iterator[re.Match[str]]:
+    def iter_spans(self, text: str, places: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Match the phrase at the places of a text where it begins."""
-        end = 0
+        rest, is_word, end = _compiled(self.rest, self.is_squeezed), _starts_word(self.begin), 0
         for place in places:
-            match = _compiled(self).match(text, place) if place >= end else None
+            if place < end or (is_word and not self.is_squeezed and place and text[place - 1].isalnum()):
+                continue
+            match = rest.match(text, place + len(self.begin))
             if match:
-                yield match
                 end = match.end()
+                yield place, end
 
 
 def iter_places(text: str, begin: str) -> Iterator[int]:
@@ -151,16 +152,13 @@ def _iter_phrases(rule: Mapping[str, str]) -> Iterator[Phrase]:
 
 
 @cache
-def _compiled(phrase: Phrase) -> re.Pattern[str]:
-    rest = f"(?:{_on_one_line(phrase.rest)})"
-    for name, expression in _declared()["lists"].items():
-        rest = rest.replace(f"{{{name}}}", _on_one_line(expression))
-    if phrase.is_squeezed:
-        squeezed = _ANY_WORDS.sub("", rest).replace("~?", "").replace("~", "").replace(r"\b", "")
-        return re.compile(re.escape(phrase.begin) + squeezed)
-    start = _WORD_START if _starts_word(phrase.begin) else ""
-    begin = re.escape(phrase.begin).replace(r"\ ", _BETWEEN)
-    return re.compile(start + begin + rest.replace("~", _BETWEEN), re.DOTALL)
+def _compiled(rest: str, is_squeezed: bool) -> re.Pattern[str]:
+    expression = _on_one_line(rest)
+    for name, words in _declared()["lists"].items():
+        expression = expression.replace(f"{{{name}}}", _on_one_line(words))
+    if is_squeezed:
+        return re.compile(_ANY_WORDS.sub("", expression).replace("~?", "").replace("~", "").replace(r"\b", ""))
+    return re.compile(expression.replace("~", _BETWEEN), re.DOTALL)
 
 
 def _on_one_line(expression: str) -> str:

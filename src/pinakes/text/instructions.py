@@ -99,8 +99,8 @@ def _list_found(phrases: Iterable[Phrase], text: str) -> list[Span]:
     for phrase in phrases:
         if phrase.begin not in places:
             places[phrase.begin] = list(iter_places(text, phrase.begin))
-        found += [(match, phrase.kind) for match in phrase.iter_matches(text, places[phrase.begin])]
-    return [Span(match.start(), match.end(), kind) for match, kind in found]
+        found += [Span(start, end, phrase.kind) for start, end in phrase.iter_spans(text, places[phrase.begin])]
+    return found
 
 
 def _moved(span: Span, places: Sequence[int]) -> Span:
