@@ -200,7 +200,7 @@ NO_MESSAGES = [
 ]
 UNKNOWN = [
     *(frame(f"method {name}", request(name), METHOD) for name in ("no/such", "tools", "tools/list/", "tools/List")),
-    *(frame(f"method {name}", request(name), METHOD) for name in ("roots/list", "prompts/list", "tasks/get", "..")),
+    *(frame(f"method {name}", request(name), METHOD) for name in ("roots/list", "prompts/gett", "tasks/get", "..")),
     frame("sampling, which we would ask for", request("sampling/createMessage"), METHOD),
     frame("a subscription", request("resources/subscribe", uri="x"), METHOD),
     frame("a log level", request("logging/setLevel", level="debug"), METHOD),
