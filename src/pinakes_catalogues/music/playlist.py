@@ -101,14 +101,15 @@ def _balanced(chosen: list[Candidate], candidates: Sequence[Candidate], target_s
         if 2 * count <= len(chosen) + 1:
             break
         taken, off_s = {one.record.id for one in chosen}, _length(chosen) - target_s
-        most_s = max(_excess(off_s, target_s), 0.0)
+        most_s = TOLERANCE * target_s
+        least_s = min(off_s, -most_s)
         exchange = next(
             (
                 (place, other)
                 for other in candidates
                 if other.artist != artist and other.record.id not in taken
                 for place, out in reversed(list(enumerate(chosen)))
-                if out.artist == artist and _excess(off_s - out.seconds + other.seconds, target_s) <= most_s
+                if out.artist == artist and least_s <= off_s - out.seconds + other.seconds <= most_s
             ),
             None,
         )

@@ -258,6 +258,7 @@ CANDIDATES = st.lists(
 
 @given(drawn=CANDIDATES, minutes=st.integers(5, 90))
 @example(drawn=[(1, 30, 0.0), (1, 30, 0.0), (1, 62, 0.0), (1, 224, 0.0)], minutes=5)
+@example(drawn=[(1, 30, 0.0), (1, 159, 0.0), (2, 157, 0.0)], minutes=5)
 @settings(deadline=None, max_examples=60)
 def test_a_playlist_has_no_track_twice_is_not_too_long_and_is_the_same_again(
     drawn: list[tuple[int, int, float]], minutes: int
