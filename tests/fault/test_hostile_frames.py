@@ -204,7 +204,7 @@ UNKNOWN = [
     frame("sampling, which we would ask for", request("sampling/createMessage"), METHOD),
     frame("a subscription", request("resources/subscribe", uri="x"), METHOD),
     frame("a log level", request("logging/setLevel", level="debug"), METHOD),
-    frame("a stream of 2026", request("subscriptions/listen", notifications={}), METHOD),
+    frame("a stream of 2026 of nothing", request("subscriptions/listen"), METHOD, modern=[PARAMS]),
     frame("a notification with an id", message(method="notifications/initialized"), METHOD),
     frame("an unknown notification with an id", message(method="notifications/nonsense"), METHOD),
     frame("a cancellation with an id", request("notifications/cancelled", requestId=1), METHOD),
