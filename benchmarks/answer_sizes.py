@@ -21,7 +21,7 @@ from pinakes.gate.answer import Answer
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
-from pinakes.tools.resource import ResourceContent
+from pinakes.tools.resources.resource import ResourceContent
 
 DEFAULT_TOKENS = 2_500
 SMALL_TOKENS = 400

@@ -22,7 +22,7 @@ from pinakes.serve.http.streams import Streams
 from pinakes.serve.logs import CallLog, set_up_logging
 from pinakes.serve.workers import Workers
 from pinakes.settings import load_settings
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

@@ -15,7 +15,7 @@ from pinakes.gate.gate import Gate
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.model.scope import Visibility
 from pinakes.settings import ServerSettings, Settings
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, Toolbox
 

@@ -20,7 +20,7 @@ from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.serve.caller import always
 from pinakes.serve.mcp_server import build_server
 from pinakes.settings import Settings
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.toolbox import Toolbox
 
 MODES = ["legacy", "2026-07-28"]

@@ -15,8 +15,8 @@ from pinakes.recommend.recommender import Recommender
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.port import Change, Delete, Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_tools
-from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.resources.records import generic_resources
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 

@@ -32,8 +32,8 @@ from pinakes.search.searcher import Searcher
 from pinakes.settings import Settings
 from pinakes.shelf.port import Embedding, Put
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_tools
-from pinakes.tools.record_resources import generic_resources
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.resources.records import generic_resources
 from pinakes.tools.toolbox import Toolbox, ToolboxesByVisibility
 from support.memory_shelf import MemoryShelf
 

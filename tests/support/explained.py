@@ -17,7 +17,7 @@ from pinakes.search.series import same_franchise, work_of
 from pinakes.shelf.terms import meets, text_tokens
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import CatalogueView
-from pinakes.tools.explain_call import Question, explain_call
+from pinakes.tools.explain.call import Question, explain_call
 from support.libraries import Library
 
 NEAR = 1.1e-4

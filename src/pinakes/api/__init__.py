@@ -60,15 +60,16 @@ from pinakes.tools.endpoint import (
     QueryParams,
     WholeNumber,
 )
+from pinakes.tools.explain.search_path import SearchPath, Shown, reach_of, show_first, usual_path
+from pinakes.tools.explain.why import Explained, ExplainParams, shape_why, why_lines
 from pinakes.tools.filters import parse_exclusions, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
 from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, merge, merge_facets, search_each
 from pinakes.tools.plain_text import fields_text, json_text, value_text
 from pinakes.tools.prompt import PromptArgument, PromptSpec
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
-from pinakes.tools.search_path import SearchPath, Shown, reach_of, show_first, usual_path
 from pinakes.tools.spec import (
     NOTHING_ANSWERS,
     EvidenceName,
@@ -82,7 +83,6 @@ from pinakes.tools.spec import (
     ToolSpec,
     catalogue_tool,
 )
-from pinakes.tools.why import Explained, ExplainParams, shape_why, why_lines
 
 __all__ = [
     "EVIDENCE_AT",

@@ -26,7 +26,7 @@ from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.prompt import PromptSpec
-from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.resources.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
 Catalogues = Sequence[OpenCatalogue]

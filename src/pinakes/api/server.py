@@ -30,7 +30,7 @@ from pinakes.net.polite import Clock, back_off_s
 from pinakes.settings import SectionT
 from pinakes.shelf.port import Author
 from pinakes.tools.endpoint import Endpoint
-from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.resources.resource import ResourceSpec
 from pinakes.tools.spec import (
     BARE_LIST,
     BARE_OBJECT,

@@ -33,14 +33,14 @@ from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.changelog import edit_resources
 from pinakes.tools.edits import edit_tools
-from pinakes.tools.generic import generic_tools
-from pinakes.tools.generic_prompts import generic_prompts
+from pinakes.tools.generic.prompts import generic_prompts
+from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.prompt import PromptSpec
-from pinakes.tools.record_resources import generic_resources
-from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.resources.changelog import edit_resources
+from pinakes.tools.resources.records import generic_resources
+from pinakes.tools.resources.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 from pinakes.tools.toolbox import NO_SERVER_TOOLS, ServerTools, Toolbox, ToolboxesByVisibility
 

@@ -15,10 +15,10 @@ from pinakes.model.hits import Hit
 from pinakes.model.principal import LOCAL_USER
 from pinakes.settings import load_settings
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.explain_call import Question, explain_hits, explain_path, find_path, require_record
+from pinakes.tools.explain.call import Question, explain_hits, explain_path, find_path, require_record
+from pinakes.tools.explain.search_path import SearchPath, usual_path
+from pinakes.tools.explain.why import explanation_lines, shape_why, why_lines
 from pinakes.tools.scopes import scope_of
-from pinakes.tools.search_path import SearchPath, usual_path
-from pinakes.tools.why import explanation_lines, shape_why, why_lines
 
 COMMAND = "pinakes search"
 

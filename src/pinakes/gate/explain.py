@@ -6,7 +6,7 @@ from pinakes.errors import ForbiddenError
 from pinakes.gate.gate import CallContext, Gate
 from pinakes.model.principal import Action
 from pinakes.tools.catalogue import choose_catalogue
-from pinakes.tools.explain_call import Question, explain_call
+from pinakes.tools.explain.call import Question, explain_call
 
 
 def explain(gate: Gate, context: CallContext, catalogue: str, question: Question) -> dict[str, Any]:

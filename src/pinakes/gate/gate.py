@@ -39,8 +39,8 @@ from pinakes.gate.redact import redacted
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
-from pinakes.tools.resource_window import fit_content, parse_window, split_address
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.window import fit_content, parse_window, split_address
 from pinakes.tools.spec import PartialResult, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes, Versions
 

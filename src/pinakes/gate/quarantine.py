@@ -18,7 +18,7 @@ from pinakes.text.messages import safe_message
 from pinakes.text.safe import safe_line, safe_text, safe_value
 from pinakes.text.safe_json import is_safe_json, safe_json
 from pinakes.tools.budget import Forms
-from pinakes.tools.resource import ResourceContent, ResourceEntry
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry
 from pinakes.tools.spec import NotedResult, ToolResult
 
 UNSCANNED = frozenset({"notes", "hint", "query", "asked", "understood", "notUnderstood", "not_understood", "cursor"})

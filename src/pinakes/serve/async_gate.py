@@ -12,7 +12,7 @@ from pinakes.serve.caller import Caller
 from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.introductions import Introductions
 from pinakes.serve.workers import Workers
-from pinakes.tools.resource import ResourceContent
+from pinakes.tools.resources.resource import ResourceContent
 
 LOADING = "loading"
 """The caller name under which worker threads wait for the gate to load."""

@@ -39,7 +39,7 @@ from pinakes.text.safe import safe_text
 from pinakes.tools.instructions import GENERAL
 from pinakes.tools.plain_names import with_plain_names
 from pinakes.tools.prompt import PromptSpec
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
 logger = logging.getLogger(__name__)

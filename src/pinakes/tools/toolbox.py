@@ -13,7 +13,7 @@ from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.media import MediaSpec
 from pinakes.tools.plain_names import plain_names
 from pinakes.tools.prompt import PromptSpec
-from pinakes.tools.resource import ResourceSpec
+from pinakes.tools.resources.resource import ResourceSpec
 from pinakes.tools.spec import ToolSpec
 
 KEPT_TOOLBOXES = 64

@@ -28,7 +28,7 @@ from pinakes.search.searcher import Searcher
 from pinakes.settings import ServerSettings, Settings
 from pinakes.shelf.port import Put
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_tools
+from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

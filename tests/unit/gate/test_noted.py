@@ -28,7 +28,7 @@ from pinakes.gate.redact import REDACTED
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action, Cost, Principal, Quotas
 from pinakes.settings import Settings
-from pinakes.tools.resource import ResourceContent, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

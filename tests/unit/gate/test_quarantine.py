@@ -14,7 +14,7 @@ from pinakes.gate.quarantine import NAME_WITHHELD
 from pinakes.model.flag import Flag
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.tools.budget import PricedParams, PricedResult
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

@@ -8,7 +8,7 @@ import pytest
 from pinakes.errors import InputError, NotFoundError
 from pinakes.gate.gate import COMPLETIONS, RESOURCES_A_PAGE, Gate, ResourcePage
 from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.toolbox import Toolbox
 
 READER = Principal(name="reader", actions=frozenset({Action.ACCESS_CATALOG}))

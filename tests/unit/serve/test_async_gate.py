@@ -18,7 +18,7 @@ from pinakes.serve.async_gate import AsyncGate
 from pinakes.serve.caller import Caller
 from pinakes.serve.caller_limits import RefusalThrottle
 from pinakes.serve.workers import Workers
-from pinakes.tools.resource import ResourceContent, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox
 

@@ -26,9 +26,9 @@ from pinakes.search.searcher import Searcher
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Put, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.changelog import edit_resources
 from pinakes.tools.edits import edit_tools
-from pinakes.tools.generic import generic_tools
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.resources.changelog import edit_resources
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf
 from support.texts import values_missing_from_text

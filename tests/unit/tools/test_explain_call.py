@@ -8,7 +8,7 @@ from pinakes.errors import InputError
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import KIND_FIELD, AnyOf, Scope
 from pinakes.tools.admin.inspect import Inspector, inspect_tools
-from pinakes.tools.explain_call import Question, explain_call
+from pinakes.tools.explain.call import Question, explain_call
 from support.libraries import Library
 
 pytestmark = pytest.mark.row("N3")

@@ -15,8 +15,8 @@ from pinakes.search.conditions import adult_conditions
 from pinakes.search.searcher import Searcher
 from pinakes.search.trace import KeyedRecord
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
-from pinakes.tools.explanation import Cut, Explanation, explain_record
-from pinakes.tools.search_path import usual_path
+from pinakes.tools.explain.explanation import Cut, Explanation, explain_record
+from pinakes.tools.explain.search_path import usual_path
 
 pytestmark = pytest.mark.row("N3")
 

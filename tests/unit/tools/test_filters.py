@@ -10,7 +10,6 @@ from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, NoneOf, Range
-from pinakes.tools.filter_guide import MOST_CHARS, filter_guide
 from pinakes.tools.filters import (
     filter_schema,
     filterable,
@@ -18,6 +17,7 @@ from pinakes.tools.filters import (
     parse_filters,
     require_excludable,
 )
+from pinakes.tools.generic.filter_guide import MOST_CHARS, filter_guide
 
 SHOP = """
 name = "shop"

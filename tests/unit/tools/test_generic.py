@@ -21,8 +21,8 @@ from pinakes.search.calibrate import calibrate
 from pinakes.search.searcher import Searcher
 from pinakes.shelf.port import Delete, Put
 from pinakes.tools.catalogue import OpenCatalogue
-from pinakes.tools.generic import generic_tools
-from pinakes.tools.record_resources import address_of, generic_resources, parse_address, uri_of
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.resources.records import address_of, generic_resources, parse_address, uri_of
 from pinakes.tools.spec import NOTHING_ANSWERS
 from pinakes.tools.toolbox import Toolbox
 from support.memory_shelf import MemoryShelf

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pinakes.errors import InputError
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER, Action, Principal
-from pinakes.tools.resource import ContentList, ResourceContent, ResourceSpec
-from pinakes.tools.resource_window import MARK, PAGE_KEY, fit_content, parse_window, split_address
+from pinakes.tools.resources.resource import ContentList, ResourceContent, ResourceSpec
+from pinakes.tools.resources.window import MARK, PAGE_KEY, fit_content, parse_window, split_address
 from pinakes.tools.toolbox import Toolbox
 
 pytestmark = [pytest.mark.row("N8"), pytest.mark.row("Z14")]

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pinakes.model.principal import Cost
 from pinakes.text.query import MAX_CHARS
-from pinakes.tools import generic
+from pinakes.tools.generic import tools as generic
 from pinakes.tools.spec import ToolParams
 from pinakes_catalogues.music import shapes as music
 from pinakes_catalogues.papers import tools as papers

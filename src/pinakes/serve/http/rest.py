@@ -19,9 +19,9 @@ from pinakes.serve.http.replies import CONTENT_HEADERS, PRIVATE, JSONReply, erro
 from pinakes.serve.http.service import Service
 from pinakes.serve.mcp_server import resource_entry, template_entry, tool_entry
 from pinakes.tools.endpoint import BodyParams, EndpointResult, EndpointSpec, QueryParams
-from pinakes.tools.explain_call import Question
-from pinakes.tools.resource import ResourceContent
-from pinakes.tools.resource_window import split_address
+from pinakes.tools.explain.call import Question
+from pinakes.tools.resources.resource import ResourceContent
+from pinakes.tools.resources.window import split_address
 
 SHOWN_TYPES = frozenset(
     {

@@ -19,7 +19,7 @@ from pinakes.model.scope import Scope
 from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
 from pinakes.tools.budget import OffsetParams
 from pinakes.tools.catalogue import OpenCatalogue, visible_catalogues
-from pinakes.tools.record_resources import address_of
+from pinakes.tools.resources.records import address_of
 from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 DAY_FORM = "2026-11-15, or 2026-11-15T12:00:00Z"

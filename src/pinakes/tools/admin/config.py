@@ -8,7 +8,7 @@ import orjson
 from pinakes.model.principal import Action, Principal
 from pinakes.net.shown import REDACTED, SECRET_NAME, shown_address
 from pinakes.settings import Settings, read_package_sections
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 
 CONFIG_ADDRESS = "config://server"
 

@@ -20,9 +20,9 @@ from pinakes.tools.admin.logs import LogRing
 from pinakes.tools.admin.row_text import RowsResult, more_text, rows_text
 from pinakes.tools.budget import PagedParams
 from pinakes.tools.catalogue import OpenCatalogue, choose_catalogue, visible_catalogues
-from pinakes.tools.explain_call import Question, explain_call
+from pinakes.tools.explain.call import Question, explain_call
 from pinakes.tools.health import PartHealth, examine
-from pinakes.tools.record_resources import parse_address
+from pinakes.tools.resources.records import parse_address
 from pinakes.tools.spec import BARE_LIST, GenericParams, ToolSpec, one_of
 
 COUNTED_VECTORS = 50_000

@@ -15,7 +15,7 @@ from pinakes.jobs.runs import JobRun
 from pinakes.model.principal import Action, Cost, Principal
 from pinakes.tools.admin.row_text import more_text
 from pinakes.tools.budget import OffsetParams, PricedResult, shorten_texts
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import BARE_LIST, BARE_OBJECT, GenericParams, GenericResult, ToolSpec, one_of
 
 SCHEME = "jobs://"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from pinakes.model.principal import Action, Principal
-from pinakes.tools.resource import ContentList, ResourceEntry, ResourceSpec
-from pinakes.tools.resource_window import parse_position
+from pinakes.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.window import parse_position
 
 PREFIX = "logs://"
 RECENT = "recent"

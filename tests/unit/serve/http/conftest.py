@@ -33,7 +33,7 @@ from pinakes.serve.workers import Workers
 from pinakes.settings import Settings
 from pinakes.tools.endpoint import Endpoint
 from pinakes.tools.media import MediaFile, MediaKind, MediaSpec, find_file
-from pinakes.tools.resource import ResourceContent, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
 from pinakes.tools.spec import ToolParams, ToolResult, ToolSpec
 from pinakes.tools.toolbox import Toolbox, Toolboxes
 from pinakes_catalogues.music.player.endpoints import PlayerEndpoints, listener_endpoints, media_endpoints

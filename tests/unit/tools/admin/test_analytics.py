@@ -14,7 +14,7 @@ from pinakes.control.database.engine import ControlDatabase
 from pinakes.model.principal import LOCAL_USER, Action, Principal
 from pinakes.model.scope import Visibility
 from pinakes.tools.admin.analytics import analytics_tools
-from pinakes.tools.generic import generic_tools
+from pinakes.tools.generic.tools import generic_tools
 
 pytestmark = pytest.mark.row("Z7")
 

@@ -20,8 +20,8 @@ from pinakes.shelf.port import ShelfReader
 from pinakes.text.normalise import fold_name
 from pinakes.text.query import analyse_query
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
-from pinakes.tools.resource import ContentList, ResourceContent, ResourceSpec
-from pinakes.tools.resource_window import parse_position
+from pinakes.tools.resources.resource import ContentList, ResourceContent, ResourceSpec
+from pinakes.tools.resources.window import parse_position
 
 VALUES_SCHEME = "pinakes-values://"
 COMPLETED = 50

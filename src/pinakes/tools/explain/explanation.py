@@ -25,8 +25,8 @@ from pinakes.search.ranked import OF_ONE_SERIES, Ranked
 from pinakes.search.standing import RankIn, Standing, find_standing
 from pinakes.search.trace import KeyedRecord
 from pinakes.shelf.terms import meets, term_of, text_tokens
-from pinakes.tools.search_path import SearchPath, Shown
-from pinakes.tools.why import DECIMALS, rounded_parts
+from pinakes.tools.explain.search_path import SearchPath, Shown
+from pinakes.tools.explain.why import DECIMALS, rounded_parts
 
 SHOWN_VALUES = 3
 FILTER = "filters."

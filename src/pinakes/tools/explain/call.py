@@ -15,11 +15,11 @@ from pinakes.search.trace import KeyedRecord
 from pinakes.shelf.terms import meets
 from pinakes.text.validation_words import plain_words
 from pinakes.tools.catalogue import CatalogueView, OpenCatalogue
-from pinakes.tools.explanation import explain_record
-from pinakes.tools.generic import generic_tools
+from pinakes.tools.explain.explanation import explain_record
+from pinakes.tools.explain.search_path import SearchPath
+from pinakes.tools.generic.tools import generic_tools
 from pinakes.tools.plain_names import plain_names
-from pinakes.tools.record_resources import address_of
-from pinakes.tools.search_path import SearchPath
+from pinakes.tools.resources.records import address_of
 from pinakes.tools.spec import ToolSpec
 
 GENERIC_SEARCH = "search"

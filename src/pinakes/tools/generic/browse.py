@@ -13,8 +13,8 @@ from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
-from pinakes.tools.browse_shapes import BrowsedCatalogue, BrowsedField, BrowsedValue, BrowseParams, BrowseResult
 from pinakes.tools.catalogue import UNREADABLE, OpenCatalogue
+from pinakes.tools.generic.browse_shapes import BrowsedCatalogue, BrowsedField, BrowsedValue, BrowseParams, BrowseResult
 from pinakes.tools.spelling import meant
 
 VALUES_SHOWN = 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from pinakes.tools.generic_shapes import FetchResult, Found, SearchResult, SimilarResult
+from pinakes.tools.generic.shapes import FetchResult, Found, SearchResult, SimilarResult
 
 
 def json_text(result: SearchResult | FetchResult) -> str:

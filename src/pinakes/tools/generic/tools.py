@@ -19,10 +19,9 @@ from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
-from pinakes.tools.browse import browse_catalogue, browse_text, cursor_of_values, unread_catalogue
-from pinakes.tools.browse_shapes import BrowsedValuesResult, BrowseParams, BrowseResult
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
-from pinakes.tools.filter_guide import filter_guide
+from pinakes.tools.explain.search_path import SearchPath, usual_path
+from pinakes.tools.explain.why import shape_why
 from pinakes.tools.filters import (
     filter_schema,
     filters_of,
@@ -31,7 +30,10 @@ from pinakes.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from pinakes.tools.generic_shapes import (
+from pinakes.tools.generic.browse import browse_catalogue, browse_text, cursor_of_values, unread_catalogue
+from pinakes.tools.generic.browse_shapes import BrowsedValuesResult, BrowseParams, BrowseResult
+from pinakes.tools.generic.filter_guide import filter_guide
+from pinakes.tools.generic.shapes import (
     BundledResult,
     FetchParams,
     FetchResult,
@@ -42,16 +44,14 @@ from pinakes.tools.generic_shapes import (
     SimilarResult,
     pieces_of,
 )
-from pinakes.tools.generic_texts import json_text, similar_text
+from pinakes.tools.generic.texts import json_text, similar_text
 from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_each
 from pinakes.tools.provenance import find_place, list_places
-from pinakes.tools.record_resources import address_of, parse_address, uri_of
 from pinakes.tools.record_text import find_page, record_text, summary_of
+from pinakes.tools.resources.records import address_of, parse_address, uri_of
 from pinakes.tools.scopes import Asked, scope_each, scope_of
-from pinakes.tools.search_path import SearchPath, usual_path
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
-from pinakes.tools.why import shape_why
 
 NAMES_SHOWN = 5
 

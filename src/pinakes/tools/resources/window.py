@@ -19,7 +19,7 @@ import orjson
 from pinakes.errors import InputError
 from pinakes.tools.budget import BYTES_A_TOKEN, DEFAULT_TOKENS, LEAST_TOKENS, MOST_TOKENS, shorten
 from pinakes.tools.plain_text import json_text
-from pinakes.tools.resource import ContentList, ContentPage, ResourceContent
+from pinakes.tools.resources.resource import ContentList, ContentPage, ResourceContent
 
 JSON = "application/json"
 PAGE_KEY = "pinakes:page"

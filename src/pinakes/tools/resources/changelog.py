@@ -17,8 +17,8 @@ from pinakes.shelf.port import Op, PastChange
 from pinakes.tools.budget import shorten
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
 from pinakes.tools.plain_text import json_text
-from pinakes.tools.resource import ContentList, ResourceEntry, ResourceSpec
-from pinakes.tools.resource_window import wrong_cursor
+from pinakes.tools.resources.resource import ContentList, ResourceEntry, ResourceSpec
+from pinakes.tools.resources.window import wrong_cursor
 
 SCHEME = "changelog://"
 RECENT = "recent"

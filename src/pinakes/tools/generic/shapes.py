@@ -8,9 +8,9 @@ import orjson
 from pydantic import Field
 
 from pinakes.tools.budget import PagedParams, PricedResult, shorten_list
+from pinakes.tools.explain.why import Explained, ExplainParams
 from pinakes.tools.provenance import FromFile
 from pinakes.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText
-from pinakes.tools.why import Explained, ExplainParams
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
