@@ -412,6 +412,15 @@ def test_every_way_tells_of_storage_that_fails_and_of_bugs_alike(
             assert asker.ask(request_of("tools/call", "echo", text="sea")).value["done"] == "sea"
 
 
+def test_a_tool_answers_to_its_plain_name_over_rest_and_the_audit_has_its_own(fixture_hosted: Any) -> None:
+    user = fixture_hosted.accounts.user(*Action)
+    with fixture_hosted.rest(fixture_hosted.accounts.token(user)) as client:
+        assert client.post("/v1/tools/stored_edit", json={}).status_code == 503
+        assert client.post("/v1/tools/stored_edits", json={}).status_code == 404
+    noted = {row.target for row in fixture_hosted.accounts.control.audit.tail(limit=10, principal=user)}
+    assert noted == {"stored.edit", "stored_edits"}
+
+
 @pytest.mark.row("T8")
 def test_what_writes_is_not_tried_again(fixture_hosted: Any) -> None:
     user = fixture_hosted.accounts.user(*Action)
