@@ -418,7 +418,8 @@ def test_a_tool_answers_to_its_plain_name_over_rest_and_the_audit_has_its_own(fi
         assert client.post("/v1/tools/stored_edit", json={}).status_code == 503
         assert client.post("/v1/tools/stored_edits", json={}).status_code == 404
     noted = {row.target for row in fixture_hosted.accounts.control.audit.tail(limit=10, principal=user)}
-    assert noted == {"stored.edit", "stored_edits"}
+    assert "stored.edit" in noted
+    assert "stored_edit" not in noted
 
 
 @pytest.mark.row("T8")
