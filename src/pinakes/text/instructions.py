@@ -3,9 +3,9 @@
 A record that says "ignore all previous instructions" is still data. The spans are reported beside an answer, so that a
 client can warn or refuse; the text itself is not changed. `instructions.toml` has the phrases.
 
-Texts are searched together. Each phrase begins with words that are looked for first, and its expression is compiled and
-matched only where they are found. Disguises are removed before (`disguise`); overrides are also found spaced out or
-spelt with digits, and in long Base64 words.
+Short texts are searched together. Each phrase begins with words that are looked for first, and its expression is
+compiled and matched only where they are found. Disguises are removed before (`disguise`); overrides are also found
+spaced out or spelt with digits, and all of them in long Base64 words.
 """
 
 import base64
@@ -23,12 +23,14 @@ ENCODED = "encoded"
 """The kind of a span in Base64; the others are in `instructions.toml`."""
 MOST_SPANS = 50
 """The most spans that are reported of one answer."""
+BATCH_CHARS = 1_500
+"""The characters from which on texts are searched together."""
 ENCODED_LEAST = 32
 ENCODED_PART = 24
 """The length of a Base64 word, and of its parts between signs."""
 ENCODED_WORDS = 20
 ENCODED_CHARS = 2_000
-"""How many long words of one answer are decoded, and how much of each."""
+"""How many long words of texts that are searched together are decoded, and how much of each."""
 
 _END = "\0"
 _HEX_DIGITS = b"0123456789abcdef"
@@ -56,11 +58,28 @@ def find_instructions(text: str) -> list[Span]:
 
 def find_in_texts(texts: Sequence[str]) -> list[tuple[int, Span]]:
     """Return the spans of several texts that read like instructions, each with the index of its text."""
-    spans = _without_overlaps(_iter_spans(_END.join(texts)))[:MOST_SPANS]
+    found = (one for first, some in _iter_batches(texts) for one in _find_in_batch(some, first))
+    return list(islice(found, MOST_SPANS))
+
+
+def _iter_batches(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield neighbouring texts, with the index of the first: few enough for most phrases to be ruled out by words."""
+    first = size = 0
+    for index, text in enumerate(texts):
+        size += len(text)
+        if size >= BATCH_CHARS:
+            yield first, texts[first : index + 1]
+            first, size = index + 1, 0
+    if first < len(texts):
+        yield first, texts[first:]
+
+
+def _find_in_batch(texts: Sequence[str], first: int) -> list[tuple[int, Span]]:
+    spans = _without_overlaps(_iter_spans(_END.join(texts)))
     if not spans:
         return []
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
-    return [_placed(span, starts) for span in spans]
+    return [(first + index, span) for index, span in (_placed(span, starts) for span in spans)]
 
 
 def _placed(span: Span, starts: Sequence[int]) -> tuple[int, Span]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,6 @@ RUNS = [
 
 
 @pytest.fixture(scope="module")
-def embedding_server() -> Iterator[EmbeddingServer]:
-    """An embedding endpoint, so that the catalogues have vectors."""
-    server = EmbeddingServer()
-    yield server
-    server.die()
-
-
-@pytest.fixture(scope="module")
 def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for a library with hostile catalogues, which the first test builds."""
     return tmp_path_factory.mktemp("hostile")
@@ -78,14 +70,15 @@ def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def at_home(hostile_home: Path, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, run: Run) -> Path:
-    """The library of this process is the hostile one."""
+    """The library of this process is the hostile one; it is built with vectors, and searched by words alone."""
     monkeypatch.setenv("PINAKES_HOME", str(hostile_home / "home"))
-    for name, value in embedding_server.environment().items():
-        monkeypatch.setenv(name, value)
     if not (hostile_home / "home").exists():
         films, documents = write_films(hostile_home), write_documents(hostile_home)
         for source, name in ((films, FILMS), (documents, DOCUMENTS)):
-            built = run(["add", str(source), "--name", name, "--yes"])
+            with monkeypatch.context() as patch:
+                for variable, value in embedding_server.environment().items():
+                    patch.setenv(variable, value)
+                built = run(["add", str(source), "--name", name, "--yes"])
             assert built.code == 0, built.err
             assert_safe(built)
     return hostile_home / "home"
