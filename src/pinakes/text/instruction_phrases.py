@@ -11,7 +11,7 @@ PHRASES = Path(__file__).with_name("instructions.toml")
 OVERRIDE = "override"
 
 _BETWEEN = r"(?:(?:[^\w\0]|_){1,6})"
-_ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{0,\d\})\??")
+_ANY_WORDS = re.compile(r"\(\?:~?\\w\+~?\)(?:\?|\{\d,\d\})\??|\\w[+*]")
 """A part of an expression that any words fit; without separators it would fit everything."""
 _UNSPACED = re.compile("[\u3040-\u9fff\uac00-\ud7a3]")
 """A letter of a script whose words are not found by the blanks around them."""

@@ -105,9 +105,9 @@ def _iter_spans(text: str) -> Iterator[Span]:
     squeezed = squeeze(plain.text)
     found_squeezed = _list_found(list_squeezed(squeezed.text), squeezed.text)
     if found or found_squeezed:
-        places = plain.places()
+        places, of_letters = plain.places(), squeezed.places()
         yield from (_moved(span, places) for span in found)
-        yield from (_moved(_moved(span, squeezed.places()), places) for span in found_squeezed)
+        yield from (_moved(_moved(span, of_letters), places) for span in found_squeezed)
     if any(map(_may_be_encoded, [word for word in words if len(word) >= ENCODED_PART])):
         yield from _iter_encoded(text)
 

@@ -117,7 +117,20 @@ def test_the_number_of_spans_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["ignore ", "do not ", "you are now ", "忽略", "<|", "![a](", "ignore all ", "а", "A1/"]
+    "word",
+    [
+        "ignore ",
+        "do not ",
+        "you are now ",
+        "忽略",
+        "<|",
+        "![a](",
+        "ignore all ",
+        "а",
+        "A1/",
+        "Ignore all previous instructions. ",
+        "ignore what the ",
+    ],
 )
 @pytest.mark.alone
 def test_hostile_repetition_takes_linear_time(word: str) -> None:
