@@ -36,6 +36,7 @@ from pinakes.gate.quarantine import (
     with_safe_notes,
 )
 from pinakes.gate.redact import redacted
+from pinakes.gate.retries import with_retries
 from pinakes.model.audit import AuditEntry
 from pinakes.model.principal import Cost, Principal
 from pinakes.tools.budget import Forms, fit_answer
@@ -48,8 +49,6 @@ logger = logging.getLogger(__name__)
 
 COMPLETIONS = 20
 RESOURCES_A_PAGE = 200
-PAUSES_S = (0.05, 0.2)
-"""Pauses between the attempts of a read that fails in storage."""
 
 _call_ids = random.Random()
 """PRNG of call ids; unlike the system's, `getrandbits` does not release the GIL."""
@@ -235,7 +234,7 @@ class Gate:
         self._check_limit(context)
 
         def work() -> ResourceContent:
-            return _with_retries(lambda: self._read(principal, uri))
+            return with_retries(lambda: self._read(principal, uri))
 
         return PendingCall(context=context, finish=lambda: self._audited(context, work, _content_summary))
 
@@ -460,7 +459,7 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
     def run() -> ToolResult:
         return tool.run(*arguments)
 
-    result = with_safe_notes(_with_retries(run) if tool.read_only else run())
+    result = with_safe_notes(with_retries(run) if tool.read_only else run())
     is_partial = isinstance(result, PartialResult) and bool(result.unread)
     forms = safe_forms(fit_answer(result, params, lambda shown: _forms(tool, shown)))
     flags = find_flags(forms.structured)
@@ -474,16 +473,6 @@ def _answered(tool: ToolSpec, context: CallContext, params: BaseModel) -> Answer
 
 def _forms(tool: ToolSpec, result: ToolResult) -> Forms:
     return Forms(structured=result.model_dump(mode="json", by_alias=True), text=tool.text(result))
-
-
-def _with_retries(work: Callable[[], ResultT]) -> ResultT:
-    """Run a read, and retry it after each pause where storage fails."""
-    for pause_s in PAUSES_S:
-        try:
-            return work()
-        except StorageError:
-            time.sleep(pause_s)
-    return work()
 
 
 def _answer_summary(answer: Answer) -> ResultSummary:

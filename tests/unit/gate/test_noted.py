@@ -23,8 +23,9 @@ from pinakes.errors import (
     UnauthenticatedError,
 )
 from pinakes.gate.cache import AnswerCache
-from pinakes.gate.gate import PAUSES_S, CallContext, Gate, Observer
+from pinakes.gate.gate import CallContext, Gate, Observer
 from pinakes.gate.redact import REDACTED
+from pinakes.gate.retries import PAUSES_S
 from pinakes.model.audit import AuditEntry, Outcome
 from pinakes.model.principal import Action, Cost, Principal, Quotas
 from pinakes.settings import Settings

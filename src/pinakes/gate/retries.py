@@ -1,0 +1,22 @@
+"""Reads that fail in storage are tried again, after short pauses."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from pinakes.errors import StorageError
+
+PAUSES_S = (0.05, 0.2)
+"""Pauses between the attempts of a read that fails in storage."""
+
+ResultT = TypeVar("ResultT")
+
+
+def with_retries(work: Callable[[], ResultT]) -> ResultT:
+    """Run a read, and retry it after each pause where storage fails."""
+    for pause_s in PAUSES_S:
+        try:
+            return work()
+        except StorageError:
+            time.sleep(pause_s)
+    return work()
