@@ -5,13 +5,12 @@ from typing import Any
 
 import click
 
-from pinakes.assembly.app import App
 from pinakes.cli.control import change, find_control, listed, open_control, perform, print_list, print_result
 from pinakes.cli.json_output import json_option
+from pinakes.cli.opening import open_app
 from pinakes.control.accounts.catalogue_access import Restriction
 from pinakes.control.control import Control
 from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
 
 
 @click.group("access")
@@ -32,7 +31,7 @@ def list_access_command(as_json: bool) -> None:
     """
     with find_control() as control:
         restrictions = control.access.list_restrictions() if control else {}
-    installed = {one.name for one in App(load_settings()).library.list_installed()}
+    installed = {one.name for one in open_app().library.list_installed()}
     rows = [_fields(name, restrictions.get(name), name in installed) for name in sorted(installed | set(restrictions))]
     empty = "the library is empty; run: pinakes init"
     print_list(rows, dict, ("catalogue", "users", "roles", ""), _row, empty=empty, as_json=as_json)
@@ -50,7 +49,7 @@ def restrict_command(catalogue: str, users: tuple[str, ...], roles: tuple[str, .
 
     Example: pinakes access restrict diary --user ada --role editor
     """
-    App(load_settings()).library.get_installed(catalogue)
+    open_app().library.get_installed(catalogue)
 
     def restrict(control: Control) -> Restriction:
         return control.access.restrict(LOCAL_USER, catalogue, users=users, roles=roles)
@@ -71,7 +70,7 @@ def open_command(catalogue: str, as_json: bool) -> None:
     """
     with open_control() as control:
         if catalogue not in control.access.list_restrictions():  # a catalogue that was removed can still be restricted
-            App(load_settings()).library.get_installed(catalogue)
+            open_app().library.get_installed(catalogue)
         work = partial(control.access.open_to_all, LOCAL_USER, catalogue)
         perform(control, "open_catalogue", catalogue, {}, work)
     print_result({"opened": catalogue}, f"'{catalogue}' is everybody's", as_json=as_json)

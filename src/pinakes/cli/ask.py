@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from pinakes.assembly.app import App
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
 from pinakes.cli.filters import option_of, usual_conditions
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.library import UNFINISHED
@@ -21,7 +21,6 @@ from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
 from pinakes.search.names import NameChoice
 from pinakes.search.values import field_values
-from pinakes.settings import load_settings
 from pinakes.tools.merge import NEAREST_SHOWN
 from pinakes.tools.scopes import Asked, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS
@@ -33,7 +32,7 @@ FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 @json_option
 def list_command(as_json: bool) -> None:
     """List the catalogues in the library."""
-    app = App(load_settings())
+    app = open_app()
     rows = []
     problems = {name: f"cannot be opened: {problem}" for name, problem in app.library.check().items()}
     problems |= dict.fromkeys(app.library.list_unfinished(), f"is {UNFINISHED}")
@@ -78,7 +77,7 @@ def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, a
     """
     if not query.strip():
         raise InputError("the query is empty; to see the values of a field: pinakes browse")
-    opened = App(load_settings()).open_catalogue(catalogue)
+    opened = open_app().open_catalogue(catalogue)
     view = opened.view()
     scope, notes = scope_of(view, asked_of(query, ctx.args, with_adult=adult))
     page = _nearest_few(view.search(query, scope=scope, limit=limit))
@@ -131,7 +130,7 @@ def recommend_command(
     catalogue: str, titles: tuple[str, ...], preferences: str, exclude: tuple[str, ...], limit: int, as_json: bool
 ) -> None:
     """Recommend what is like TITLES, from CATALOGUE."""
-    opened = App(load_settings()).open_catalogue(catalogue)
+    opened = open_app().open_catalogue(catalogue)
     request = Request(titles=titles, preferences=preferences, exclude=exclude, limit=limit)
     answer = opened.view().recommend(request, scope=WHOLE)
     if as_json:
@@ -146,7 +145,7 @@ def recommend_command(
 @json_option
 def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     """Show one record of CATALOGUE, by its id or by a title."""
-    view = App(load_settings()).open_catalogue(catalogue).view()
+    view = open_app().open_catalogue(catalogue).view()
     record = view.find_stated(id_or_title, scope=WHOLE)
     if record is None:
         choice = view.resolve(id_or_title, scope=WHOLE)
@@ -172,7 +171,7 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
 @json_option
 def browse_command(catalogue: str, field: str | None, search: str | None, limit: int, as_json: bool) -> None:
     """Show the values of a field of CATALOGUE, with how many records have each."""
-    opened = App(load_settings()).open_catalogue(catalogue)
+    opened = open_app().open_catalogue(catalogue)
     name = field or _default_facet(opened.spec)
     facets = [one.name for one in opened.spec.fields.values() if one.facet]
     if name not in facets:

@@ -31,6 +31,7 @@ from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.catalogue.spec import texts_of
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.tables import print_table, shortened
 from pinakes.embed.models import LOCAL_MODELS
@@ -40,7 +41,7 @@ from pinakes.ingest.ledger import Ledger, check_ledger
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.ingest.pipeline import Progress as Report
 from pinakes.library import EMBEDDED, LEDGER_FILE, Installed, require_name
-from pinakes.settings import load_settings, require_shelf
+from pinakes.settings import require_shelf
 from pinakes.sources.compressed import is_compressed
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
@@ -59,7 +60,7 @@ def init_command(no_model: bool) -> None:
 
     Safe to run again: whatever exists already stays as it is.
     """
-    app = App(load_settings())
+    app = open_app()
     set_up(app, with_model=not no_model)
     click.echo(f"the library is ready in {app.settings.home}")
 
@@ -116,7 +117,7 @@ def add_command(
     servers go on answering with the former vectors. An update of a catalogue that was graded (pinakes eval) is undone
     and refused if it answers its questions worse than before, beyond noise; --force keeps it.
     """
-    app = App(load_settings())
+    app = open_app()
     if not location.strip():
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
@@ -249,7 +250,7 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
 
     Rows whose record names another that does not exist are listed as well; their records are in the catalogue.
     """
-    app = App(load_settings())
+    app = open_app()
     installed = app.library.get_installed(catalogue)
     path = installed.folder / LEDGER_FILE
     if installed.sources and not path.is_file():

@@ -12,6 +12,7 @@ import click
 from pinakes.assembly.app import App, ToolChoice
 from pinakes.cli.clients import CLIENTS, build_entry, config_path, merged_config, write_config
 from pinakes.cli.json_output import print_json
+from pinakes.cli.opening import open_app
 from pinakes.control.database.url import exists
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, NotFoundError
@@ -83,7 +84,7 @@ def serve_command(
         flags["mcp", "tool_names"] = tool_names
     gc.disable()  # until everything is loaded: none of it is garbage, and collecting takes a tenth of the start
     settings = load_settings(flags=flags)
-    app = App(settings)
+    app = open_app(settings)
     for name in catalogues:
         app.library.get_installed(name)
     if not app.library.list_installed() and not app.library.check():
@@ -92,10 +93,10 @@ def serve_command(
     if over_http:
         importlib.import_module(HTTP_MODULE).host(app, settings, load)
     else:
-        _serve_stdio(app, settings, load)
+        _serve_stdio(settings, load)
 
 
-def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> None:
+def _serve_stdio(settings: Settings, load: Callable[..., Gate]) -> None:
     # The SDK takes about a second to import; the catalogues and the model are loaded meanwhile.
     control = importlib.import_module(CONTROL_MODULE).Control.open(settings) if exists(settings) else None
     observers = [control.audit] if control else []
@@ -106,7 +107,6 @@ def _serve_stdio(app: App, settings: Settings, load: Callable[..., Gate]) -> Non
         naming = stdio.ToolNaming.of(settings.mcp)
         stdio.serve_stdio(gate.result, log_level=settings.log_level, naming=naming, at_end=close)
     close()
-    app.close()
 
 
 @click.command("install")
@@ -121,7 +121,7 @@ def install_command(client: str, catalogues: tuple[str, ...], only_print: bool, 
     """Write CLIENT's configuration, so that it starts Pinakes with CATALOGUES."""
     settings = load_settings()
     for name in catalogues:
-        App(settings).library.get_installed(name)
+        open_app(settings).library.get_installed(name)
     entry = build_entry(settings.home, catalogues)
     path = config or config_path(client)
     section = CLIENTS[client].section

@@ -7,9 +7,9 @@ import click
 from pinakes.assembly.app import App
 from pinakes.cli.findings import Finding, report_findings
 from pinakes.cli.json_output import json_option
+from pinakes.cli.opening import open_app
 from pinakes.errors import ExpectedError
 from pinakes.library import UNFINISHED
-from pinakes.settings import load_settings
 from pinakes.tools.health import examine
 
 
@@ -18,7 +18,7 @@ from pinakes.tools.health import examine
 @click.pass_context
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Check the library: the model, every catalogue's file, index and pack. Exit code 1 when something is wrong."""
-    report_findings(ctx, list(_examine(App(load_settings()))), as_json=as_json)
+    report_findings(ctx, list(_examine(open_app())), as_json=as_json)
 
 
 def _examine(app: App) -> Iterator[Finding]:

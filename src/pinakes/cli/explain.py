@@ -10,10 +10,10 @@ from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.ask import FREE_OPTIONS, asked_of
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.errors import InputError
 from pinakes.model.hits import Hit
 from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.explain.call import Question, explain_hits, explain_path, find_path, require_record
 from pinakes.tools.explain.search_path import SearchPath, usual_path
@@ -52,7 +52,7 @@ def explain_command(
     record_id, free = _split([*([record_id] if record_id else []), *ctx.args])
     if not query.strip():
         raise InputError("the query is empty; give the words to explain a search for")
-    app = App(load_settings())
+    app = open_app()
     opened = app.open_catalogue(catalogue)
     if tool is None:
         view = opened.view()

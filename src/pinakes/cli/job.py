@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from pinakes.analytics.events import EventLog, EventRecorder
-from pinakes.assembly.app import App
 from pinakes.assembly.maintenance import build_maintenance
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.cli.control import (
@@ -25,6 +24,7 @@ from pinakes.cli.control import (
     printable,
 )
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.cli.tables import shortened
 from pinakes.control.control import Control
@@ -35,7 +35,6 @@ from pinakes.jobs.runs import JobRun, RunReport, RunState
 from pinakes.jobs.scheduler import Scheduler
 from pinakes.jobs.timetable import usual_timing
 from pinakes.model.principal import LOCAL_USER
-from pinakes.settings import load_settings
 from pinakes.tools.admin.jobs import NO_RUNNER, cancelled_text, output_text, progress_of
 
 AREA = "job"
@@ -232,7 +231,7 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
 
 
 def _board(control: Control) -> JobBoard:
-    app = App(load_settings())
+    app = open_app()
     parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
     jobs = list_builtin_jobs(lambda: build_maintenance(app, control, parts=parts))
     return JobBoard(control.database, [*jobs, *parts.jobs])

@@ -47,6 +47,7 @@ COMMANDS = {
 
 
 PACKAGE_COMMANDS = "pinakes.cli.package_commands"
+OPENING = "pinakes.cli.opening"
 """Loads the catalogue packages: for the list of commands, and for a command that is not in the table."""
 
 
@@ -70,7 +71,7 @@ class Commands(click.Group):
         command = module.find_command(name)
         if command is None:
             ctx.fail(f"no command '{name}'{did_you_mean(name, self.list_commands(ctx))}")
-        ctx.obj = module.open_app
+        ctx.obj = importlib.import_module(OPENING).open_app
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -104,6 +105,9 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except ExpectedError as error:
         _fail(error)
+    finally:
+        if arguments is not None:  # called within a process that goes on
+            gc.unfreeze()
 
 
 def _fail(error: ExpectedError) -> None:

@@ -11,6 +11,7 @@ from pinakes.assembly.model_choice import get_embedder
 from pinakes.cli.build import progress_bar, require_model
 from pinakes.cli.grade import GradingRequest, grade_command
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table
 from pinakes.errors import InputError
 from pinakes.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest
@@ -20,7 +21,6 @@ from pinakes.measure.bench import bench, serve_command, time_start
 from pinakes.measure.evaluate import Quality, evaluate, want_evaluated_model
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
 
 
 @click.command("eval")
@@ -68,7 +68,7 @@ def eval_command(
     embed again. nDCG uses the grades of the judgements as gains, as trec_eval and BEIR's published figures do; Recall
     and MRR count every document with a grade above 0.
     """
-    app = App(load_settings())
+    app = open_app()
     of_catalogue = {"--questions": questions, "--seed": seed, "--golden": golden, "--tune": tune, "--reset": reset}
     of_folder = {"--split": split, "--binary": binary, "--model": model}
     if app.library.find_installed(target) is None and Path(target).is_dir():
@@ -130,7 +130,7 @@ def _evaluate_folder(
 @json_option
 def bench_command(catalogue: str, questions: int, as_json: bool) -> None:
     """Measure CATALOGUE: wall and CPU time of each kind of query, start-up time and memory of a server."""
-    app = App(load_settings())
+    app = open_app()
     opened = app.open_catalogue(catalogue)
     timings = bench(opened, queries=questions)
     tools = app.build_gate([catalogue]).list_tools(LOCAL_USER)

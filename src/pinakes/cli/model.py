@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from pinakes.assembly.app import App
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table
 from pinakes.embed.exported_folder import ExportedModel, check_exported, find_exported, list_exported
 from pinakes.embed.models import LOCAL_MODELS, LocalModel, get_local_model
@@ -69,7 +69,7 @@ def list_models_command(as_json: bool) -> None:
     rows += [_local_row(model, check_exported(models / model.name, model.name)) for model in list_exported(models)]
     if settings.embedding.kind != "local":
         remote = settings.embedding
-        ready = App(settings).embedder.check() is None
+        ready = open_app(settings).embedder.check() is None
         rows.append({"model": remote.model, "where": remote.url, "dimension": remote.dimension, "ready": ready})
     if as_json:
         print_json(rows)
@@ -109,7 +109,7 @@ def _facts(models: Path, model: LocalModel | ExportedModel) -> dict[str, Any]:
 def check_command() -> None:
     """Check that the configured embedder works, by embedding a sentence."""
     settings = load_settings()
-    embedder = App(settings).embedder
+    embedder = open_app(settings).embedder
     if problem := embedder.check():
         raise ModelError(problem) if settings.embedding.kind == "local" else UnavailableError(problem)
     embedder.embed_query("a library of catalogues")

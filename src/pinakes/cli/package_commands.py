@@ -4,8 +4,6 @@ import click
 
 from pinakes.api.package import load_target
 from pinakes.api.registry import PACKAGES
-from pinakes.assembly.app import App
-from pinakes.settings import load_settings
 
 
 def list_summaries() -> dict[str, str]:
@@ -20,8 +18,3 @@ def find_command(name: str) -> click.Command | None:
             command: click.Command = load_target(package.commands[name][0])
             return command
     return None
-
-
-def open_app() -> App:
-    """Open the library of this process."""
-    return App(load_settings())

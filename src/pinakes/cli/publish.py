@@ -4,12 +4,11 @@ import sys
 
 import click
 
-from pinakes.assembly.app import App
 from pinakes.assembly.published import publish_catalogue
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.safe_streams import terminal_stream
 from pinakes.model.scope import WHOLE
-from pinakes.settings import load_settings
 
 
 @click.command("publish")
@@ -24,15 +23,12 @@ def publish_command(catalogue: str, database: str, as_json: bool) -> None:
 
     Another library takes it in with: pinakes add lancedb:DATABASE#CATALOGUE --as LAYOUT --name NAME
     """
-    app = App(load_settings())
-    try:
-        total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
-        is_hidden = as_json or not sys.stderr.isatty()
-        bar_stream = terminal_stream(is_error=True)
-        with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=bar_stream) as bar:
-            published = publish_catalogue(app, catalogue, database, progress=bar.update)
-    finally:
-        app.close()
+    app = open_app()
+    total = app.open_catalogue(catalogue).shelf.reader().count(WHOLE)
+    is_hidden = as_json or not sys.stderr.isatty()
+    bar_stream = terminal_stream(is_error=True)
+    with click.progressbar(range(total), label=catalogue, hidden=is_hidden, file=bar_stream) as bar:
+        published = publish_catalogue(app, catalogue, database, progress=bar.update)
     if as_json:
         print_json({"catalogue": catalogue, "database": database, **published})
     elif published["written"]:

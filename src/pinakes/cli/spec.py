@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 
 from pinakes.api.registry import PACKAGES
-from pinakes.assembly.app import App
 from pinakes.assembly.build import open_provider, open_rows, propose
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.build import name_of
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.ingest.kinds import require_derivable_kinds
-from pinakes.settings import load_settings
 
 
 @click.group("spec")
@@ -36,7 +35,7 @@ def infer_command(file: str, name: str | None, table: str | None, output: Path |
     """
     if output is not None and output.exists():
         raise InputError(f"{output}: it is there already; choose another --output")
-    source = open_rows(None, file, table=table, open_provider=partial(open_provider, App(load_settings())))
+    source = open_rows(None, file, table=table, open_provider=partial(open_provider, open_app()))
     inferred = propose(source, name=name or name_of(file, table=table)).inferred
     if output is not None:
         _write(output, inferred.declaration)
@@ -84,7 +83,7 @@ def _is_of_package(loaded: LoadedSpec) -> bool:
 
 
 def _get_spec(name: str) -> LoadedSpec:
-    app = App(load_settings())
+    app = open_app()
     if (installed := app.library.find_installed(name)) is not None:
         return app.spec_of(installed)
     packages = app.packages.names

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from pinakes.assembly.app import App
 from pinakes.cli.control import (
     NO_ACCOUNTS,
     change,
@@ -23,6 +22,7 @@ from pinakes.cli.control import (
     printable,
 )
 from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
 from pinakes.cli.user import iter_users
 from pinakes.control.accounts.credentials import Credential, IssuedCredential, is_issued_here
 from pinakes.control.accounts.names import fold_name
@@ -30,7 +30,6 @@ from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
 from pinakes.errors import InputError, NotFoundError
 from pinakes.model.principal import LOCAL_USER, Action
-from pinakes.settings import load_settings
 
 UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1)}
 LIFETIME_FORM = re.compile(r"([0-9]{1,6})([dh])")
@@ -162,7 +161,7 @@ def _id_of(control: Control, given: str) -> str:
 
 
 def _require_installed(catalogues: Sequence[str]) -> None:
-    library = App(load_settings()).library
+    library = open_app().library
     for name in catalogues:
         library.get_installed(name)
 

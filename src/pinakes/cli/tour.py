@@ -10,20 +10,20 @@ from pinakes.catalogue.spec import CatalogueSpec, Role, texts_of
 from pinakes.cli.ask import print_recommendations
 from pinakes.cli.build import set_up
 from pinakes.cli.clients import build_entry
+from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table, shortened
 from pinakes.gate.gate import Gate
 from pinakes.model.principal import LOCAL_USER
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, Range, Scope
 from pinakes.recommend.recommender import Request
-from pinakes.settings import load_settings
 from pinakes.tools.catalogue import OpenCatalogue
 
 
 @click.command("tour")
 def tour_command() -> None:
     """Set up the library if need be, then show a few searches, a recommendation, and how to connect an assistant."""
-    app = App(load_settings())
+    app = open_app()
     set_up(app)
     click.echo(f"\nlibrary: {app.settings.home}")
     for one in app.library.list_installed():
@@ -31,7 +31,6 @@ def tour_command() -> None:
         click.echo(f"  {one.name}: {opened.shelf.reader().count(WHOLE)} records. {opened.spec.summary}")
     _show_examples(app)
     _show_connection(app)
-    app.close()
 
 
 def _show_examples(app: App) -> None:

@@ -12,9 +12,9 @@ from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
 from pinakes.cli.build import get_folder_reader, require_model, summary
+from pinakes.cli.opening import open_app
 from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.pipeline import IngestReport
-from pinakes.settings import load_settings
 from pinakes.sources.folder_rows import iter_files
 
 Snapshot = dict[Path, tuple[int, int]]
@@ -67,7 +67,7 @@ def watch_command(
 
     Running servers see every change at the next call. Ctrl-C ends it.
     """
-    app = App(load_settings())
+    app = open_app()
     look = partial(take_snapshot, path)
     known = look()  # before the files are read, so that what changes meanwhile is noticed
     if not no_embed:
