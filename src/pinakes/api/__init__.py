@@ -65,7 +65,16 @@ from pinakes.tools.explain.why import Explained, ExplainParams, shape_why, why_l
 from pinakes.tools.filters import parse_exclusions, require_excludable
 from pinakes.tools.layout import FromCatalogue, LayoutCatalogues, shown_id
 from pinakes.tools.media import CallerMedia, MediaFile, MediaKind, MediaSpec, RecordLocation, find_file
-from pinakes.tools.merge import NEAREST_SHOWN, Merged, MergedPage, depth_for, merge, merge_facets, search_each
+from pinakes.tools.merge import (
+    NEAREST_SHOWN,
+    Merged,
+    MergedPage,
+    depth_for,
+    merge,
+    merge_facets,
+    search_each,
+    search_scopes,
+)
 from pinakes.tools.plain_text import fields_text, json_text, value_text
 from pinakes.tools.prompt import PromptArgument, PromptSpec
 from pinakes.tools.resources.resource import ResourceContent, ResourceEntry, ResourceSpec
@@ -225,6 +234,7 @@ __all__ = [
     "scope_each",
     "scope_of",
     "search_each",
+    "search_scopes",
     "setting",
     "shape_why",
     "shorten",

@@ -37,7 +37,7 @@ WHEN = ("before", "after")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingRequest:
-    """What `eval` was asked to do with a catalogue."""
+    """The options of `eval` for a catalogue."""
 
     golden_set: GoldenSetRequest
     own: Path | None = None

@@ -35,7 +35,7 @@ class RankIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a record in scope stands in a search."""
+    """The ranks of a record in scope: in each arm of a search, and in the whole."""
 
     words: RankIn
     meaning: RankIn

@@ -8,6 +8,7 @@ from itertools import chain
 
 from pinakes.errors import InputError
 from pinakes.model.hits import Evidence, FacetCount, Hit, SearchMode, SearchPage
+from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId
 from pinakes.search.searcher import QueryVector
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, Gathered, ask_each
@@ -93,6 +94,26 @@ def search_each(
         items=merge([[Merged(view=view, hit=hit) for hit in page.hits] for view, page in asked.found.values()]),
         pages={name: page for name, (_, page) in asked.found.items()},
         unread=[*views.skipped, *asked.skipped],
+    )
+
+
+def search_scopes(
+    views: Gathered[CatalogueView],
+    scopes: Mapping[str, Scope],
+    query: str,
+    *,
+    limit: int,
+    explain: bool = False,
+    pool: Executor | None = None,
+) -> MergedPage:
+    """Search every view in the usual way, each in its own scope."""
+    return search_each(
+        views,
+        query,
+        lambda view, vector: view.search(
+            query, scope=scopes[view.name], limit=limit, query_vector=vector, explain=explain
+        ),
+        pool=pool,
     )
 
 

@@ -31,7 +31,7 @@ from pinakes.api import (
     reach_of,
     scope_each,
     scope_of,
-    search_each,
+    search_scopes,
     shape_why,
     usual_path,
 )
@@ -72,17 +72,12 @@ class AnimeTools:
     def search(self, principal: Principal, params: SearchParams, *, catalogue: str | None = None) -> SearchResult:
         """Find anime by a description."""
         scoped = scope_each(self._catalogues.views(catalogue), _asked(principal, params))
-        depth = depth_for(params.start, params.limit)
-        found = search_each(
+        found = search_scopes(
             scoped.views,
+            scoped.scopes,
             params.query,
-            lambda view, vector: view.search(
-                params.query,
-                scope=scoped.scopes[view.name],
-                limit=depth,
-                query_vector=vector,
-                explain=params.explain,
-            ),
+            limit=depth_for(params.start, params.limit),
+            explain=params.explain,
         )
         return SearchResult(
             results=[self._hit(item) for item in found.page(params.start, params.limit)],

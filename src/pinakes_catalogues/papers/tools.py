@@ -34,7 +34,7 @@ from pinakes.api import (
     depth_for,
     query_tokens,
     reach_of,
-    search_each,
+    search_scopes,
     shape_why,
     shown_id,
     usual_path,
@@ -120,13 +120,12 @@ class PaperTools:
         """Find papers on a topic."""
         scope = Scope(conditions=tuple(_conditions(params)), visibility=principal.visibility)
         views = self._catalogues.views(catalogue)
-        depth = depth_for(params.start, params.paper_count)
-        found = search_each(
+        found = search_scopes(
             views,
+            dict.fromkeys(views.found, scope),
             params.query,
-            lambda view, vector: view.search(
-                params.query, scope=scope, limit=depth, query_vector=vector, explain=params.explain
-            ),
+            limit=depth_for(params.start, params.paper_count),
+            explain=params.explain,
         )
         missing = [] if found.items else _missing_words(views.found.values(), params.keywords or (), principal)
         return SearchResult(

@@ -34,7 +34,7 @@ SERIES_BOUND = f"at most {OF_ONE_SERIES} of one series are among every ten, so i
 
 
 class Cut(StrEnum):
-    """What keeps a record out of an answer."""
+    """The reason why a record is not in an answer."""
 
     CONDITION = "condition"
     """It does not meet a condition of the search."""

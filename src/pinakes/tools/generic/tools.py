@@ -45,7 +45,7 @@ from pinakes.tools.generic.shapes import (
     pieces_of,
 )
 from pinakes.tools.generic.texts import json_text, similar_text
-from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_each
+from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_scopes
 from pinakes.tools.provenance import find_place, list_places
 from pinakes.tools.record_text import find_page, record_text, summary_of
 from pinakes.tools.resources.records import address_of, parse_address, uri_of
@@ -68,17 +68,12 @@ class GenericTools:
         start, end = params.start, params.start + params.limit
         chosen, notes = self._chosen(params)
         scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
-        depth = depth_for(start, params.limit)
-        found = search_each(
+        found = search_scopes(
             scoped.views,
+            scoped.scopes,
             params.query,
-            lambda view, vector: view.search(
-                params.query,
-                scope=scoped.scopes[view.name],
-                limit=depth,
-                query_vector=vector,
-                explain=params.explain,
-            ),
+            limit=depth_for(start, params.limit),
+            explain=params.explain,
             pool=self._pool,
         )
         is_answered = found.evidence is not Evidence.NONE
