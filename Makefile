@@ -16,7 +16,7 @@ test: $(STAMP)  ## install and run all tests
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile -m "not alone"
 	$(BIN)/python -m pytest -m alone
 
-quick: $(STAMP)  ## run the tests worth running after every change, in under a minute
+quick: $(STAMP)  ## run the tests worth running after every change, in about a minute
 	PINAKES_QUICK=1 $(BIN)/python -m pytest -q -n 3 --dist worksteal
 
 conformance: $(STAMP)  ## run the official MCP conformance suite and the Inspector against the server (downloads two npm packages once)
