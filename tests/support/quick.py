@@ -1,6 +1,6 @@
 """A pytest plugin: with PINAKES_QUICK=1, only the tests that are worth their wait after every change are collected.
 
-`make quick` takes under a minute on two cores. It leaves out whole servers, kills, property tests, the PostgreSQL
+`make quick` takes about a minute on two cores. It leaves out whole servers, kills, property tests, the PostgreSQL
 half, the real model, and the files below, which each take seconds; `make test` runs everything.
 """
 
