@@ -1,12 +1,10 @@
 """Build catalogues: a source in, a catalogue in the library and its pack out."""
 
 import importlib.resources
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
@@ -14,19 +12,15 @@ from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, open_table
 from pinakes.assembly.update_guard import UpdateGuard, guarding
-from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
-from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.catalogue.profile import profile_columns
+from pinakes.catalogue.loader import LoadedSpec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, RegressionError, StorageError
 from pinakes.ingest.edits.apply import embed_missing
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
-from pinakes.ingest.paths import flattened
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest, remove_source
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, Installed
-from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
@@ -34,14 +28,7 @@ from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import no_provider, open_source
 from pinakes.sources.port import RowSource
-from pinakes.sources.sqlite_rows import SqliteRows
 from pinakes.tools.relations import describe_dangling, find_dangling
-
-SAMPLE_HEAD = 2000
-SAMPLE_SPREAD = 500
-SAMPLE_READ = 200_000
-"""Rows read to infer a spec: the first ones, those spread over the rest, and the last row looked at."""
-SHOWN_RECORDS = 3
 
 
 def _never(_location: str) -> bool:
@@ -299,54 +286,6 @@ def find_own_recipe(app: App, name: str) -> Recipe | None:
             f"--as {installed.spec_name} where the rows have its layout"
         )
     return own_recipe(loaded)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """A spec inferred from a source's rows, and the first records that it makes of them."""
-
-    inferred: Inferred
-    loaded: LoadedSpec
-    records: tuple[Record, ...]
-
-
-def propose(source: RowSource, *, name: str) -> Proposal:
-    """Infer a spec from a sample of the source's rows; its name is the nearest valid one to `name`."""
-    rows = [flattened(row) for row in sample_rows(source)]
-    id_column = source.id_column if isinstance(source, SqliteRows) else None
-    try:
-        inferred = infer_declaration(profile_columns(rows), name=catalogue_name(name), id_column=id_column)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error.message}") from error
-    loaded = LoadedSpec(
-        spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
-    )
-    records_of = build_mapping(loaded.spec).records_of
-    records = tuple(record for row in rows[:SHOWN_RECORDS] for record in records_of(row))
-    return Proposal(inferred=inferred, loaded=loaded, records=records)
-
-
-def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
-    """Return the rows that a spec is inferred from: the first ones, and an even spread of those after them.
-
-    A provider is asked for the first rows only.
-    """
-    read = SAMPLE_READ if source.is_whole else SAMPLE_HEAD
-    head: list[Mapping[str, Any]] = []
-    spread: list[Mapping[str, Any]] = []
-    problem, step = "", 1
-    for number, row in enumerate(islice(source.iter_rows(), read)):
-        if row.problem:
-            problem = problem or f"{row.place}: {row.problem}"
-        elif len(head) < SAMPLE_HEAD:
-            head.append(row.values)
-        elif number % step == 0:
-            spread.append(row.values)
-            if len(spread) == 2 * SAMPLE_SPREAD:
-                spread, step = spread[::2], 2 * step
-    if problem and not head:
-        raise InputError(f"{source.name}: no row can be read; {problem}")
-    return head + spread
 
 
 def open_rows(

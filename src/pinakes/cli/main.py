@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 COMMANDS = {
     "init": ("pinakes.cli.build", "Set up a library: the sample catalogues and the embedding model."),
-    "add": ("pinakes.cli.build", "Build a catalogue from a file, or update it."),
+    "add": ("pinakes.cli.add", "Build a catalogue from a file, or update it."),
     "new": ("pinakes.cli.new", "Write a catalogue package to start from."),
     "spec": ("pinakes.cli.spec", "Make, check and show the specs of catalogues."),
     "watch": ("pinakes.cli.watch", "Update a catalogue whenever its folder or file changes."),

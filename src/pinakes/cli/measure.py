@@ -8,10 +8,11 @@ import click
 
 from pinakes.assembly.app import App
 from pinakes.assembly.model_choice import get_embedder
-from pinakes.cli.build import progress_bar, require_model
+from pinakes.cli.build import require_model
 from pinakes.cli.grade import GradingRequest, grade_command
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
+from pinakes.cli.progress import progress_bar
 from pinakes.cli.tables import print_table
 from pinakes.errors import InputError
 from pinakes.grading.golden_set import DEFAULT_QUESTIONS, TO_TUNE_BY, GoldenSetRequest

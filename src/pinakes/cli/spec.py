@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from pinakes.api.registry import PACKAGES
-from pinakes.assembly.build import open_provider, open_rows, propose
+from pinakes.assembly.build import open_provider, open_rows
+from pinakes.assembly.proposal import propose
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.cli.build import name_of
+from pinakes.cli.add import name_of
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.errors import InputError, NotFoundError, did_you_mean

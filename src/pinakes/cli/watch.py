@@ -11,8 +11,10 @@ import click
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
 from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.cli.build import get_folder_reader, require_model, summary
+from pinakes.cli.add import get_folder_reader
+from pinakes.cli.build import require_model
 from pinakes.cli.opening import open_app
+from pinakes.cli.progress import summary
 from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.sources.folder_rows import iter_files
