@@ -14,6 +14,7 @@ from pinakes.catalogue.declaration import (
 )
 from pinakes.catalogue.spec import (
     NUMERIC_TYPES,
+    ROLES_OF_ANSWERS,
     TERM_TYPES,
     CatalogueSpec,
     EmbedSpec,
@@ -52,6 +53,10 @@ ROLE_TYPES = {
     Role.BODY: {FieldType.TEXT},
     Role.TIME: {FieldType.INT, FieldType.DATE},
     Role.POPULARITY: {FieldType.INT, FieldType.FLOAT},
+    Role.PEOPLE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS},
+    Role.PLACE: {FieldType.TEXT, FieldType.TEXTS, FieldType.TAGS, FieldType.ENUM},
+    Role.PICTURE: {FieldType.URL, FieldType.TEXT},
+    Role.LINK: {FieldType.URL, FieldType.TEXT},
 }
 
 
@@ -105,8 +110,13 @@ def _digest(declaration: Declaration) -> str:
         "kinds": {"__all__": {"found", "sources"}},
     }
     included = {"fields", "kinds", *({"known"} if declaration.known else ())}
-    indexed = declaration.model_dump_json(include=included, exclude=not_indexed)
+    fields = {name: _without_role_of_answers(declared) for name, declared in declaration.fields.items()}
+    indexed = declaration.model_copy(update={"fields": fields}).model_dump_json(include=included, exclude=not_indexed)
     return hashlib.sha256(indexed.encode()).hexdigest()
+
+
+def _without_role_of_answers(declared: DeclaredField) -> DeclaredField:
+    return declared.model_copy(update={"role": None}) if declared.role in ROLES_OF_ANSWERS else declared
 
 
 def _not_indexed(declared: DeclaredField) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class DeclaredField(Declared):
     type: FieldType
     """The type of the values."""
     role: Role | None = None
-    """The field's role in search and recommendation; at most one field has each role."""
+    """The field's role in search, recommendation and answers; at most one field has each role."""
     search: bool | DeclaredSearch = False
     """Whether its words are searched, and how."""
     filter: bool | FilterKind = False

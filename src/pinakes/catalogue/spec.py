@@ -30,13 +30,21 @@ class FieldType(StrEnum):
 
 
 class Role(StrEnum):
-    """The role of a field in search and recommendation, whatever its name."""
+    """The role of a field in search, recommendation and answers, whatever its name."""
 
     TITLE = "title"
     ALTERNATIVES = "alternatives"
     BODY = "body"
     TIME = "time"
     POPULARITY = "popularity"
+    PEOPLE = "people"
+    """Those who made the thing: authors, artists, directors."""
+    PLACE = "place"
+    """Where it is, or comes from."""
+    PICTURE = "picture"
+    """The address of an image of it."""
+    LINK = "link"
+    """The address of its web page."""
 
 
 class FilterKind(StrEnum):
@@ -55,6 +63,8 @@ class Fusion(StrEnum):
     RRF = "rrf"
 
 
+ROLES_OF_ANSWERS = frozenset({Role.PEOPLE, Role.PLACE, Role.PICTURE, Role.LINK})
+"""Roles that affect how a record is shown, and nothing that is indexed."""
 NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
 TERM_TYPES = frozenset({FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL})
 

@@ -7,7 +7,7 @@ import pytest
 from pinakes.api.registry import get_package
 from pinakes.catalogue.compiler import parse_template
 from pinakes.catalogue.loader import compile_text
-from pinakes.catalogue.spec import FilterKind, TemplatePart
+from pinakes.catalogue.spec import FilterKind, Role, TemplatePart
 from pinakes.errors import SpecError
 
 SMALL = """
@@ -58,6 +58,7 @@ def refusal(addition: str, *, within: str = SMALL) -> str:
         ("[fields.n]\ntype = 'float'\nat_least = true", "'fields.n.at_least': must be a number"),
         ("[fields.u]\ntype = 'url'\nnames_file = true", "'fields.u': 'names_file' is for text"),
         ("[fields.b]\ntype = 'int'\nrole = 'body'", "'fields.b': role 'body' needs type text, not int"),
+        ("[fields.b]\ntype = 'int'\nrole = 'picture'", "'fields.b': role 'picture' needs type text or url, not int"),
         ("[fields.t2]\ntype = 'text'\nrole = 'title'", "role 'title' is on more than one field: title, t2"),
         ("[fields.k]\ntype = 'text'\nkinds = ['albun']", "'fields.k.kinds': no kind 'albun'"),
         ("[relations.r]\nkind = 'x'\nfield = 'title'\nto = 'record'", "'relations.r': no kind 'x'"),
@@ -155,6 +156,16 @@ def test_the_digest_is_the_same_for_the_same_declaration_and_another_for_another
     first, again = (compile_text(SMALL, origin=origin).digest for origin in ("a", "b"))
     assert first == again
     assert compile_text(SMALL + "search = true", origin="a").digest != first
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"), [("people", "text[]"), ("place", "tag[]"), ("picture", "url"), ("link", "text")]
+)
+def test_a_role_that_only_answers_follow_leaves_the_index_valid(role: str, kind: str) -> None:
+    plain = SMALL + f'[fields.x]\ntype = "{kind}"\nfilter = true\n'
+    with_role = compile_text(plain + f'role = "{role}"', origin="a")
+    assert with_role.digest == compile_text(plain, origin="a").digest
+    assert with_role.field_with_role(Role(role)) == with_role.fields["x"]
 
 
 @pytest.mark.parametrize(
