@@ -1,13 +1,14 @@
 """The spec that is proposed for a source, inferred from its rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
 from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
 from pinakes.catalogue.loader import LoadedSpec, compile_text
-from pinakes.catalogue.profile import profile_columns
+from pinakes.catalogue.profile import ColumnProfile, profile_columns
 from pinakes.errors import InputError
 from pinakes.ingest.mapping import build_mapping
 from pinakes.ingest.paths import flattened
@@ -31,20 +32,46 @@ class Proposal:
     records: tuple[Record, ...]
 
 
-def propose(source: RowSource, *, name: str) -> Proposal:
-    """Infer a spec from a sample of the source's rows; its name is the nearest valid one to `name`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledTable:
+    """A source's rows, as far as they were read, and the profiles of its columns."""
+
+    source: str
+    rows: Sequence[Mapping[str, Any]]
+    columns: Sequence[ColumnProfile]
+    id_column: str | None
+    """The primary key that the source declares, if it does."""
+
+    def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
+        """Infer a spec with the user's choices; its name is the nearest valid one to `name`."""
+        try:
+            inferred = infer_declaration(
+                self.columns, name=catalogue_name(name), id_column=self.id_column, choices=choices
+            )
+        except InputError as error:
+            raise InputError(f"{self.source}: {error.message}") from error
+        loaded = LoadedSpec(
+            spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
+        )
+        records_of = build_mapping(loaded.spec).records_of
+        records = tuple(record for row in self.rows[:SHOWN_RECORDS] for record in records_of(row))
+        return Proposal(inferred=inferred, loaded=loaded, records=records)
+
+
+def profile_table(source: RowSource) -> ProfiledTable:
+    """Profile the columns of a source."""
     rows = [flattened(row) for row in sample_rows(source)]
-    id_column = source.id_column if isinstance(source, SqliteRows) else None
-    try:
-        inferred = infer_declaration(profile_columns(rows), name=catalogue_name(name), id_column=id_column)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error.message}") from error
-    loaded = LoadedSpec(
-        spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
+    return ProfiledTable(
+        source=source.name,
+        rows=rows,
+        columns=profile_columns(rows),
+        id_column=source.id_column if isinstance(source, SqliteRows) else None,
     )
-    records_of = build_mapping(loaded.spec).records_of
-    records = tuple(record for row in rows[:SHOWN_RECORDS] for record in records_of(row))
-    return Proposal(inferred=inferred, loaded=loaded, records=records)
+
+
+def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
+    """Infer a spec from a source's rows, with the user's choices."""
+    return profile_table(source).propose(name=name, choices=choices)
 
 
 def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:

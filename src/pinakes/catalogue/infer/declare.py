@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pinakes.catalogue.compiler import FIELD_NAME
+from pinakes.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
 from pinakes.catalogue.infer.fields import InferredField, field_of
-from pinakes.catalogue.infer.parts import choose_id, choose_parts, is_bare_id, with_part
+from pinakes.catalogue.infer.parts import choose_id, choose_parts, chosen_id, is_bare_id, with_part
 from pinakes.catalogue.infer.toml import write_toml
 from pinakes.catalogue.profile import ColumnProfile, Form
 from pinakes.errors import InputError
@@ -35,22 +36,27 @@ class Inferred:
     """Decisions about the table as a whole."""
 
 
-def infer_declaration(columns: Sequence[ColumnProfile], *, name: str, id_column: str | None = None) -> Inferred:
+def infer_declaration(
+    columns: Sequence[ColumnProfile], *, name: str, id_column: str | None = None, choices: Choices = NO_CHOICES
+) -> Inferred:
     """Propose a declaration for a table, or refuse one that cannot be a catalogue; `name` is the catalogue's.
 
-    `id_column` is the primary key that the source declares, if it does.
+    `id_column` is the primary key that the source declares, if it does; `choices` are the user's, and come first.
     """
     if not columns or not columns[0].rows:
         raise InputError("it has no rows, so the types of its columns cannot be inferred")
-    usable, left_out = _usable(columns)
     names = _field_names(columns)
-    id_profile, notes = choose_id(usable, id_column)
-    parts = choose_parts(usable, id_profile, names)
+    choices = choices.resolved(names)
+    usable, left_out = _usable(columns, choices)
+    id_profile, notes = chosen_id(usable, choices.id) if choices.id else choose_id(usable, id_column)
+    parts = choose_parts(usable, id_profile, names, title=choices.title)
     fields = [with_part(field_of(column, names[column.name]), column, parts) for column in usable]
     shown = [field for field, column in zip(fields, usable, strict=True) if not is_bare_id(column, parts.id)]
+    by_name = {column.name: column for column in usable}
+    shown = with_choices(shown, by_name, choices)
     shown = [parts.title, *(field for field in shown if field.column != parts.title.column)]
     if len(shown) > WIDE_TABLE:
-        shown, dropped = _most_useful(shown, {column.name: column for column in usable})
+        shown, dropped = _most_useful(shown, by_name)
         left_out += [(column, "one of the less useful of very many columns") for column in dropped]
         notes.append(f"of {len(columns)} columns the {KEPT_OF_WIDE} most useful became fields")
     return Inferred(
@@ -69,14 +75,18 @@ def catalogue_name(text: str) -> str:
     return bare[:NAME_LENGTH].rstrip("-_")
 
 
-def _usable(columns: Sequence[ColumnProfile]) -> tuple[list[ColumnProfile], list[tuple[str, str]]]:
+def _usable(columns: Sequence[ColumnProfile], choices: Choices) -> tuple[list[ColumnProfile], list[tuple[str, str]]]:
     """Return the columns that can become fields, and the others with the reason why not."""
     usable: list[ColumnProfile] = []
     left_out: list[tuple[str, str]] = []
     first_with: dict[str, str] = {}
     for column in columns:
         twin = first_with.setdefault(column.fingerprint, column.name)
-        if not column.filled:
+        if column.name in choices.drop:
+            left_out.append((column.name, "you left it out"))
+        elif column.name in choices.keep:
+            usable.append(column)
+        elif not column.filled:
             left_out.append((column.name, "it is empty"))
         elif not column.name.strip() or not _is_writable(column.name):
             left_out.append((column.name, "its name is empty or cannot be encoded"))

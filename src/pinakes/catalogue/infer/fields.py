@@ -10,6 +10,8 @@ from pinakes.text.normalise import clean
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
+LIST_MARK = ","
+"""The separator of lists where none is found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,24 @@ def field_of(column: ColumnProfile, name: str) -> InferredField:
     if column.is_list:
         return _list(base, column)
     return MAKERS.get(column.form, _text)(base, column)
+
+
+def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> InferredField:
+    """Return the field for a column whose type was chosen, with the uses that the type allows."""
+    made = field_of(column, name)
+    if made.type is kind:
+        return made
+    is_list = kind in (FieldType.TEXTS, FieldType.TAGS)
+    is_term = is_list or kind is FieldType.TEXT
+    return replace(
+        made,
+        type=kind,
+        searched=is_term,
+        filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
+        facet=is_list or (is_term and column.has_few_values),
+        split=(column.separator or LIST_MARK) if is_list else "",
+        reason="your choice",
+    )
 
 
 def _links(base: InferredField, column: ColumnProfile) -> InferredField:

@@ -67,6 +67,13 @@ def choose_id(columns: Sequence[ColumnProfile], stated: str | None) -> tuple[Col
     return None, notes
 
 
+def chosen_id(columns: Sequence[ColumnProfile], stated: str) -> tuple[ColumnProfile | None, list[str]]:
+    """Return the column that the user chose as the id, None for `none`, and notes on what it costs."""
+    column = next((one for one in columns if one.name == stated), None)
+    problem = _id_problem(column) if column is not None else None
+    return column, [f"'{stated}' is the id by your choice, although {problem}"] if problem else []
+
+
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
     """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
     is_own = column.is_unique or is_first or column.words == ("id",)
@@ -99,17 +106,21 @@ def is_bare_id(column: ColumnProfile, id_column: ColumnProfile | None) -> bool:
 
 
 def choose_parts(
-    columns: Sequence[ColumnProfile], id_column: ColumnProfile | None, names: Mapping[str, str]
+    columns: Sequence[ColumnProfile],
+    id_column: ColumnProfile | None,
+    names: Mapping[str, str],
+    *,
+    title: str | None = None,
 ) -> RecordParts:
-    """Return the column for each part of a record; refuse a table without a title."""
+    """Return the column for each part of a record; refuse a table without a title, unless one was chosen by name."""
     others = [column for column in columns if column is not id_column] or list(columns)
-    title = _person_title(others, names) or _column_title(others, names)
-    rest = [column for column in others if column.name != title.column]
+    title_field = _chosen_title(columns, names, title) or _person_title(others, names) or _column_title(others, names)
+    rest = [column for column in others if column.name != title_field.column]
     alternatives = next(
         (column for column in rest if column.form in (Form.TEXT, Form.LIST) and _is_alternative(column)), None
     )
     return RecordParts(
-        title=title,
+        title=title_field,
         id=id_column,
         alternatives=alternatives,
         body=_find_body([column for column in rest if column is not alternatives]),
@@ -136,12 +147,23 @@ def _find_named(columns: Sequence[ColumnProfile], pattern: re.Pattern[str]) -> C
     return next((column for column in columns if pattern.fullmatch(" ".join(column.words))), None)
 
 
+def _chosen_title(
+    columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str | None
+) -> InferredField | None:
+    column = next((column for column in columns if column.name == stated), None)
+    return None if column is None else _title_field(column, names)
+
+
 def _column_title(columns: Sequence[ColumnProfile], names: Mapping[str, str]) -> InferredField:
     column = _find_title(columns)
     if column is None:
         raise InputError(
             "it has no column of text that could name a record; numbers and dates alone cannot be searched"
         )
+    return _title_field(column, names)
+
+
+def _title_field(column: ColumnProfile, names: Mapping[str, str]) -> InferredField:
     reason = f"names a record: {percent(column.distinct_share)} are distinct{gaps(column)}"
     return InferredField(
         name=names[column.name],

@@ -1,0 +1,120 @@
+"""What the user says about a table, which takes the place of what would be inferred."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pinakes.catalogue.compiler import ROLE_TYPES
+from pinakes.catalogue.infer.fields import InferredField, field_of_type
+from pinakes.catalogue.profile import ColumnProfile
+from pinakes.catalogue.spec import FieldType, Role
+from pinakes.errors import InputError, did_you_mean
+
+NONE = "none"
+"""The word for no column, and for no role."""
+COLUMNS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """Decisions about columns; each may be named as in the table, or by its proposed field."""
+
+    id: str | None = None
+    """The column that identifies a row; `none`: ids are made of the row's values."""
+    title: str | None = None
+    """The column that names a record, or a template of columns, as in `{from} – {to}`."""
+    body: str | None = None
+    """The column with the main text; `none`: there is none."""
+    group: str | None = None
+    """The column that all rows of one record have in common."""
+    types: Mapping[str, FieldType] = field(default_factory=dict)
+    roles: Mapping[str, Role | None] = field(default_factory=dict)
+    drop: frozenset[str] = frozenset()
+    keep: frozenset[str] = frozenset()
+    """The columns that are kept although they would be left out."""
+
+    def resolved(self, names: Mapping[str, str]) -> "Choices":
+        """Return the choices with each column as the table names it; `names` has the field of each column."""
+        columns = _Columns(names)
+        is_template = self.title is not None and "{" in self.title
+        return replace(
+            self,
+            id=columns.find_or_none("id", self.id),
+            title=self.title if self.title is None or is_template else columns.find("title", self.title),
+            body=columns.find_or_none("body", self.body),
+            group=None if self.group is None else columns.find("group", self.group),
+            types={columns.find("type", column): kind for column, kind in self.types.items()},
+            roles={columns.find("role", column): role for column, role in self.roles.items()},
+            drop=columns.find_all("drop", self.drop),
+            keep=columns.find_all("keep", self.keep),
+        )
+
+    @property
+    def all_roles(self) -> dict[str, Role | None]:
+        """The chosen roles of columns, with the main text."""
+        body = {self.body: Role.BODY} if self.body not in (None, NONE) else {}
+        return {**self.roles, **{column: role for column, role in body.items() if column is not None}}
+
+
+NO_CHOICES = Choices()
+
+
+class _Columns:
+    """The columns of a table by their own names and by those of their fields, whatever the case."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._columns = list(names)
+        self._known = {name.casefold(): column for column, name in names.items()}
+        self._known |= {column.casefold(): column for column in names}
+
+    def find(self, choice: str, stated: str) -> str:
+        """Return the column that is meant; refuse a name that no column has."""
+        found = self._known.get(stated.strip().casefold())
+        if found is None:
+            shown = ", ".join(self._columns[:COLUMNS_SHOWN]) + (", …" if len(self._columns) > COLUMNS_SHOWN else "")
+            hint = did_you_mean(stated, self._columns)
+            raise InputError(f"{choice}: the table has no column '{stated[:80]}'{hint}; columns: {shown}")
+        return found
+
+    def find_or_none(self, choice: str, stated: str | None) -> str | None:
+        """Return the column that is meant, or the word for none."""
+        if stated is None or (stated == NONE and NONE not in self._known):
+            return stated
+        return self.find(choice, stated)
+
+    def find_all(self, choice: str, stated: Iterable[str]) -> frozenset[str]:
+        """Return the columns that are meant."""
+        return frozenset(self.find(choice, one) for one in stated)
+
+
+def with_choices(
+    fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile], choices: Choices
+) -> list[InferredField]:
+    """Return the fields with the types and roles that were chosen; a role has one field."""
+    typed = [_typed(field, columns.get(field.column), choices.types) for field in fields]
+    roles = choices.all_roles
+    taken = {role for role in roles.values() if role is not None}
+    freed = [replace(one, role=None) if one.role in taken or _lost_body(one, choices) else one for one in typed]
+    return [_with_role(one, roles[one.column]) if one.column in roles else one for one in freed]
+
+
+def _lost_body(field: InferredField, choices: Choices) -> bool:
+    return choices.body == NONE and field.role is Role.BODY
+
+
+def _typed(field: InferredField, column: ColumnProfile | None, types: Mapping[str, FieldType]) -> InferredField:
+    kind = types.get(field.column)
+    if kind is None or column is None:
+        return field
+    if kind is FieldType.ENUM:
+        raise InputError(f"type: '{field.column}' cannot be enum here: its values belong in a catalogue.toml; use text")
+    role = field.role if field.role is None or kind in ROLE_TYPES.get(field.role, {kind}) else None
+    return replace(field_of_type(column, field.name, kind), role=role)
+
+
+def _with_role(field: InferredField, role: Role | None) -> InferredField:
+    right = ROLE_TYPES.get(role, set()) if role else set()
+    if right and field.type not in right:
+        fitting = " or ".join(sorted(right))
+        raise InputError(f"role: '{field.column}' is {field.type}, and {role} needs {fitting}; choose its type as well")
+    is_text = role in (Role.TITLE, Role.BODY, Role.ALTERNATIVES)
+    return replace(field, role=role, searched=field.searched or is_text, reason=f"{field.reason}; your choice")
