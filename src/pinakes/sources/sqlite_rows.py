@@ -1,4 +1,4 @@
-"""Rows from SQLite files, plain or compressed: a table joined with what its foreign keys name, or a query's result.
+"""Rows from SQLite files, plain or compressed: a table joined with what its foreign keys lead to, or a query's result.
 
 The file is never written to: it is opened read-only, and a compressed one is read from a temporary copy.
 """
@@ -9,10 +9,11 @@ import shutil
 import struct
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from itertools import count, islice
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import apsw.ext
 from pinakes.errors import InputError, did_you_mean
 from pinakes.sources.columns import text_in, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
+from pinakes.sources.database.joins import Table, plan_joins, select_joined, with_references
 from pinakes.sources.port import SourceRow
 
 SAMPLE_ROWS = 1000
@@ -33,8 +35,6 @@ KINDS = ("table", "virtual", "view")
 """The readable kinds, in the order of preference for the main one."""
 OTHER_KINDS = ("table", "view")
 """The kinds listed as alternatives; a virtual table is mostly an index of another table."""
-NAMING = ("name", "title")
-"""Usual names of the column that names a row."""
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
 """The columns of a table, without hidden ones, which `SELECT *` leaves out."""
 DECLARED = """
@@ -42,49 +42,8 @@ SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) 
 """
 """The single-column foreign keys of a table; `to` is empty where it is the primary key."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
-KEY_NAME = re.compile(r"(.+?)_?id", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reference:
-    """A foreign key: a column whose value is the key of a row of another table."""
-
-    column: str
-    table: str
-    key: str
-    naming: str | None
-    """The column of the other table that names a row."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    name: str
-    kind: str
-    columns: tuple[str, ...]
-    texts: tuple[str, ...]
-    keys: tuple[str, ...]
-    references: tuple[_Reference, ...] = ()
-
-    @property
-    def key(self) -> str | None:
-        """The primary key, where it is a single column."""
-        return self.keys[0] if len(self.keys) == 1 else None
-
-    @property
-    def naming(self) -> str | None:
-        """The column that names a row."""
-        named = (column for column in self.texts if column.lower() in NAMING)
-        return next(named, self.texts[0] if self.texts else None)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a link table: it only relates rows of other tables."""
-        pointing = {reference.column for reference in self.references}
-        is_keyed_by_others = len(self.keys) > 1 and pointing.issuperset(self.keys)
-        plain = set(self.columns) - set(self.keys) - pointing
-        return len(pointing) > 1 and (is_keyed_by_others or not plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +53,7 @@ class _Reading:
     chosen: str
     statement: str
     names: tuple[str, ...]
-    table: _Table | None = None
+    table: Table | None = None
     others: tuple[str, ...] = ()
 
 
@@ -144,18 +103,18 @@ class SqliteRows:
     def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
         tables = _list_tables(db)
         table = self._find_main(db, tables) if wanted is None else self._get_named(tables, wanted)
-        extras = _extra_columns(table)
-        names = unique_names([*table.columns, *extras])
+        joins = plan_joins(table, tables)
+        names = unique_names([*table.columns, *(join.name for join in joins)])
         others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
         return _Reading(
             chosen=table.name,
-            statement=_select(table, list(extras.values())),
+            statement=select_joined(table, joins, quote=_quoted, quote_table=_quoted),
             names=tuple(names),
             table=table,
             others=others,
         )
 
-    def _find_main(self, db: apsw.Connection, tables: Sequence[_Table]) -> _Table:
+    def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
         """Return the table with the most text; a link table only where there is no other."""
         for kind in KINDS:
             some = [table for table in tables if table.kind == kind]
@@ -164,7 +123,7 @@ class SqliteRows:
                 return max(candidates, key=lambda table: (*_weight(db, table), table.name))
         raise InputError(f"{self._path}: no table in it")
 
-    def _get_named(self, tables: Sequence[_Table], wanted: str) -> _Table:
+    def _get_named(self, tables: Sequence[Table], wanted: str) -> Table:
         for table in tables:
             if table.name.lower() == wanted.lower():
                 return table
@@ -258,23 +217,22 @@ def _plain(cell: Any) -> Any:
     return text_in(cell) if isinstance(cell, bytes) else cell
 
 
-def _list_tables(db: apsw.Connection) -> list[_Table]:
+def _list_tables(db: apsw.Connection) -> list[Table]:
     """Return the readable tables and views by name, with their references."""
     listed = _texts(db, "SELECT name, type FROM pragma_table_list WHERE schema = 'main' ORDER BY name")
     shown = [(name, kind) for name, kind in listed if kind in KINDS and not name.lower().startswith("sqlite_")]
     found = [table for name, kind in shown if (table := _find_table(db, name, kind))]
-    by_name = {table.name.lower(): table for table in found}
-    return [replace(table, references=tuple(_iter_references(db, table, by_name))) for table in found]
+    return with_references(found, partial(_declared, db))
 
 
-def _find_table(db: apsw.Connection, name: str, kind: str) -> _Table | None:
+def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
     """Return a table; None where SQLite cannot read it, such as a virtual table of a missing extension."""
     try:
         columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
         keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
     except apsw.SQLError:
         return None
-    return _Table(
+    return Table(
         name=name,
         kind=kind,
         columns=tuple(column for column, _ in columns),
@@ -287,70 +245,11 @@ def _texts(db: apsw.Connection, sql: str, *values: str) -> list[tuple[str, ...]]
     return [tuple(str(cell) for cell in row) for row in db.execute(sql, values)]
 
 
-def _iter_references(db: apsw.Connection, table: _Table, tables: Mapping[str, _Table]) -> Iterator[_Reference]:
-    """Yield the declared single-column references, then those inferred from column names."""
-    declared = {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
-    for column in table.columns:
-        name, key = declared.get(column.lower(), ("", ""))
-        target = tables.get(name.lower()) if name else _find_meant(column, table, tables)
-        pointed_at = key or (target.key if target else None)
-        if target and pointed_at:
-            yield _Reference(column=column, table=target.name, key=pointed_at, naming=target.naming)
+def _declared(db: apsw.Connection, table: Table) -> dict[str, tuple[str, str]]:
+    return {column.lower(): (target, key) for column, target, key in _texts(db, DECLARED, table.name)}
 
 
-def _find_meant(column: str, table: _Table, tables: Mapping[str, _Table]) -> _Table | None:
-    """Return the table whose key a column names: `AuthorId` or `author_id` for the key of `Author` or `authors`."""
-    named = KEY_NAME.fullmatch(column)
-    if not named or column == table.key:
-        return None
-    stem = _letters(named[1])
-    for target in tables.values():
-        is_named = _letters(target.name) in (stem, f"{stem}s", f"{stem}es", f"{stem.removesuffix('y')}ies")
-        if is_named and target.key and target.key.lower() in (column.lower(), "id"):
-            return target
-    return None
-
-
-def _letters(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def _extra_columns(table: _Table) -> dict[str, _Reference]:
-    """Return the references by the names of the result columns that name their targets."""
-    columns = {column.lower() for column in table.columns}
-    extras: dict[str, _Reference] = {}
-    for reference in table.references:
-        if reference.naming is not None:
-            free = (name for name in _extra_names(reference, table) if name not in columns and name not in extras)
-            extras[next(free)] = reference
-    return extras
-
-
-def _extra_names(reference: _Reference, table: _Table) -> Iterator[str]:
-    """Yield candidate names, best first: the table's, or the role's for a table referenced twice or by itself."""
-    pointed_at = [table.name, *(other.table for other in table.references)]
-    role = KEY_NAME.fullmatch(reference.column)
-    if pointed_at.count(reference.table) == 1:
-        yield reference.table.lower()
-    elif role:
-        yield role[1].lower()
-    plain = f"{reference.column}_{reference.table}".lower()
-    yield plain
-    yield from (f"{plain}_{number}" for number in count(2))
-
-
-def _select(table: _Table, extras: Sequence[_Reference]) -> str:
-    columns = [f"t.{_quoted(column)}" for column in table.columns]
-    columns += [
-        f"(SELECT r.{_quoted(extra.naming)} FROM {_quoted(extra.table)} AS r"
-        f" WHERE r.{_quoted(extra.key)} = t.{_quoted(extra.column)})"
-        for extra in extras
-        if extra.naming
-    ]
-    return f"SELECT {', '.join(columns)} FROM {_quoted(table.name)} AS t"
-
-
-def _weight(db: apsw.Connection, table: _Table) -> tuple[float, int]:
+def _weight(db: apsw.Connection, table: Table) -> tuple[float, int]:
     """Return the estimated searchable text of a table, in characters, and the number of rows."""
     rows = _count(db, table)
     lengths = [f"iif(typeof({one}) = 'text', length({one}), 0)" for one in map(_quoted, table.texts)]
@@ -359,7 +258,7 @@ def _weight(db: apsw.Connection, table: _Table) -> tuple[float, int]:
     return rows * (average or 0), rows
 
 
-def _count(db: apsw.Connection, table: _Table) -> int:
+def _count(db: apsw.Connection, table: Table) -> int:
     return int(db.execute(f"SELECT count(*) FROM {_quoted(table.name)}").get)
 
 

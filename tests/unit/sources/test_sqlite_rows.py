@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from pinakes.errors import InputError
+from pinakes.sources.database.joins import DEEPEST, MOST_JOINED
 from pinakes.sources.sqlite_rows import SqliteRows
 
 pytestmark = pytest.mark.row("N1")
@@ -153,6 +154,80 @@ def test_what_a_key_points_at_does_not_hide_a_column_of_that_name(tmp_path: Path
     CREATE TABLE song (id INTEGER PRIMARY KEY, Genre TEXT, genre_id INTEGER); INSERT INTO song VALUES (1, 'own', 1);
     """
     assert rows_of(tmp_path, sql, "song") == [{"id": 1, "Genre": "own", "genre_id": 1, "genre_id_genre": "Rock"}]
+
+
+MUSIC = """
+CREATE TABLE country (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE artist (artist_id INTEGER PRIMARY KEY, name TEXT, country_id INTEGER REFERENCES country);
+CREATE TABLE album (album_id INTEGER PRIMARY KEY, title TEXT, artist_id INTEGER REFERENCES artist);
+CREATE TABLE track (track_id INTEGER PRIMARY KEY, name TEXT, album_id INTEGER REFERENCES album);
+INSERT INTO country VALUES (1, 'Iceland'); INSERT INTO artist VALUES (1, 'Björk', 1), (2, 'Nobody', NULL);
+INSERT INTO album VALUES (1, 'Post', 1), (2, 'Lost', 9); INSERT INTO track VALUES (1, 'Hyperballad', 1), (2, 'B', 2);
+"""
+
+
+def test_foreign_keys_are_followed_to_the_end_of_the_chain(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, MUSIC, "track")
+    assert rows[0] == {
+        "track_id": 1,
+        "name": "Hyperballad",
+        "album_id": 1,
+        "album": "Post",
+        "artist": "Björk",
+        "country": "Iceland",
+    }
+    assert (rows[1]["album"], rows[1]["artist"], rows[1]["country"]) == ("Lost", None, None)
+
+
+def test_one_table_at_the_end_of_two_chains_is_named_by_the_ways_to_it(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE city (id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE team (id INTEGER PRIMARY KEY, name TEXT, city_id INTEGER REFERENCES city);
+    CREATE TABLE game (id INTEGER PRIMARY KEY, home_id INTEGER REFERENCES team, away_id INTEGER REFERENCES team);
+    INSERT INTO city VALUES (1, 'Graz'), (2, 'Linz'); INSERT INTO team VALUES (1, 'Reds', 1), (2, 'Blues', 2);
+    INSERT INTO game VALUES (7, 1, 2);
+    """
+    (row,) = rows_of(tmp_path, sql, "game")
+    assert (row["home"], row["home_city"], row["away"], row["away_city"]) == ("Reds", "Graz", "Blues", "Linz")
+
+
+def test_a_table_without_a_name_of_its_own_is_passed_through_on_the_way(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE owner (id INTEGER PRIMARY KEY, name TEXT);
+    CREATE TABLE shelf (id INTEGER PRIMARY KEY, owner_id INTEGER REFERENCES owner);
+    CREATE TABLE jar (id INTEGER PRIMARY KEY, label TEXT, shelf_id INTEGER REFERENCES shelf);
+    INSERT INTO owner VALUES (1, 'Pat'); INSERT INTO shelf VALUES (3, 1); INSERT INTO jar VALUES (5, 'plums', 3);
+    """
+    assert rows_of(tmp_path, sql, "jar") == [{"id": 5, "label": "plums", "shelf_id": 3, "owner": "Pat"}]
+
+
+def test_what_is_at_the_end_of_a_chain_does_not_hide_a_column_of_that_name(tmp_path: Path) -> None:
+    sql = MUSIC.replace("name TEXT, album_id", "artist TEXT, album_id")
+    row = rows_of(tmp_path, sql, "track")[0]
+    assert (row["artist"], row["album_artist"]) == ("Hyperballad", "Björk")
+
+
+def test_keys_that_lead_in_a_circle_end_where_they_began(tmp_path: Path) -> None:
+    sql = """
+    CREATE TABLE a (id INTEGER PRIMARY KEY, name TEXT, b_id INTEGER REFERENCES b);
+    CREATE TABLE b (id INTEGER PRIMARY KEY, name TEXT, c_id INTEGER REFERENCES c);
+    CREATE TABLE c (id INTEGER PRIMARY KEY, name TEXT, a_id INTEGER REFERENCES a, b_id INTEGER REFERENCES b);
+    INSERT INTO a VALUES (1, 'A', 1); INSERT INTO b VALUES (1, 'B', 1); INSERT INTO c VALUES (1, 'C', 1, 1);
+    """
+    assert rows_of(tmp_path, sql, "a") == [{"id": 1, "name": "A", "b_id": 1, "b": "B", "c": "C"}]
+
+
+def test_chains_and_joined_columns_are_bounded(tmp_path: Path) -> None:
+    tables = [
+        f"CREATE TABLE t{level} (id INTEGER PRIMARY KEY, name TEXT"
+        + "".join(f", k{key} INTEGER REFERENCES t{level + 1}" for key in range(4))
+        + "); "
+        f"INSERT INTO t{level} VALUES (1, 'n{level}', 1, 1, 1, 1); "
+        for level in range(9)
+    ]
+    (row,) = rows_of(tmp_path, "".join(tables), "t0")
+    assert len(row) == 6 + MOST_JOINED
+    assert {value for value in row.values() if isinstance(value, str)} <= {f"n{level}" for level in range(DEEPEST + 1)}
 
 
 def test_a_row_is_named_by_its_first_text_where_no_column_is_a_name(tmp_path: Path) -> None:
@@ -361,3 +436,4 @@ def test_the_real_music_database_gives_readable_tracks(shared_data: Any) -> None
     assert {"Album", "Genre", "PlaylistTrack"} <= set(source.other_tables)
     assert all(row["album"] and row["genre"] and row["mediatype"] for row in rows)
     assert all(row["AlbumId"] and row["GenreId"] for row in rows)
+    assert all(row["artist"] for row in rows)
