@@ -1,6 +1,7 @@
 """The spec that is proposed for a source, inferred from its rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -10,7 +11,7 @@ from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_decl
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import ColumnProfile, profile_columns
 from pinakes.errors import InputError
-from pinakes.ingest.mapping import build_mapping
+from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.paths import flattened
 from pinakes.model.record import Record
 from pinakes.sources.port import RowSource
@@ -20,7 +21,7 @@ SAMPLE_HEAD = 2000
 SAMPLE_SPREAD = 500
 SAMPLE_READ = 200_000
 """Rows read to infer a spec: the first ones, those spread over the rest, and the last row looked at."""
-SHOWN_RECORDS = 3
+SHOWN_RECORDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class Proposal:
     inferred: Inferred
     loaded: LoadedSpec
     records: tuple[Record, ...]
+    notes: tuple[str, ...] = ()
+    """Remarks on the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,8 @@ class ProfiledTable:
     columns: Sequence[ColumnProfile]
     id_column: str | None
     """The primary key that the source declares, if it does."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the source."""
 
     def propose(self, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:
         """Infer a spec with the user's choices; its name is the nearest valid one to `name`."""
@@ -53,9 +58,15 @@ class ProfiledTable:
         loaded = LoadedSpec(
             spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
         )
-        records_of = build_mapping(loaded.spec).records_of
-        records = tuple(record for row in self.rows[:SHOWN_RECORDS] for record in records_of(row))
-        return Proposal(inferred=inferred, loaded=loaded, records=records)
+        records = tuple(islice(_records_in(self.rows, build_mapping(loaded.spec)), SHOWN_RECORDS))
+        return Proposal(inferred=inferred, loaded=loaded, records=records, notes=self.notes)
+
+
+def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Iterator[Record]:
+    """Yield the records of rows; rows that make none are passed over."""
+    for row in rows:
+        with suppress(InputError):
+            yield from mapping.records_of(row)
 
 
 def profile_table(source: RowSource) -> ProfiledTable:
@@ -66,7 +77,13 @@ def profile_table(source: RowSource) -> ProfiledTable:
         rows=rows,
         columns=profile_columns(rows),
         id_column=source.id_column if isinstance(source, SqliteRows) else None,
+        notes=tuple(_notes_on(source)),
     )
+
+
+def _notes_on(source: RowSource) -> Iterator[str]:
+    if isinstance(source, SqliteRows) and source.other_tables:
+        yield f"also in the file: {', '.join(source.other_tables)}; choose with --table"
 
 
 def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:

@@ -19,10 +19,13 @@ from pinakes.assembly.build import (
     package_recipe,
 )
 from pinakes.assembly.model_choice import want_model
-from pinakes.assembly.proposal import propose
+from pinakes.assembly.proposal import profile_table
+from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
 from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.cli.build import require_model
+from pinakes.cli.choices import choice_options
+from pinakes.cli.conversation import agree_on
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.progress import progress_bar, summary
@@ -61,6 +64,7 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
+@choice_options
 @json_option
 def add_command(
     location: str,
@@ -73,13 +77,16 @@ def add_command(
     no_embed: bool,
     model: str | None,
     force: bool,
+    choices: Choices,
     as_json: bool,
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a LanceDB
     table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
-    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built.
+    Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
+    there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
+    with one of them, the spec of an existing catalogue is inferred anew.
 
     An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
     changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
@@ -98,8 +105,13 @@ def add_command(
     recipe = _given_recipe(package, spec_file)
     source = open_rows(package, location, table=table, query=query, open_provider=partial(open_provider, app))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
-    recipe = recipe or find_own_recipe(app, chosen)
-    recipe = recipe or _proposed_recipe(source, chosen, show=not as_json, ask=not yes)
+    if recipe is not None and choices != NO_CHOICES:
+        raise InputError(
+            "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"
+        )
+    if choices == NO_CHOICES:
+        recipe = recipe or find_own_recipe(app, chosen)
+    recipe = recipe or _proposed_recipe(source, chosen, choices, show=not as_json, ask=not yes)
     if recipe is None:
         click.echo(f"nothing was built; to change the spec: pinakes spec infer {location} --output catalogue.toml")
         return
@@ -146,18 +158,20 @@ def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> R
     return package_recipe(package) if package else None
 
 
-def _proposed_recipe(source: RowSource, name: str, *, show: bool, ask: bool) -> Recipe | None:
-    """Return the recipe inferred from the rows; None where the user declines it."""
+def _proposed_recipe(source: RowSource, name: str, choices: Choices, *, show: bool, ask: bool) -> Recipe | None:
+    """Return the recipe inferred from the rows, as the user agrees to it; None where they decline."""
     if ask and not (show and sys.stdin.isatty()):
         raise InputError(
             "the inferred spec cannot be confirmed without a terminal; give --yes to build with it, "
             "or see it first: pinakes spec infer"
         )
-    proposal = propose(source, name=name)
+    table = profile_table(source)
+    if ask:
+        agreed = agree_on(table, name=name, choices=choices)
+        return None if agreed is None else own_recipe(agreed.loaded)
+    proposal = table.propose(name=name, choices=choices)
     if show:
-        print_proposal(proposal, source)
-    if ask and not click.confirm("Build it?", default=True):
-        return None
+        print_proposal(proposal)
     return own_recipe(proposal.loaded)
 
 

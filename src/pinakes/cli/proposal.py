@@ -5,25 +5,53 @@ from collections.abc import Iterator, Sequence
 import click
 
 from pinakes.assembly.proposal import Proposal
-from pinakes.catalogue.spec import texts_of
+from pinakes.catalogue.infer.declare import Inferred
+from pinakes.catalogue.infer.fields import InferredField
 from pinakes.cli.tables import print_table, shortened
-from pinakes.sources.port import RowSource
-from pinakes.sources.sqlite_rows import SqliteRows
+from pinakes.text.safe import safe_line
+from pinakes.tools.record_text import summary_of
 
-SHOWN_LENGTH = 40
+LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 10
+LINES_AFTER_A_CHANGE = 3
+FIELD_HEADINGS = ("field", "type", "for", "because")
 
 
-def print_proposal(proposal: Proposal, source: RowSource) -> None:
-    """Print an inferred spec: its fields, the columns left out, and the first records."""
+def print_proposal(proposal: Proposal) -> None:
+    """Print an inferred spec: id, title, fields, the columns left out and why, and the first records."""
     inferred = proposal.inferred
-    print_table(
-        ("field", "type", "for", "because"),
-        [(field.name, field.type, field.uses, field.reason) for field in inferred.fields],
-    )
-    for note in (*inferred.notes, *_left_out(inferred.left_out), *_other_tables(source)):
-        click.echo(note)
-    _print_records(proposal)
+    for line in _naming(inferred):
+        click.echo(line)
+    print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
+    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
+        click.echo(safe_line(note))
+    _print_records(proposal, len(proposal.records))
+
+
+def print_changed(before: Proposal, after: Proposal) -> None:
+    """Print how a proposal differs from the one before: its id and title, its fields, and the first records."""
+    old, new = before.inferred, after.inferred
+    for line in _naming(new):
+        if line not in _naming(old):
+            click.echo(line)
+    rows = [_field_row(field) for field in new.fields if field not in old.fields]
+    if rows:
+        print_table(FIELD_HEADINGS, rows)
+    for note in (*new.notes, *_left_out(new.left_out)):
+        if note not in (*old.notes, *_left_out(old.left_out)):
+            click.echo(safe_line(note))
+    _print_records(after, LINES_AFTER_A_CHANGE)
+
+
+def _naming(inferred: Inferred) -> list[str]:
+    """Return the lines that say how records are identified and named."""
+    title = inferred.fields[0]
+    id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
+    return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
+
+
+def _field_row(field: InferredField) -> tuple[str, str, str, str]:
+    return field.name, field.type, field.uses, field.reason
 
 
 def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -34,16 +62,10 @@ def _left_out(columns: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"left out: {len(columns) - SHOWN_LEFT_OUT} more columns"
 
 
-def _other_tables(source: RowSource) -> Iterator[str]:
-    if isinstance(source, SqliteRows) and source.other_tables:
-        yield f"also in the file: {', '.join(source.other_tables)}; choose with --table"
-
-
-def _print_records(proposal: Proposal) -> None:
-    """Print the first records as the spec maps them, side by side."""
-    records = proposal.records
-    rows: list[tuple[str, ...]] = [("id", *(record.id for record in records))]
-    for field in proposal.inferred.fields:
-        values = [", ".join(texts_of(record.get(field.name))) for record in records]
-        rows.append((field.name, *(shortened(value, SHOWN_LENGTH) for value in values)))
-    print_table(("", *(f"record {number}" for number in range(1, len(records) + 1))), rows, title="\nfirst records")
+def _print_records(proposal: Proposal, count: int) -> None:
+    """Print the first records as an assistant sees them, a line each."""
+    click.echo("first records, as an assistant sees them:")
+    spec = proposal.loaded.spec
+    for number, record in enumerate(proposal.records[:count], start=1):
+        line = f"{number}. {spec.title_of(record)} [{record.id}]  {summary_of(record, spec)}"
+        click.echo(safe_line(shortened(line, LINE_LENGTH)))

@@ -9,12 +9,15 @@ import click
 from pinakes.api.registry import PACKAGES
 from pinakes.assembly.build import open_provider, open_rows
 from pinakes.assembly.proposal import propose
+from pinakes.catalogue.infer.choices import Choices
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.add import name_of
+from pinakes.cli.choices import choice_options
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
-from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.cli.spec_file import write_spec
+from pinakes.errors import NotFoundError, did_you_mean
 from pinakes.ingest.kinds import require_derivable_kinds
 
 
@@ -28,18 +31,19 @@ def spec_command() -> None:
 @click.option("--name", help="The catalogue's name; by default after the file.")
 @click.option("--table", help="The table of an SQLite file; by default its main one.")
 @click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
+@choice_options
 @json_option
-def infer_command(file: str, name: str | None, table: str | None, output: Path | None, as_json: bool) -> None:
+def infer_command(
+    file: str, name: str | None, table: str | None, output: Path | None, choices: Choices, as_json: bool
+) -> None:
     """Propose a catalogue.toml for the table in FILE.
 
     It can be read and changed; to build with it: pinakes add FILE --spec catalogue.toml
     """
-    if output is not None and output.exists():
-        raise InputError(f"{output}: it is there already; choose another --output")
     source = open_rows(None, file, table=table, open_provider=partial(open_provider, open_app()))
-    inferred = propose(source, name=name or name_of(file, table=table)).inferred
+    inferred = propose(source, name=name or name_of(file, table=table), choices=choices).inferred
     if output is not None:
-        _write(output, inferred.declaration)
+        write_spec(output, inferred.declaration)
     if as_json:
         print_json({**asdict(inferred), "left_out": [{"column": c, "reason": why} for c, why in inferred.left_out]})
     elif output is None:
@@ -105,10 +109,3 @@ def _summary(spec: CatalogueSpec) -> str:
     parts.append("embedded" if spec.embed else "not embedded")
     parts.append("recommends" if spec.recommend else "does not recommend")
     return f"'{spec.name}', titled by '{spec.title_field.name}': {', '.join(parts)}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,7 +1,6 @@
 """`pinakes add` on tables of any kind: what is understood is shown, asked about, built, and kept up to date."""
 
 import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,13 +21,6 @@ BOOKS = (
 )
 
 
-class Terminal(io.StringIO):
-    """Somebody at a terminal, who types this."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.fixture(autouse=True)
 def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library of this process is an empty folder."""
@@ -42,18 +34,6 @@ def books(tmp_path: Path) -> Path:
     path = tmp_path / "My Books.csv"
     path.write_text(BOOKS)
     return path
-
-
-@pytest.fixture
-def run_typing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command line at a terminal."""
-
-    def run_command(arguments: list[str], typed: str) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr("io.StringIO", Terminal)
-            return run(arguments, typed=typed)
-
-    return run_command
 
 
 def test_a_table_of_ones_own_is_understood_built_and_searched(books: Path, run: Run) -> None:

@@ -34,6 +34,8 @@ class Inferred:
     """The columns that have no field, each with the reason."""
     notes: tuple[str, ...]
     """Decisions about the table as a whole."""
+    id_column: str | None = None
+    """The column that identifies a row; None where ids are made of the rows."""
 
 
 def infer_declaration(
@@ -64,6 +66,7 @@ def infer_declaration(
         fields=tuple(shown),
         left_out=tuple(left_out),
         notes=tuple(notes),
+        id_column=parts.id.name if parts.id else None,
     )
 
 

@@ -1,0 +1,130 @@
+"""The conversation about a proposed spec: shown, changed by lines or options, saved, built or given up."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.row("N1")
+Run = Callable[..., Any]
+
+FERRIES = (
+    "no,from,to,ship,fare,note\n"
+    "1,Oban,Craignure,Loch Frisa,4.20,A short crossing past the lighthouse of Lismore\n"
+    "2,Mallaig,Armadale,Loch Fyne,3.50,The way to Skye by sea\n"
+    "3,Oban,Coll,Clansman,7.90,Three hours to the west where seals lie on the rocks\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def at_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library of this process is an empty folder."""
+    monkeypatch.setenv("PINAKES_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def ferries(tmp_path: Path) -> str:
+    """A small timetable."""
+    path = tmp_path / "ferries.csv"
+    path.write_text(FERRIES)
+    return str(path)
+
+
+def test_the_proposal_shows_the_id_the_title_and_what_an_assistant_will_see(ferries: str, run: Run) -> None:
+    ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
+    assert ran.code == 0, ran.err
+    assert "id:    'no'" in ran.out
+    assert "title: 'ship'" in ran.out
+    assert "1. Loch Frisa [1]" in ran.out
+    assert "fare: 4.2" in ran.out
+
+
+def test_a_proposal_is_changed_line_by_line_before_it_is_built(ferries: str, run: Run, run_typing: Run) -> None:
+    typed = "title ship\nid none\ntype fare text\nrole note none\ndrop from, to\nyes\n"
+    ran = run_typing(["add", ferries, "--no-embed"], typed)
+    assert ran.code == 0, ran.err
+    assert "title: 'ship'" in ran.out
+    assert "left out: 'from': you left it out" in ran.out
+    (hit,) = run(["search", "ferries", "Clansman", "--json"]).json["results"]
+    assert hit["ship"] == "Clansman"
+    assert hit["fare"] == "7.90"
+    assert "from" not in hit
+
+
+def test_a_line_that_is_not_understood_says_what_would_be_and_changes_nothing(ferries: str, run_typing: Run) -> None:
+    typed = "titel ship\ntitle shipp\ntype fare flot\nrole ship boss\nrole ship time\ntype fare\nundo\nsave\nno\n"
+    ran = run_typing(["add", ferries, "--no-embed"], typed)
+    assert ran.code == 0
+    for said in (
+        "'titel' is not understood (did you mean 'title'?)",
+        "title: the table has no column 'shipp' (did you mean 'ship'?)",
+        "no type 'flot' (did you mean 'float'?)",
+        "no role 'boss'",
+        "'ship' is text, and time needs date or int",
+        "type: as in: type COLUMN TYPE",
+        "undo: nothing was changed",
+        "save: to which file?",
+        "nothing was built",
+    ):
+        assert said in ran.out
+
+
+def test_a_change_is_taken_back_and_the_spec_saved_to_a_new_file(ferries: str, tmp_path: Path, run_typing: Run) -> None:
+    target = tmp_path / "ferries.toml"
+    typed = f"title ship\nundo\nid none\nsave {target}\nsave {target}\nno\n"
+    ran = run_typing(["add", ferries, "--no-embed"], typed)
+    assert f"saved: {target}" in ran.out
+    assert "it is there already" in ran.out
+    declared = target.read_text()
+    assert "\nid = " not in declared
+    assert '[fields.ship]\ntype = "text"\nrole = "title"' not in declared
+
+
+def test_help_is_shown_on_request_and_the_end_of_input_builds_nothing(ferries: str, run_typing: Run) -> None:
+    ran = run_typing(["add", ferries, "--no-embed"], "?\nshow\n")
+    assert "group COLUMN" in ran.out
+    assert ran.out.count("first records") == 2
+    assert "nothing was built" in ran.out
+
+
+def test_options_say_the_same_as_the_conversation(ferries: str, run: Run) -> None:
+    options = ["--title", "Ship", "--id", "none", "--type", "fare=text", "--drop", "note", "--role", "to=place"]
+    ran = run(["spec", "infer", ferries, *options])
+    assert ran.code == 0, ran.err
+    assert '[fields.ship]\ntype = "text"\nrole = "title"' in ran.out
+    assert '[fields.fare]\ntype = "text"' in ran.out
+    assert 'role = "place"' in ran.out
+    assert "note" not in ran.out.replace("# ", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--type", "fare"], "--type: 'fare' is not COLUMN=TYPE"),
+        (["--type", "fare=enum"], "no type 'enum'"),
+        (["--role", "fare=title"], "'fare' is float, and title needs text; choose its type as well"),
+        (["--drop", "fair"], "drop: the table has no column 'fair' (did you mean 'fare'?)"),
+        (["--id", "nr"], "id: the table has no column 'nr'"),
+    ],
+)
+def test_wrong_options_name_the_option_and_what_would_be_right(
+    ferries: str, run: Run, options: list[str], said: str
+) -> None:
+    ran = run(["spec", "infer", ferries, *options])
+    assert ran.code != 0
+    assert said in ran.err
+
+
+def test_options_of_an_inferred_spec_do_not_go_with_a_spec_of_ones_own(ferries: str, tmp_path: Path, run: Run) -> None:
+    target = tmp_path / "ferries.toml"
+    run(["spec", "infer", ferries, "--output", str(target)])
+    ran = run(["add", ferries, "--spec", str(target), "--title", "ship", "--no-embed"])
+    assert "are for a spec that is inferred" in ran.err
+
+
+def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run: Run) -> None:
+    run(["add", ferries, "--yes", "--no-embed", "--title", "from", "--id", "no"])
+    ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
+    assert ran.code == 0, ran.err
+    assert '[fields.ship]\ntype = "text"\nrole = "title"' in run(["spec", "show", "ferries"]).out
