@@ -38,7 +38,7 @@ class Role(StrEnum):
     TIME = "time"
     POPULARITY = "popularity"
     PEOPLE = "people"
-    """Those who made the thing: authors, artists, directors."""
+    """Those who made the thing: authors, painters, directors."""
     PLACE = "place"
     """Where it is, or comes from."""
     PICTURE = "picture"

@@ -1,4 +1,4 @@
-"""The rows of a table with the names of what its foreign keys lead to, as one statement: Track → Album → Artist.
+"""The rows of a table with the names of what its foreign keys lead to, as one statement: Book → Publisher → City.
 
 Pure: `Table` describes what a database says of a table, `plan_joins` decides which names are joined and what their
 columns are called, `select_joined` writes the statement. Each name is a scalar subquery, so that no row is doubled.
