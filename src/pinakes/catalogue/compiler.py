@@ -85,6 +85,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
         relations=tuple(declaration.relations.values()),
         id_path=declaration.id,
+        telling=tuple(dict.fromkeys(declaration.telling)),
         editable=declaration.editable,
         embed=_embed_spec(declaration.embed) if declaration.embed else None,
         search=SearchSpec(**declaration.search.model_dump()),
@@ -297,6 +298,7 @@ def _field_references(declaration: Declaration) -> Iterable[tuple[str, str]]:
         if relation.copies:
             yield f"relations.{name}.copies", relation.copies
     yield from ((f"known.{name}", name) for name in declaration.known)
+    yield from (("telling", name) for name in declaration.telling)
     yield from (("search.named", name) for name in declaration.search.named)
     yield from (("values", name) for name in declaration.values)
     yield from (("adult", name) for name in declaration.adult)

@@ -137,6 +137,8 @@ class Declaration(Declared):
     """A sentence on its contents."""
     id: str = ""
     """The path of the record's id in a row."""
+    telling: tuple[str, ...] = Field(default=(), max_length=8)
+    """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
     kind: str = ""
     """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
     editable: bool = False

@@ -339,6 +339,8 @@ class CatalogueSpec:
     """Kind → name patterns of sources whose rows are all of that kind."""
     relations: tuple[RelationSpec, ...] = ()
     id_path: str = ""
+    telling: tuple[str, ...] = ()
+    """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
     editable: bool = False
     embed: EmbedSpec | None = None
     search: SearchSpec = SearchSpec()
