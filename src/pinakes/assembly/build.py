@@ -27,6 +27,7 @@ from pinakes.search.calibrate import calibrate, find_calibration, save_calibrati
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
 from pinakes.sources.opener import no_provider, open_source
+from pinakes.sources.options import NO_OPTIONS, ReadOptions, flag
 from pinakes.sources.port import RowSource
 from pinakes.tools.relations import describe_dangling, find_dangling
 
@@ -292,18 +293,17 @@ def open_rows(
     package: CataloguePackage | None,
     location: str,
     *,
-    table: str | None = None,
-    query: str | None = None,
+    options: ReadOptions = NO_OPTIONS,
     open_provider: Callable[[str], RowSource | None] = no_provider,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
     own = package.open_rows(location) if package else None
-    if package and own is not None and (table is not None or query is not None):
+    if package and own is not None and options.given:
         raise InputError(
-            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; --table and --query are "
-            "for an SQLite file that is read without --as"
+            f"{location}: a catalogue of '{package.name}' reads it whole, in a way of its own; "
+            f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
         )
-    return own or open_source(location, table=table, query=query, open_provider=open_provider)
+    return own or open_source(location, options=options, open_provider=open_provider)
 
 
 def open_provider(app: App, location: str) -> RowSource | None:

@@ -166,7 +166,7 @@ def _open(app: App, installed: Installed, name: str) -> RowSource:
             known = len(ledger.origins(name))
         return open_rows(package, f"{name}{LIMIT_MARK}{known}" if known else name, open_provider=providing)
     place = SourceLocation.parse(name)
-    return open_rows(package, place.location, table=place.table, query=place.query, open_provider=providing)
+    return open_rows(package, place.location, options=place.options, open_provider=providing)
 
 
 def _is_provider(app: App, name: str) -> bool:

@@ -14,8 +14,7 @@ from pinakes.errors import InputError
 from pinakes.ingest.mapping import RowMapping, build_mapping
 from pinakes.ingest.paths import flattened
 from pinakes.model.record import Record
-from pinakes.sources.port import RowSource
-from pinakes.sources.sqlite_rows import SqliteRows
+from pinakes.sources.port import RowSource, TableSource, id_column_of, notes_of
 
 SAMPLE_HEAD = 2000
 SAMPLE_SPREAD = 500
@@ -76,14 +75,15 @@ def profile_table(source: RowSource) -> ProfiledTable:
         source=source.name,
         rows=rows,
         columns=profile_columns(rows),
-        id_column=source.id_column if isinstance(source, SqliteRows) else None,
+        id_column=id_column_of(source),
         notes=tuple(_notes_on(source)),
     )
 
 
 def _notes_on(source: RowSource) -> Iterator[str]:
-    if isinstance(source, SqliteRows) and source.other_tables:
-        yield f"also in the file: {', '.join(source.other_tables)}; choose with --table"
+    yield from notes_of(source)
+    if isinstance(source, TableSource) and source.other_tables:
+        yield f"also in the file: {', '.join(source.other_tables)}; choose with {source.table_option}"
 
 
 def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:

@@ -30,11 +30,14 @@ from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.progress import progress_bar, summary
 from pinakes.cli.proposal import print_proposal
+from pinakes.cli.read_options import read_options
 from pinakes.errors import InputError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import EMBEDDED, require_name
 from pinakes.settings import require_shelf
 from pinakes.sources.compressed import is_compressed
+from pinakes.sources.location import join_locations
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import RowSource
 
 
@@ -47,12 +50,11 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 
 
 @click.command("add")
-@click.argument("location")
+@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
 @click.option("--as", "spec_name", help="The catalogue package whose layout the rows have; folders have a default one.")
 @click.option("--spec", "spec_file", type=click.Path(path_type=Path), help="A catalogue.toml that declares the fields.")
 @click.option("--name", help="The catalogue's name; by default that of the package or spec, or of the file.")
-@click.option("--table", help="The table of an SQLite file; by default its main one.")
-@click.option("--query", help="A SELECT statement for the rows of an SQLite file.")
+@read_options
 @click.option(
     "--shelf",
     metavar="KIND",
@@ -67,12 +69,11 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
 @choice_options
 @json_option
 def add_command(
-    location: str,
+    locations: tuple[str, ...],
     spec_name: str | None,
     spec_file: Path | None,
     name: str | None,
-    table: str | None,
-    query: str | None,
+    options: ReadOptions,
     yes: bool,
     no_embed: bool,
     model: str | None,
@@ -84,6 +85,8 @@ def add_command(
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a LanceDB
     table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
+    Several files are read as one table.
+
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
     with one of them, the spec of an existing catalogue is inferred anew.
@@ -95,7 +98,8 @@ def add_command(
     and refused if it answers its questions worse than before, beyond noise; --force keeps it.
     """
     app = open_app()
-    if not location.strip():
+    location = join_locations(locations)
+    if not all(one.strip() for one in locations):
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
@@ -103,8 +107,8 @@ def add_command(
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
-    source = open_rows(package, location, table=table, query=query, open_provider=partial(open_provider, app))
-    chosen = name or (recipe.spec_name if recipe else name_of(location, table=table))
+    source = open_rows(package, location, options=options, open_provider=partial(open_provider, app))
+    chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
     if recipe is not None and choices != NO_CHOICES:
         raise InputError(
             "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"

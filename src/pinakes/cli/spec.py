@@ -16,9 +16,13 @@ from pinakes.cli.add import name_of
 from pinakes.cli.choices import choice_options
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
+from pinakes.cli.read_options import read_options
 from pinakes.cli.spec_file import write_spec
 from pinakes.errors import NotFoundError, did_you_mean
 from pinakes.ingest.kinds import require_derivable_kinds
+from pinakes.sources.location import join_locations
+from pinakes.sources.options import ReadOptions
+from pinakes.sources.port import notes_of
 
 
 @click.group("spec")
@@ -27,21 +31,27 @@ def spec_command() -> None:
 
 
 @spec_command.command("infer")
-@click.argument("file")
+@click.argument("locations", metavar="LOCATION...", nargs=-1, required=True)
 @click.option("--name", help="The catalogue's name; by default after the file.")
-@click.option("--table", help="The table of an SQLite file; by default its main one.")
+@read_options
 @click.option("--output", type=click.Path(path_type=Path), help="The file to write, instead of printing it.")
 @choice_options
 @json_option
 def infer_command(
-    file: str, name: str | None, table: str | None, output: Path | None, choices: Choices, as_json: bool
+    locations: tuple[str, ...],
+    name: str | None,
+    options: ReadOptions,
+    output: Path | None,
+    choices: Choices,
+    as_json: bool,
 ) -> None:
-    """Propose a catalogue.toml for the table in FILE.
+    """Propose a catalogue.toml for the table at LOCATION.
 
-    It can be read and changed; to build with it: pinakes add FILE --spec catalogue.toml
+    It can be read and changed; to build with it: pinakes add LOCATION --spec catalogue.toml
     """
-    source = open_rows(None, file, table=table, open_provider=partial(open_provider, open_app()))
-    inferred = propose(source, name=name or name_of(file, table=table), choices=choices).inferred
+    location = join_locations(locations)
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
     if output is not None:
         write_spec(output, inferred.declaration)
     if as_json:
@@ -49,8 +59,9 @@ def infer_command(
     elif output is None:
         click.echo(inferred.declaration, nl=False)
     else:
-        click.echo(f"{output} has {len(inferred.fields)} fields; to build with it: pinakes add {file} --spec {output}")
-    for note in inferred.notes:
+        added = " ".join(locations)
+        click.echo(f"{output} has {len(inferred.fields)} fields; to build with it: pinakes add {added} --spec {output}")
+    for note in (*notes_of(source), *inferred.notes):
         click.echo(note, err=True)
 
 

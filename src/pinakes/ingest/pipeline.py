@@ -21,7 +21,7 @@ from pinakes.ingest.mapping import RowMapping, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
-from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector
+from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector, notes_of
 
 BATCH_RECORDS = 256
 WHOLE_SOURCE = ""
@@ -165,6 +165,7 @@ class _Run:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
+            self._report.notes += notes_of(self._source)
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)

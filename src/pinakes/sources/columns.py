@@ -1,6 +1,6 @@
 """Column names and cells, as all table formats share them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,6 +18,21 @@ def unique_names(names: Iterable[str]) -> list[str]:
         taken.add(free)
         result.append(free)
     return result
+
+
+def joined_names(headers: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns below several rows of headings; a heading spans the empty cells to its right."""
+    width = max(map(len, headers))
+    rows = [[*header, *[""] * (width - len(header))] for header in headers]
+    spanned = [*map(_spread, rows[:-1]), rows[-1]]
+    parts = ((part.strip() for part in column) for column in zip(*spanned, strict=True))
+    return unique_names(" ".join(dict.fromkeys(filter(None, column))) for column in parts)
+
+
+def _spread(headings: Sequence[str]) -> list[str]:
+    """Return the headings with each repeated over the empty cells after it."""
+    heading = ""
+    return [heading := one if one.strip() else heading for one in headings]
 
 
 def text_in(cell: bytes) -> str | None:

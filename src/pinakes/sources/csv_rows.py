@@ -13,8 +13,10 @@ from itertools import islice
 from pathlib import Path
 
 from pinakes.errors import InputError
-from pinakes.sources.columns import unique_names
+from pinakes.sources.columns import joined_names, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file, without_compression
+from pinakes.sources.location import SourceLocation
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -37,13 +39,16 @@ NUMBER = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*")
 class CsvRows:
     """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, skip: int | None = None, header_rows: int | None = None) -> None:
         self._path = require_file(path)
+        self._skip = skip
+        self._header_rows = header_rows
 
     @property
     def name(self) -> str:
-        """The file's whole path."""
-        return str(self._path.resolve())
+        """The file's whole path, with the options that were given."""
+        options = ReadOptions(skip=self._skip, header_rows=self._header_rows)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
 
     @property
     def is_whole(self) -> bool:
@@ -59,7 +64,8 @@ class CsvRows:
             for line in self._iter_text(file):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
-        return max(rows - 1, 0)
+        header_rows = 1 if self._header_rows is None else self._header_rows
+        return max(rows - header_rows - (self._skip or 0), 0)
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
@@ -68,12 +74,10 @@ class CsvRows:
 
     def _iter_table(self, lines: "_Lines") -> Iterator[SourceRow]:
         csv.field_size_limit(CELL_CHARACTERS)
+        lines.drop(self._skip or 0)
         cells = _Cells(lines, _find_delimiter(lines, self._path))
-        header = next(cells, None)
-        if header is None:
-            raise InputError(f"{self._path}: the file is empty; expected column names and rows")
+        names = self._read_names(cells)
         row = None
-        names = self._require_names(*header)
         cells.width = len(names)
         for number, values in cells:
             row = _row(number, values, names)
@@ -81,12 +85,18 @@ class CsvRows:
         if row is None:
             raise InputError(f"{self._path}: the file has a header and no rows")
 
-    def _require_names(self, number: int, header: Sequence[str] | None) -> list[str]:
+    def _read_names(self, cells: "_Cells") -> list[str]:
+        headers = [self._require_header(*header) for header in islice(cells, self._header_rows or 1)]
+        if not headers:
+            raise InputError(f"{self._path}: the file is empty; expected column names and rows")
+        return unique_names(headers[0]) if len(headers) == 1 else joined_names(headers)
+
+    def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
             raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes")
         if all(NUMBER.fullmatch(name) for name in header):
             raise InputError(f"{self._path}, line {number}: expected column names; these are numbers")
-        return unique_names(header)
+        return header
 
     def _iter_text(self, file: io.BufferedReader) -> Iterator[str]:
         """Yield the lines with their line ends; refuse a file with a NUL byte, which is not text."""
@@ -154,6 +164,11 @@ class _Lines:
             raise InputError(f"{self._path}, line {self._read}: too many unbalanced quotes")
         self._pushed_back.extendleft(reversed(again))
         self._read -= len(again)
+
+    def drop(self, count: int) -> None:
+        """Skip the next lines."""
+        for _ in islice(self, count):
+            pass
 
     def peek(self, count: int) -> list[str]:
         """Return the next lines without consuming them."""

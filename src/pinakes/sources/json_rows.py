@@ -13,6 +13,8 @@ import orjson
 
 from pinakes.errors import InputError
 from pinakes.sources.compressed import open_decompressed, require_file, without_compression
+from pinakes.sources.location import SourceLocation
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
 ROW_LISTS = ("data", "rows", "items", "records")
@@ -25,13 +27,14 @@ LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
 class JsonRows:
     """Implements `RowSource` for a file of JSON (a list, or an object with a list) or JSON Lines."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, records: str | None = None) -> None:
         self._path = require_file(path)
+        self._records = records
 
     @property
     def name(self) -> str:
-        """The absolute path."""
-        return str(self._path.resolve())
+        """The absolute path, with the path of the records that was given."""
+        return SourceLocation(location=str(self._path.resolve()), options=ReadOptions(records=self._records)).name
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""

@@ -1,32 +1,48 @@
-"""Names of sources, taken apart: a file with the table or query in it, or a query to a provider with its limit."""
+"""Names of sources, taken apart: a location with the options of reading it, or a query to a provider with its limit.
+
+A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
+empty. A location is a file, a folder, a pattern of files (`*.csv`), an address (`https://…`), or several of them joined
+by ` + `. A name is enough to read its source again.
+"""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 from pinakes.errors import InputError
+from pinakes.sources.options import NO_OPTIONS, ReadOptions
 
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
+JOINT = " + "
+"""Stands between the locations of a source of several files."""
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+PATTERN = re.compile(r"[*?\[]")
+NUMBERS = ("skip", "header_rows")
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
+"""The options at the end of a name, beside the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLocation:
-    """The parts of a source's name, as `open_rows` takes them."""
+    """The parts of a source's name, as `open_source` takes them."""
 
     location: str
-    table: str | None = None
-    query: str | None = None
+    options: ReadOptions = NO_OPTIONS
 
     @classmethod
     def parse(cls, name: str) -> "SourceLocation":
         """Return the parts of a name such as `FOLDER`, `FILE`, `FILE#TABLE` or `FILE#SELECT …`."""
-        file, part = _split(name)
-        if part is None:
-            return cls(location=file)
-        return cls(location=file, query=part) if SELECTION.match(part) else cls(location=file, table=part)
+        location, part = _split(name)
+        return cls(location=location, options=_read_part(part) if part else NO_OPTIONS)
+
+    @property
+    def name(self) -> str:
+        """The name that is read as this location with these options."""
+        return f"{self.location}{_written_part(self.options)}"
 
     @property
     def is_folder(self) -> bool:
@@ -35,14 +51,72 @@ class SourceLocation:
         return path.is_dir() or (not path.exists() and not path.suffix)
 
 
-def _split(name: str) -> tuple[str, str | None]:
-    """Return the file of a source, and the table or query in it; either may have a '#' of its own."""
-    if "#" not in name or Path(name).exists():
-        return name, None
+def join_locations(locations: tuple[str, ...]) -> str:
+    """Return several locations as one, whose rows are one table."""
+    return JOINT.join(locations)
+
+
+def split_locations(location: str) -> tuple[str, ...]:
+    """Return the locations that a location joins; one alone where it joins none."""
+    return (location,) if JOINT not in location or _exists(location) else tuple(location.split(JOINT))
+
+
+def is_address(location: str) -> bool:
+    """Return whether a location is an address such as `https://…`."""
+    return ADDRESS.match(location) is not None
+
+
+def is_pattern(location: str) -> bool:
+    """Return whether a location is a pattern of file names such as `data/*.csv`."""
+    return PATTERN.search(location) is not None and not is_address(location) and not _exists(location)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the location of a source, and the table, query and options in it; either may have a '#' of its own."""
+    if "#" not in name or _exists(name):
+        return name, ""
     for found in re.finditer("#", name):
-        if Path(name[: found.start()]).is_file():
+        if _is_location(name[: found.start()]):
             return name[: found.start()], name[found.end() :]
-    return name, None
+    return name, ""
+
+
+def _is_location(text: str) -> bool:
+    return all(is_address(one) or is_pattern(one) or _exists(one) for one in split_locations(text))
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _read_part(part: str) -> ReadOptions:
+    if SELECTION.match(part):
+        return ReadOptions(query=part)
+    settings = SETTINGS.search(part)
+    table = part[: settings.start()] if settings else part
+    pairs = [one.partition("=") for one in settings[0][1:].split("&")] if settings else []
+    stated = {name: unquote(value) for name, _, value in pairs}
+    return ReadOptions(
+        table=table or None,
+        skip=_number(stated.get("skip")),
+        header_rows=_number(stated.get("header_rows")),
+        records=stated.get("records"),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
+
+
+def _written_part(options: ReadOptions) -> str:
+    settings = [f"{name}={number}" for name in NUMBERS if (number := getattr(options, name)) is not None]
+    if options.records is not None:
+        settings.append(f"records={quote(options.records, safe='.[]/')}")
+    part = options.query if options.query is not None else options.part or ""
+    return f"#{part}{'?' if settings else ''}{'&'.join(settings)}" if part or settings else ""
 
 
 class ProviderQuery(NamedTuple):

@@ -1,6 +1,7 @@
 """Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pinakes.errors import InputError
@@ -8,24 +9,52 @@ from pinakes.sources.compressed import COMPRESSED, require_file, without_compres
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.folder_rows import FolderRows
 from pinakes.sources.json_rows import JsonRows
+from pinakes.sources.location import SourceLocation, is_address
+from pinakes.sources.options import NO_OPTIONS, ReadOptions
 from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
-ENDINGS: Mapping[str, Callable[[Path], RowSource]] = {
-    ".json": JsonRows,
-    ".jsonl": JsonRows,
-    ".ndjson": JsonRows,
-    ".csv": CsvRows,
-    ".tsv": CsvRows,
-    ".tab": CsvRows,
-    ".parquet": ParquetRows,
-    ".pq": ParquetRows,
-    ".sqlite": SqliteRows,
-    ".sqlite3": SqliteRows,
-    ".db": SqliteRows,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFormat:
+    """A format of files: its reader, and the options that it takes."""
+
+    open: Callable[[Path, ReadOptions], RowSource]
+    options: frozenset[str] = frozenset()
+
+
+CSV = FileFormat(
+    open=lambda path, options: CsvRows(path, skip=options.skip, header_rows=options.header_rows),
+    options=frozenset({"skip", "header_rows"}),
+)
+JSON = FileFormat(
+    open=lambda path, options: JsonRows(path, records=options.records),
+    options=frozenset({"records"}),
+)
+PARQUET = FileFormat(open=lambda path, _options: ParquetRows(path))
+SQLITE = FileFormat(
+    open=lambda path, options: SqliteRows(path, table=options.table, query=options.query),
+    options=frozenset({"table", "query"}),
+)
+
+ENDINGS: Mapping[str, FileFormat] = {
+    ".json": JSON,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+    ".csv": CSV,
+    ".tsv": CSV,
+    ".tab": CSV,
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".sqlite": SQLITE,
+    ".sqlite3": SQLITE,
+    ".db": SQLITE,
 }
-"""File suffix → reader."""
+"""File suffix → format."""
+
+SCHEMES: Mapping[str, Callable[[str, ReadOptions], RowSource]] = {}
+"""The scheme of an address, such as `postgresql` → the function that opens the source there."""
 
 
 def no_provider(_location: str) -> RowSource | None:
@@ -36,28 +65,42 @@ def no_provider(_location: str) -> RowSource | None:
 def open_source(
     location: str,
     *,
-    table: str | None = None,
-    query: str | None = None,
+    options: ReadOptions = NO_OPTIONS,
     open_provider: Callable[[str], RowSource | None] = no_provider,
 ) -> RowSource:
-    """Return the source at a location, or refuse with the known forms; table and query are for SQLite alone.
+    """Return the source at a location, or refuse with the known forms.
 
-    `open_provider` opens a location such as `PREFIX:QUERY`, and returns None for any other.
+    The location may be the name of a source, options included; those given beside it come first. `open_provider` opens
+    a location such as `PREFIX:QUERY`, and returns None for any other.
     """
     if (asked := open_provider(location)) is not None:
-        _require_no_choice(location, table, query)
+        options.require_only((), location=location)
         return asked
+    place = SourceLocation.parse(location)
+    chosen = options.over(place.options)
+    if is_address(place.location):
+        return _open_address(place.location, chosen)
+    return _open_path(place.location, chosen)
+
+
+def _open_address(location: str, options: ReadOptions) -> RowSource:
+    scheme = location.partition(":")[0].lower()
+    if scheme not in SCHEMES:
+        known = ", ".join(SCHEMES) or "none"
+        raise InputError(f"{location}: sources at {scheme}:// cannot be read; supported schemes: {known}")
+    return SCHEMES[scheme](location, options)
+
+
+def _open_path(location: str, options: ReadOptions) -> RowSource:
     path = _require_path(location)
     if path.is_dir():
-        _require_no_choice(location, table, query)
+        options.require_only((), location=location)
         return FolderRows(path)
-    reader = ENDINGS.get(without_compression(path).suffix.lower())
-    if reader is None:
+    known = ENDINGS.get(without_compression(path).suffix.lower())
+    if known is None:
         raise InputError(f"{location}: unsupported file type; supported: {_kinds()}")
-    if reader is SqliteRows:
-        return SqliteRows(path, table=table, query=query)
-    _require_no_choice(location, table, query)
-    return reader(path)
+    options.require_only(known.options, location=location)
+    return known.open(path, options)
 
 
 def _require_path(location: str) -> Path:
@@ -66,11 +109,6 @@ def _require_path(location: str) -> Path:
         return path if path.is_dir() else require_file(path)
     except (OSError, RuntimeError) as error:
         raise InputError(f"{location}: cannot be read: {error}") from error
-
-
-def _require_no_choice(location: str, table: str | None, query: str | None) -> None:
-    if table is not None or query is not None:
-        raise InputError(f"{location}: --table and --query are for SQLite files only (.sqlite, .sqlite3, .db)")
 
 
 def _kinds() -> str:

@@ -70,6 +70,47 @@ class SelectiveSource(RowSource, Protocol):
         """Return the number of files left out of each kind, most frequent first."""
 
 
+@runtime_checkable
+class NotingSource(RowSource, Protocol):
+    """A source that decides how it is read, such as which lines are a heading, and says so."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions, one sentence each; they are known once rows have been read."""
+
+
+@runtime_checkable
+class TableSource(RowSource, Protocol):
+    """One table of a file or database that has several."""
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The other tables."""
+
+    @property
+    def table_option(self) -> str:
+        """The option that chooses another table."""
+
+
+@runtime_checkable
+class KeyedSource(RowSource, Protocol):
+    """A source that declares which column identifies its rows."""
+
+    @property
+    def id_column(self) -> str | None:
+        """The column; None where there is none."""
+
+
+def notes_of(source: RowSource) -> tuple[str, ...]:
+    """Return the decisions that a source made in reading, as far as it was read."""
+    return source.notes if isinstance(source, NotingSource) else ()
+
+
+def id_column_of(source: RowSource) -> str | None:
+    """Return the column that a source declares as the key of its rows; None where it declares none."""
+    return source.id_column if isinstance(source, KeyedSource) else None
+
+
 Provider = Callable[[str, Settings], RowSource]
 """Opens the rows that answer a query to a server on the network."""
 

@@ -84,6 +84,11 @@ class SqliteRows:
         return self._reading.others
 
     @property
+    def table_option(self) -> str:
+        """The option that chooses another table."""
+        return "--table"
+
+    @property
     def id_column(self) -> str | None:
         """The column that identifies rows, where there is one."""
         return self._reading.table.key if self._reading.table else None

@@ -35,6 +35,7 @@ from pinakes.model.principal import LOCAL_USER
 from pinakes.model.scope import WHOLE
 from pinakes.settings import EmbeddingSettings, Settings
 from pinakes.shelf.port import never_stop
+from pinakes.sources.options import ReadOptions
 from pinakes_catalogues.music.downloads.items import DownloadRequest, DownloadState
 from pinakes_catalogues.music.downloads.queue import DownloadQueue, QueueRules
 
@@ -169,7 +170,7 @@ def test_sources_are_told_apart_and_opened_by_their_names(
         connection.execute("INSERT INTO others VALUES ('Gravity')")
     loaded = LoadedSpec(spec=compile_text(SPEC, origin="films"), declaration=SPEC)
     for choice in ({"table": "films"}, {"query": "SELECT title FROM others"}):
-        rows = open_rows(None, str(database), **choice)
+        rows = open_rows(None, str(database), options=ReadOptions(**choice))
         add_catalogue(app, rows, recipe=own_recipe(loaded), name="films", progress=lambda _report: None, embed=False)
     sources = {source.location.rpartition("/")[2]: source.is_folder for source in maintenance.list_sources()}
     assert sources == {

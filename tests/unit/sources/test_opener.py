@@ -15,9 +15,9 @@ from pinakes.api.registry import get_package
 from pinakes.assembly.build import open_rows
 from pinakes.errors import InputError
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.opener import ENDINGS, open_source
+from pinakes.sources.opener import ENDINGS, JSON, SQLITE, open_source
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import RowSource
-from pinakes.sources.sqlite_rows import SqliteRows
 
 pytestmark = pytest.mark.row("N1")
 
@@ -36,9 +36,9 @@ def sqlite(folder: Path) -> bytes:
 
 
 def content_of(ending: str, folder: Path) -> bytes:
-    if ENDINGS[ending] is SqliteRows:
+    if ENDINGS[ending] is SQLITE:
         return sqlite(folder)
-    if ENDINGS[ending] is JsonRows:
+    if ENDINGS[ending] is JSON:
         return b'{"title": "Bread"}\n' if "l" in ending or "nd" in ending else b'[{"title": "Bread"}]'
     return parquet() if ending in (".parquet", ".pq") else b"title\nBread\n"
 
@@ -71,8 +71,8 @@ def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Pa
 def test_a_folder_is_a_source_of_its_documents(tmp_path: Path) -> None:
     (tmp_path / "bread.md").write_text("# Bread\n\nFlour and water.")
     assert [row.place for row in open_source(str(tmp_path)).iter_rows()] == ["bread.md"]
-    with pytest.raises(InputError, match="for SQLite files only"):
-        open_source(str(tmp_path), table="t")
+    with pytest.raises(InputError, match="--table is for SQLite files, databases and spreadsheets only"):
+        open_source(str(tmp_path), options=ReadOptions(table="t"))
 
 
 @pytest.mark.parametrize("name", ["nothing.csv", "no/such/folder.csv", "x" * 5_000 + ".csv", "a\0.csv"])
@@ -86,18 +86,29 @@ def test_the_home_of_nobody_is_refused() -> None:
         open_source("~nobody-of-this-name/a.csv")
 
 
-def test_a_table_or_a_query_is_for_sqlite_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (ReadOptions(table="t"), "--table is for SQLite files, databases and spreadsheets only"),
+        (ReadOptions(query="SELECT 1"), "--query is for SQLite files and databases only"),
+        (ReadOptions(sheet="1"), r"--sheet is for spreadsheets \(.xlsx, .ods\) only"),
+        (ReadOptions(records="a"), "--records is for JSON files only"),
+        (ReadOptions(skip=-1), "--skip is -1; a number of lines from 0 to 1,000 is right"),
+        (ReadOptions(header_rows=1_001), "--header-rows is 1001; a number of lines from 0"),
+    ],
+)
+def test_an_option_that_means_nothing_for_a_file_is_refused(tmp_path: Path, options: ReadOptions, says: str) -> None:
     (tmp_path / "a.csv").write_text("title\nBread\n")
-    for choice in ({"table": "t"}, {"query": "SELECT 1"}):
-        with pytest.raises(InputError, match=r"a\.csv: --table and --query are for SQLite files only"):
-            open_source(str(tmp_path / "a.csv"), **choice)
+    with pytest.raises(InputError, match=rf"a\.csv: {says}"):
+        open_source(str(tmp_path / "a.csv"), options=options)
 
 
 def test_a_table_or_a_query_is_handed_to_sqlite(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     path.write_bytes(sqlite(tmp_path))
-    assert open_source(str(path), table="T").name.endswith("#t")
-    (row,) = open_source(str(path), query="SELECT upper(title) AS loud FROM t").iter_rows()
+    assert open_source(str(path), options=ReadOptions(table="T")).name.endswith("#t")
+    query = ReadOptions(query="SELECT upper(title) AS loud FROM t")
+    (row,) = open_source(str(path), options=query).iter_rows()
     assert row.values == {"loud": "BREAD"}
 
 
@@ -109,8 +120,8 @@ def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:
         return JsonRows(Path(location.removeprefix("known:"))) if location.startswith("known:") else None
 
     assert open_source(f"known:{path}", open_provider=open_provider).name == str(path.resolve())
-    with pytest.raises(InputError, match="for SQLite files only"):
-        open_source(f"known:{path}", table="t", open_provider=open_provider)
+    with pytest.raises(InputError, match="--table is for SQLite files"):
+        open_source(f"known:{path}", options=ReadOptions(table="t"), open_provider=open_provider)
     with pytest.raises(InputError, match="no such file"):
         open_source(f"other:{path}", open_provider=open_provider)
 
