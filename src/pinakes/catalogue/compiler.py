@@ -6,6 +6,7 @@ import string
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pinakes.catalogue.column_template import parse_column_template
 from pinakes.catalogue.declaration import (
     Declaration,
     DeclaredEmbed,
@@ -13,6 +14,7 @@ from pinakes.catalogue.declaration import (
     DeclaredSearch,
 )
 from pinakes.catalogue.spec import (
+    LIST_TYPES,
     NUMERIC_TYPES,
     ROLES_OF_ANSWERS,
     TERM_TYPES,
@@ -42,10 +44,12 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-NOT_INDEXED = {"path", "split", "description", "shown", "at_least", "at_most", "names_file"}
+HOW_READ = {"path", "split", "template", "take", "unit", "date_order"}
+NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
 TEXT_TYPES = (FieldType.TEXT, FieldType.TEXTS)
+COMPOSED_TYPES = (FieldType.TEXT, FieldType.URL, FieldType.TEXTS, FieldType.TAGS)
 
 ROLE_TYPES = {
     Role.TITLE: {FieldType.TEXT},
@@ -69,6 +73,7 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
     problems += _kind_problems(fields.values(), kinds, declaration)
     problems += _relation_problems(declaration, fields)
     problems += _template_problems(declaration)
+    problems += _reading_problems(declaration)
     problems += _unknown_field_problems(declaration, fields)
     problems += _signal_problems(declaration, fields)
     problems += _column_problems(declaration, fields)
@@ -84,8 +89,9 @@ def compile_spec(declaration: Declaration, *, origin: str) -> CatalogueSpec:
         kind_path=declaration.kind,
         kind_sources={name: kind.sources for name, kind in declaration.kinds.items() if kind.sources},
         relations=tuple(declaration.relations.values()),
-        id_path=declaration.id,
         telling=tuple(dict.fromkeys(declaration.telling)),
+        id_path="" if declaration.group else declaration.id,
+        group_path=declaration.group,
         editable=declaration.editable,
         embed=_embed_spec(declaration.embed) if declaration.embed else None,
         search=SearchSpec(**declaration.search.model_dump()),
@@ -146,7 +152,8 @@ def _field(name: str, declared: DeclaredField, problems: list[str]) -> FieldSpec
         as_name=search.as_name,
         filter=_filter_kind(declared),
         source_path=declared.path or name,
-        **declared.model_dump(exclude={"search", "filter", "path"}),
+        template=parse_column_template(declared.template),
+        **declared.model_dump(exclude={"search", "filter", "path", "template"}),
     )
     problems += _field_problems(spec)
     return spec
@@ -172,7 +179,7 @@ def _field_problems(field: FieldSpec) -> Iterable[str]:
         yield f"{place}: a field of type json cannot be filtered"
     if field.facet and field.type not in TERM_TYPES:
         yield f"{place}: a field of type {field.type} has no facets"
-    if field.split and field.type not in (FieldType.TEXTS, FieldType.TAGS):
+    if field.split and field.type not in LIST_TYPES:
         yield f"{place}: 'split' is for text[] and tag[]"
     if field.type is FieldType.ENUM and not field.values:
         yield f"{place}: an enum lists its 'values'"
@@ -230,6 +237,33 @@ def _template_problems(declaration: Declaration) -> Iterable[str]:
     for key, template in _templates(declaration):
         if not parse_template(template):
             yield f"'{key}': it names no field, as in \"{{title}}. {{tags}}\", or has an unmatched brace"
+
+
+def _reading_problems(declaration: Declaration) -> Iterable[str]:
+    """Yield keys that say how cells are read and do not fit the type of their field or each other."""
+    if declaration.group and declaration.id not in ("", declaration.group):
+        yield f"'group': the value of '{declaration.group}' is the record's id; remove 'id', or name the same column"
+    for name, field in declaration.fields.items():
+        yield from (f"'fields.{name}': {problem}" for problem in _cell_problems(field))
+
+
+def _cell_problems(field: DeclaredField) -> Iterable[str]:
+    if field.unit and field.type not in BOUNDED_TYPES:
+        yield f"'unit' is for int and float, not {field.type}"
+    if field.unit and (field.unit != field.unit.strip() or any(char.isdigit() for char in field.unit)):
+        yield f"'unit' is {field.unit!r}; expected the unit alone, as in \"min\""
+    if field.take and field.type is not FieldType.INT:
+        yield f"'take' is for int, not {field.type}"
+    if field.date_order and field.type is not FieldType.DATE and not field.take:
+        yield f"'date_order' is for date, not {field.type}"
+    if not field.template:
+        return
+    if not parse_column_template(field.template):
+        yield "'template' names no column, as in \"{departure} – {arrival}\", or has an unmatched brace"
+    if field.type not in COMPOSED_TYPES:
+        yield f"'template' is for text, url, text[] and tag[], not {field.type}"
+    if field.path:
+        yield "'template' takes the place of 'path'; remove one of them"
 
 
 def _templates(declaration: Declaration) -> Iterable[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError
 
 from pinakes.catalogue.spec import (
+    DateOrder,
     Declared,
     FieldType,
     FilterKind,
@@ -19,6 +20,7 @@ from pinakes.catalogue.spec import (
     RecommendSpec,
     RelationSpec,
     Role,
+    Take,
 )
 from pinakes.errors import SpecError, did_you_mean
 from pinakes.text.validation_words import plain_words, shown_value
@@ -59,6 +61,15 @@ class DeclaredField(Declared):
     space); empty: the field's name."""
     split: str = ""
     """The separator of the values of a list that a row has as one text, as in `"; "`."""
+    template: str = ""
+    """A text composed of columns, in place of `path`, as in `"{departure} – {arrival}, {month}"`; a column without a
+    value is omitted with the text before it."""
+    take: Take | None = None
+    """The part of a cell that a whole number is: `"year"` takes the year of a date, or the first year in a text."""
+    unit: str = ""
+    """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
+    date_order: DateOrder | None = None
+    """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
     values: tuple[str, ...] = ()
     """The values of an enum, which needs at least one."""
     at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)
@@ -139,6 +150,9 @@ class Declaration(Declared):
     """The path of the record's id in a row."""
     telling: tuple[str, ...] = Field(default=(), max_length=8)
     """The fields that answers show of each record, in this order; empty: those that seem to tell most."""
+    group: str = ""
+    """The path of the value by which rows are one record, with that value as its id: fields of type `text[]` and
+    `tag[]` collect the values of all its rows, other fields have the first value."""
     kind: str = ""
     """The path of the record's kind in a row, one of the names in `[kinds]`; a row with another value is rejected."""
     editable: bool = False

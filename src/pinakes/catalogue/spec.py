@@ -11,6 +11,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pinakes.catalogue.column_template import ColumnPart
 from pinakes.model.record import DEFAULT_KIND, Record, Tag, Value
 from pinakes.text.plain import plain_text
 
@@ -47,6 +48,19 @@ class Role(StrEnum):
     """The address of its web page."""
 
 
+class Take(StrEnum):
+    """A part of a cell that a field takes."""
+
+    YEAR = "year"
+
+
+class DateOrder(StrEnum):
+    """The order of day and month in dates such as `3/4/2019`."""
+
+    DAY_FIRST = "dmy"
+    MONTH_FIRST = "mdy"
+
+
 class FilterKind(StrEnum):
     """The form of a filter by a field."""
 
@@ -66,6 +80,7 @@ class Fusion(StrEnum):
 ROLES_OF_ANSWERS = frozenset({Role.PEOPLE, Role.PLACE, Role.PICTURE, Role.LINK})
 """Roles that affect how a record is shown, and nothing that is indexed."""
 NUMERIC_TYPES = frozenset({FieldType.INT, FieldType.FLOAT, FieldType.DATE})
+LIST_TYPES = frozenset({FieldType.TEXTS, FieldType.TAGS})
 TERM_TYPES = frozenset({FieldType.TEXT, FieldType.TEXTS, FieldType.ENUM, FieldType.TAGS, FieldType.URL})
 
 
@@ -85,6 +100,11 @@ class FieldSpec:
     required: bool = False
     source_path: str = ""
     split: str = ""
+    template: tuple[ColumnPart, ...] = ()
+    """The columns that its text is composed of; empty: it is read from `source_path`."""
+    take: Take | None = None
+    unit: str = ""
+    date_order: DateOrder | None = None
     values: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | None = None
@@ -97,6 +117,16 @@ class FieldSpec:
     def is_numeric(self) -> bool:
         """Tell whether the field is filtered by number (dates count as day numbers)."""
         return self.type in NUMERIC_TYPES
+
+    @property
+    def source_paths(self) -> tuple[str, ...]:
+        """The paths in a row that the field is read from."""
+        return tuple(part.column for part in self.template) or (self.source_path,)
+
+    @property
+    def collects(self) -> bool:
+        """Tell whether the field collects the values of every row of a group."""
+        return self.type in LIST_TYPES
 
     def is_of(self, kind: str) -> bool:
         """Tell whether records of this kind have the field."""
@@ -341,6 +371,8 @@ class CatalogueSpec:
     id_path: str = ""
     telling: tuple[str, ...] = ()
     """The fields that answers show of each record; empty where `catalogue.telling` chooses them."""
+    group_path: str = ""
+    """The path in a row whose value is the id of the record that the row is a part of; empty: each row is a record."""
     editable: bool = False
     embed: EmbedSpec | None = None
     search: SearchSpec = SearchSpec()

@@ -189,6 +189,8 @@ def _print_report(name: str, report: IngestReport, *, as_json: bool) -> None:
     if report.rejects:
         has_rejected = report.rejected or report.duplicates
         click.echo(f"{'rejected rows' if has_rejected else 'left out'}: pinakes rejects {name}")
+    elif report.cells:
+        click.echo(f"cells left out: pinakes rejects {name}")
     elif report.dangling:
         click.echo(f"rows with such ids: pinakes rejects {name}")
     click.echo(f'search it: pinakes search {name} "..."')

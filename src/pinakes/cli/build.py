@@ -33,13 +33,18 @@ def init_command(no_model: bool) -> None:
     click.echo(f"the library is ready in {app.settings.home}")
 
 
+ROW_COLUMNS = ("source", "place", "reason")
+CELL_COLUMNS = ("source", "place", "field", "reason")
+
+
 @click.command("rejects")
 @click.argument("catalogue")
 @json_option
 def rejects_command(catalogue: str, as_json: bool) -> None:
-    """List the rows that were left out of CATALOGUE when it was built, and why.
+    """List the rows and cells that were left out of CATALOGUE when it was built, and why.
 
-    Rows whose record names another that does not exist are listed as well; their records are in the catalogue.
+    A cell that cannot be read is left out of its record. Rows whose record names another that does not exist are
+    listed as well. The records of both are in the catalogue.
     """
     app = open_app()
     installed = app.library.get_installed(catalogue)
@@ -47,12 +52,17 @@ def rejects_command(catalogue: str, as_json: bool) -> None:
     if installed.sources and not path.is_file():
         raise StorageError("; ".join(str(problem) for problem in check_ledger(path)))
     with closing(Ledger(path)) as ledger:
-        rows = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)]
+        rows, cells = [*ledger.rejects(), *_dangling_rows(app, installed, ledger)], ledger.cells()
     if as_json:
-        print_json([{"source": source, "place": place, "reason": reason} for source, place, reason in rows])
-    elif rows:
-        print_table(("source", "place", "reason"), rows)
-    else:
+        of_rows = [dict(zip(ROW_COLUMNS, row, strict=True)) for row in rows]
+        print_json(of_rows + [dict(zip(CELL_COLUMNS, cell, strict=True)) for cell in cells])
+        return
+    if rows:
+        print_table(ROW_COLUMNS, rows)
+    if cells:
+        click.echo("cells left out of their records:")
+        print_table(CELL_COLUMNS, cells)
+    if not rows and not cells:
         click.echo("no row was left out")
 
 

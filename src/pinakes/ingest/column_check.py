@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.ingest.paths import has_path
 
 NAMED_COLUMNS = 10
@@ -21,13 +21,13 @@ class ColumnCheck:
         """Record the columns of a row."""
         if self._missing:
             self._columns.update(dict.fromkeys(row))
-            self._missing = tuple(field for field in self._missing if not has_path(row, field.source_path))
+            self._missing = tuple(field for field in self._missing if not _has_column(row, field))
 
     def find_note(self) -> str | None:
         """Return a note on fields without a column and columns without a field, or None if every field has a column."""
         if not self._missing or not self._columns:
             return None
-        fields = ", ".join(f"'{field.name}' (from '{field.source_path}')" for field in self._missing)
+        fields = ", ".join(f"'{field.name}' (from {_named(field)})" for field in self._missing)
         note = f"no row has a column for these fields: {fields}"
         mapped = set(self._iter_mapped())
         free = [f"'{column}'" for column in self._columns if column not in mapped]
@@ -41,7 +41,16 @@ class ColumnCheck:
         for path in (
             self._spec.id_path,
             self._spec.kind_path,
-            *(field.source_path for field in self._spec.fields.values()),
+            self._spec.group_path,
+            *(path for field in self._spec.fields.values() for path in field.source_paths),
         ):
             yield path
             yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
+
+
+def _has_column(row: Mapping[str, Any], field: FieldSpec) -> bool:
+    return any(has_path(row, path) for path in field.source_paths)
+
+
+def _named(field: FieldSpec) -> str:
+    return ", ".join(f"'{path}'" for path in field.source_paths)

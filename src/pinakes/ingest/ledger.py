@@ -8,7 +8,7 @@ between the two only means that a row is processed again.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,9 @@ CREATE TABLE IF NOT EXISTS origins (
 CREATE INDEX IF NOT EXISTS origins_by_id ON origins (id);
 CREATE TABLE IF NOT EXISTS rejects (
     source TEXT NOT NULL, place TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (source, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS cells (
+    source TEXT NOT NULL, place TEXT NOT NULL, field TEXT NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY (source, place, field)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS identities (identity TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS identities_by_id ON identities (id);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
@@ -232,6 +235,24 @@ class Ledger:
         """Add rejected rows of a source."""
         with _writing(self._db):
             self._db.executemany("INSERT OR REPLACE INTO rejects VALUES (?, ?, ?)", ((source, *row) for row in rejects))
+
+    def cells(self) -> list[tuple[str, str, str, str]]:
+        """Return the cells that were left out of their record: source, place, field, reason."""
+        rows = _read(self._db, "SELECT source, place, field, reason FROM cells ORDER BY 1, 2, 3")
+        return [(str(source), str(place), str(name), str(reason)) for source, place, name, reason in rows]
+
+    def replace_cells(self, source: str, cells: Iterable[tuple[str, str, str]], *, unchanged: Container[str]) -> None:
+        """Replace the cells (place, field, reason) of a source, except those of places that are unchanged."""
+        with _writing(self._db):
+            places = _read(self._db, "SELECT DISTINCT place FROM cells WHERE source = ?", (source,))
+            gone = [(source, place) for (place,) in places if place not in unchanged]
+            self._db.executemany("DELETE FROM cells WHERE source = ? AND place = ?", gone)
+        self.add_cells(source, cells)
+
+    def add_cells(self, source: str, cells: Iterable[tuple[str, str, str]]) -> None:
+        """Add cells that were left out of the records of a source."""
+        with _writing(self._db):
+            self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?)", ((source, *one) for one in cells))
 
     def position(self, source: str) -> int:
         """Return how many rows of a source to skip when an interrupted read resumes."""

@@ -4,18 +4,19 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from pinakes.catalogue.codec import encode_record
+from pinakes.catalogue.column_template import compose
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.ingest.kinds import find_source_kind, read_kind, require_derivable_kinds
 from pinakes.ingest.paths import value_at
 from pinakes.ingest.values import read_value
 from pinakes.model.record import Record, RecordId, Tag, Value
-from pinakes.text.cells import is_nothing, text_of
+from pinakes.text.cells import is_nothing, plain_text, text_of
 
 ID_DIGITS = 16
 
@@ -28,6 +29,22 @@ def _never(_row: Mapping[str, Any]) -> bool:
     return False
 
 
+class UnreadCell(NamedTuple):
+    """A cell that is left out of its record, and why."""
+
+    field: str
+    reason: str
+    place: str = ""
+    """The place of its row, where several rows are one record."""
+
+
+class ReadRow(NamedTuple):
+    """The records of a row, and its cells that could not be read."""
+
+    records: tuple[Record, ...]
+    unread: tuple[UnreadCell, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowMapping:
     """Functions from a row to its records, from a record to its unique keys, and to recognise rows of metadata."""
@@ -35,6 +52,8 @@ class RowMapping:
     records_of: Callable[[Mapping[str, Any]], Iterable[Record]]
     records_of_chunk: Callable[[Mapping[str, Any]], Iterable[Record]] | None = None
     """The records of a row that is a piece of a longer text; None: those of any row."""
+    read_row: Callable[[Mapping[str, Any]], ReadRow] | None = None
+    """The records of a row and its unreadable cells; None: `records_of`, which rejects a row with such a cell."""
     identities_of: Callable[[Record], tuple[str, ...]] = _by_id
     is_metadata: Callable[[Mapping[str, Any]], bool] = _never
     is_by_spec: bool = False
@@ -113,15 +132,55 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
     fields_of = {one: [field for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 
-    def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+    def read_row(row: Mapping[str, Any]) -> ReadRow:
+        if all(map(is_nothing, row.values())):
+            raise InputError("empty row: no column has a value")
         of_kind = kind or read_kind(row, spec)
-        values = {field.name: read_value(value_at(row, field.source_path), field) for field in fields_of[of_kind]}
-        fields = {name: value for name, value in values.items() if value is not None}
-        if spec.title_field.name not in fields:
-            raise InputError(f"'{spec.title_field.source_path}', the record's title, is missing")
-        return (Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),)
+        fields, unread = _read_fields(row, fields_of[of_kind])
+        if not spec.group_path:  # another row of the group may have the value
+            _require_readable(unread, spec)
+        return ReadRow((Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),), tuple(unread))
 
-    return RowMapping(records_of=records_of, is_by_spec=True, kind=kind)
+    def records_of(row: Mapping[str, Any]) -> tuple[Record, ...]:
+        return read_row(row).records
+
+    return RowMapping(records_of=records_of, read_row=read_row, is_by_spec=True, kind=kind)
+
+
+def _read_fields(row: Mapping[str, Any], fields: Iterable[FieldSpec]) -> tuple[dict[str, Value], list[UnreadCell]]:
+    """Return the values of a row's fields, and the cells that do not fit their field."""
+    values: dict[str, Value] = {}
+    unread = []
+    for field in fields:
+        try:
+            value = read_value(_cell(row, field), field)
+            if value is not None and (problem := _problem(value, field)):
+                raise InputError(f"'{field.name}' {problem}")
+        except InputError as error:
+            unread.append(UnreadCell(field.name, error.message))
+            continue
+        if value is not None:
+            values[field.name] = value
+    return values, unread
+
+
+def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
+    """Return the cell that a field is read from: the value at its path, or the text composed by its template."""
+    if not field.template:
+        return value_at(row, field.source_path)
+    return compose(field.template, lambda column: _words_at(row, column))
+
+
+def _words_at(row: Mapping[str, Any], column: str) -> str:
+    cell = value_at(row, column)
+    return "" if is_nothing(cell) else plain_text(cell)
+
+
+def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:
+    """Refuse a row with an unreadable cell of a required field."""
+    for cell in unread:
+        if spec.fields[cell.field].required:
+            raise InputError(cell.reason)
 
 
 def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str) -> RowMapping:
@@ -131,10 +190,13 @@ def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
     """Return the id in the row, or a digest of its values if the spec declares no id."""
-    stated = value_at(row, spec.id_path) if spec.id_path else None
+    path = spec.group_path or spec.id_path
+    stated = value_at(row, path) if path else None
     if not is_nothing(stated):
         return RecordId(text_of(stated))
-    if spec.id_path:
-        raise InputError(f"'{spec.id_path}', the record's id, is missing")
+    if path:
+        raise InputError(f"'{path}', the record's id, is missing")
+    if not fields:
+        raise InputError("empty row: no field has a value")
     values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
     return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])

@@ -6,7 +6,7 @@ reconciled by `hand_edits`.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pinakes.catalogue.codec import decode_record
@@ -16,8 +16,9 @@ from pinakes.errors import InputError
 from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.edits.hand_edits import HandEdits
 from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
+from pinakes.ingest.grouping import GroupedRow, iter_grouped, read_group
 from pinakes.ingest.ledger import Ledger, Origin
-from pinakes.ingest.mapping import RowMapping, require_valid
+from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
@@ -28,6 +29,8 @@ WHOLE_SOURCE = ""
 """The place under which the ledger keeps the stamp of a source that was read whole."""
 KINDS_SHOWN = 12
 KIND_NOT_READ = "files of this kind are not read"
+CELLS_KEPT = 1000
+"""The number of unreadable cells of each field that are listed; more are only counted."""
 PROGRESS_ROWS = 100
 """Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
 
@@ -54,7 +57,11 @@ class IngestReport:
     """Records that are kept although no known row gave them: the ledger was lost, and their origin with it."""
     dangling: int = 0
     """Ids in relation fields that name no record of the relation's kind."""
+    unread_cells: dict[str, int] = field(default_factory=dict)
+    """Field → the number of its cells that could not be read, and are left out of their records."""
     rejects: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
+    """The first unreadable cells: place, field, reason."""
     notes: list[str] = field(default_factory=list)
     """Remarks about the rows as a whole, for people."""
 
@@ -66,6 +73,21 @@ class IngestReport:
     def reject(self, place: str, reason: str) -> None:
         """Record a rejected row."""
         self.rejects.append((place, reason))
+
+    def leave_out(self, place: str, cell: UnreadCell) -> None:
+        """Record a cell that could not be read."""
+        count = self.unread_cells.get(cell.field, 0)
+        self.unread_cells[cell.field] = count + 1
+        if count < CELLS_KEPT:
+            self.cells.append((cell.place or place, cell.field, cell.reason))
+
+    def note_cells(self) -> None:
+        """Add a note on each field with unreadable cells."""
+        first = {name: (place, reason) for place, name, reason in reversed(self.cells)}
+        for name, (place, reason) in reversed(first.items()):
+            count = self.unread_cells[name]
+            cells = "1 cell is" if count == 1 else f"{count} cells are"
+            self.notes.append(f"{name}: {cells} left out; {place}: {reason}")
 
 
 Progress = Callable[[IngestReport], None]
@@ -143,6 +165,8 @@ class _Run:
         self._before = target.ledger.origins(source.name)
         self._unseen = set(self._before)
         self._identities: dict[str, str] = {}
+        self._unchanged: set[str] = set()
+        """The places of rows that were passed over."""
         self._other_model: ModelId | None = None
         """The model of vectors that come with the rows and cannot be used."""
         self._reading = _digest_of_reading(target)
@@ -161,7 +185,7 @@ class _Run:
                 written = self._batches.write(self._reconciled(batch), self._report)
                 self._restore_named_by(written)
                 self._note(batch)
-                if not self._source.is_whole:
+                if not self._source.is_whole and not self._target.spec.group_path:
                     ledger.note_position(name, self._report.rows)
                 self._progress(self._report)
             self._note_unread()
@@ -169,6 +193,7 @@ class _Run:
         finally:
             note_rejects = ledger.add_rejects if start else ledger.replace_rejects
             note_rejects(name, self._report.rejects)
+            self._note_cells(is_resumed=bool(start))
         ledger.note_position(name, 0)
         self._remove_gone()
         self._target.writer.publish()
@@ -180,6 +205,15 @@ class _Run:
             self._report.notes.append(note)
         self._progress(self._report)
         return self._report
+
+    def _note_cells(self, *, is_resumed: bool) -> None:
+        """Store the cells that were left out, and those of unchanged rows that were before."""
+        ledger, name = self._target.ledger, self._source.name
+        if is_resumed:
+            ledger.add_cells(name, self._report.cells)
+        else:
+            ledger.replace_cells(name, self._report.cells, unchanged=self._unchanged)
+        self._report.note_cells()
 
     def _note_unread(self) -> None:
         """Report the files of kinds that the source does not read."""
@@ -276,10 +310,7 @@ class _Run:
         for record_id, origin in self._before.items():
             if origin.digest:
                 ids_by_row.setdefault(origin, []).append(record_id)
-        for row in self._source.iter_rows(start=start):
-            self._report.rows += 1
-            if self._report.rows % PROGRESS_ROWS == 0:
-                self._progress(self._report)
+        for row in self._iter_source(start):
             origin = Origin(row.place, f"{row.digest}-{self._reading}" if row.digest else "")
             if origin in ids_by_row and not self._target.request.asks_for(row.place):
                 self._pass_over(row, ids_by_row[origin])
@@ -288,8 +319,21 @@ class _Run:
             else:
                 yield [(record, origin) for record in self._records_of(row)]
 
+    def _iter_source(self, start: int) -> Iterator[SourceRow]:
+        """Yield the rows of the source, those of a group as one."""
+        rows, path = self._iter_counted(start), self._target.spec.group_path
+        return iter_grouped(rows, path) if path and self._target.mapping.is_by_spec else rows
+
+    def _iter_counted(self, start: int) -> Iterator[SourceRow]:
+        for row in self._source.iter_rows(start=start):
+            self._report.rows += 1
+            if self._report.rows % PROGRESS_ROWS == 0:
+                self._progress(self._report)
+            yield row
+
     def _pass_over(self, row: SourceRow, ids: Sequence[RecordId]) -> None:
         """Count the records of an unchanged row."""
+        self._unchanged.add(row.place)
         self._report.unchanged += len(ids)
         self._unseen.difference_update(ids)
         self._identities.update(dict.fromkeys(ids, row.place))
@@ -331,21 +375,28 @@ class _Run:
             raise InputError(row.problem)
         has_all_columns = not row.digest  # with digests, only changed rows get here
         if self._column_check and has_all_columns:
-            self._column_check.observe(row.values)
-        records = list(self._read(row))
+            for part in row.parts if isinstance(row, GroupedRow) else (row,):
+                self._column_check.observe(part.values)
+        read = self._read(row)
+        records = list(read.records)
         for record in records:
             require_valid(record, self._target.spec)
+        for cell in read.unread:
+            self._report.leave_out(row.place, cell)
         if row.vector is not None and len(records) == 1:
             self._take_vector(records[0], row.vector)
         return records
 
-    def _read(self, row: SourceRow) -> Iterable[Record]:
+    def _read(self, row: SourceRow) -> ReadRow:
         """Return the records of a row: its own, where it is of a catalogue with this spec, or by the mapping."""
         spec, mapping = self._target.spec, self._target.mapping
         if row.record is not None and row.record.catalogue == spec.name:
-            return [decode_record(RecordId(row.record.id), row.record.body, spec)]
-        records_of = mapping.records_of_chunk if row.is_chunk else None
-        return (records_of or mapping.records_of)(row.values)
+            return ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
+        if row.is_chunk and mapping.records_of_chunk is not None:
+            return ReadRow(tuple(mapping.records_of_chunk(row.values)))
+        if mapping.read_row is None:
+            return ReadRow(tuple(mapping.records_of(row.values)))
+        return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
 
     def _take_vector(self, record: Record, vector: SourceVector) -> None:
         """Keep the vector that comes with a record, unless the embedder's are by another model."""
@@ -368,6 +419,7 @@ def _digest_of_reading(target: Target) -> str:
     """Return a digest of the mapping and spec: when it changes, unchanged rows are mapped again."""
     spec = target.spec
     mapping = f"{target.mapping.version} {spec.id_path} {spec.kinds} {spec.embed} {list(spec.fields.values())}"
+    mapping += f" {spec.group_path}" if spec.group_path else ""
     kinds = f" {spec.kind_path} {target.mapping.kind}" if spec.kind_path or target.mapping.kind else ""
     return hashlib.sha256(f"{mapping}{kinds}".encode()).hexdigest()[:12]
 

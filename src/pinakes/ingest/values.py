@@ -1,5 +1,6 @@
 """Conversion of cells to field values. A cell that cannot be read as the field's type is refused."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from pinakes.errors import InputError
 from pinakes.model.record import Tag, Value
 from pinakes.text.cells import find_date, is_nothing, list_in, plain_text, read_number, text_of
 
+YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 LARGEST_WHOLE = 2**63 - 1
 
 
@@ -48,7 +50,7 @@ def _named(items: Iterable[Any]) -> Iterable[str]:
 
 
 def _number(raw: Any, field: FieldSpec) -> int | float:
-    number = read_number(raw)
+    number = _year(raw) if field.take else read_number(_without_unit(raw, field.unit))
     if number is None:
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, not a number")
     if field.type is FieldType.FLOAT:
@@ -58,6 +60,23 @@ def _number(raw: Any, field: FieldSpec) -> int | float:
     if abs(number) > LARGEST_WHOLE:
         raise InputError(f"'{field.name}' is {str(raw)[:60]!r}, which is out of range; the greatest is {LARGEST_WHOLE}")
     return int(number)
+
+
+def _year(raw: Any) -> int | None:
+    """Return the year of a date, or the first year in a text, or None."""
+    if isinstance(raw, date):
+        return raw.year
+    text = text_of(raw)
+    found = YEAR.search(find_date(text) or text)
+    return int(found[0]) if found else None
+
+
+def _without_unit(raw: Any, unit: str) -> Any:
+    """Return a cell without its unit."""
+    if not unit or not isinstance(raw, str):
+        return raw
+    text = raw.strip()
+    return text[: -len(unit)].rstrip() if text.casefold().endswith(unit.casefold()) else text
 
 
 def _choice(raw: Any, field: FieldSpec) -> str:

@@ -1,0 +1,146 @@
+"""Rows that are one record together, as the ingredients of a recipe are: rows with the same value in a column.
+
+Such rows need not follow one another, so all rows are kept in a temporary file until the source was read. A record
+has the place of every row, the first value of most fields, and the values of all rows where a field is a list.
+"""
+
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import groupby
+from typing import Any
+
+import apsw
+
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import InputError
+from pinakes.ingest.mapping import ReadRow, UnreadCell
+from pinakes.ingest.paths import value_at
+from pinakes.model.record import Record, Value
+from pinakes.sources.port import SourceRow
+from pinakes.text.cells import is_nothing, text_of
+
+SCHEMA = """
+CREATE TABLE parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
+"""
+NUMBERED = re.compile(r"(\D*)(\d+)")
+"""A place with a number, as `line 12`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedRow(SourceRow):
+    """Several rows of a source that are one record; `values` are those of the first."""
+
+    parts: Iterable[SourceRow]
+
+
+def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
+    """Yield a row for every distinct value at a path, in the order of their first rows; unreadable rows come first."""
+    with closing(apsw.Connection("")) as file:  # a temporary file of its own, which SQLite removes
+        file.execute(SCHEMA)
+        with file:
+            for row in rows:
+                problem = row.problem or _missing(row, path)
+                if problem:
+                    yield SourceRow(place=row.place, values=row.values, problem=problem)
+                else:
+                    _keep(file, row, path)
+            file.execute("CREATE INDEX by_key ON parts (key, number)")
+        for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
+            yield _grouped(file, str(key))
+
+
+def _missing(row: SourceRow, path: str) -> str:
+    return f"'{path}', by which rows are grouped, is missing" if is_nothing(value_at(row.values, path)) else ""
+
+
+def _keep(file: apsw.Connection, row: SourceRow, path: str) -> None:
+    key = text_of(value_at(row.values, path))
+    packed = pickle.dumps((dict(row.values), row.digest), protocol=pickle.HIGHEST_PROTOCOL)
+    file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", (key, row.place, packed))
+
+
+def _grouped(file: apsw.Connection, key: str) -> GroupedRow:
+    parts = _Parts(file, key)
+    digests = sha256()
+    has_digests = True
+    places = []
+    for part in parts:
+        has_digests = has_digests and bool(part.digest)
+        digests.update(f"{part.place}\0{part.digest}\0".encode())
+        places.append(part.place)
+    first = next(iter(parts))
+    return GroupedRow(
+        place=joined_places(places),
+        values=first.values,
+        digest=digests.hexdigest() if has_digests else "",
+        parts=parts,
+    )
+
+
+class _Parts:
+    """The rows of a group, read from the file each time they are iterated."""
+
+    def __init__(self, file: apsw.Connection, key: str) -> None:
+        self._file = file
+        self._key = key
+
+    def __iter__(self) -> Iterator[SourceRow]:
+        kept = self._file.execute("SELECT place, row FROM parts WHERE key = ? ORDER BY number", (self._key,))
+        for place, packed in kept:
+            values, digest = pickle.loads(packed)
+            yield SourceRow(place=str(place), values=values, digest=digest)
+
+
+def joined_places(places: Sequence[str]) -> str:
+    """Return the places of several rows as one, as in `lines 3–5, 9`."""
+    if len(places) == 1:
+        return places[0]
+    numbered = [NUMBERED.fullmatch(place) for place in places]
+    words = {one[1] for one in numbered if one is not None}
+    if None in numbered or len(words) != 1:
+        return ", ".join(places)
+    numbers = sorted(int(one[2]) for one in numbered if one is not None)
+    word = words.pop()
+    return f"{word.rstrip()}s {_runs(numbers)}" if word.strip() else _runs(numbers)
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text, with those that follow one another as a range."""
+    runs = []
+    for _, run in groupby(enumerate(numbers), key=lambda one: one[1] - one[0]):
+        members = [number for _, number in run]
+        runs.append(f"{members[0]}–{members[-1]}" if len(members) > 1 else str(members[0]))
+    return ", ".join(runs)
+
+
+def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
+    """Return the record of a group: lists collect the values of all rows, other fields have the first value."""
+    collected: dict[str, dict[Any, None]] = {}
+    fields: dict[str, Value] = {}
+    unread: list[UnreadCell] = []
+    first: Record | None = None
+    for part in row.parts:
+        (record,), cells = _read_part(part, read_row)
+        unread += [cell._replace(place=part.place) for cell in cells]
+        first = first or record
+        for name, value in record.fields.items():
+            if spec.fields[name].collects and isinstance(value, tuple):
+                collected.setdefault(name, {}).update(dict.fromkeys(value))
+            else:
+                fields.setdefault(name, value)
+    if first is None:
+        raise LookupError(f"the group at {row.place} has no rows")
+    return ReadRow(
+        (replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()}),), tuple(unread)
+    )
+
+
+def _read_part(part: SourceRow, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:
+    try:
+        return read_row(part.values)
+    except InputError as error:
+        raise InputError(f"{part.place}: {error.message}") from error

@@ -1,0 +1,161 @@
+"""Rows that are one record together."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.ingest.grouping import iter_grouped, joined_places
+from pinakes.ingest.ledger import Ledger
+from pinakes.ingest.mapping import build_mapping
+from pinakes.ingest.pipeline import IngestReport, Target, ingest
+from pinakes.model.record import Record
+from pinakes.model.scope import WHOLE
+from pinakes.sources.port import SourceRow
+from support.memory_shelf import MemoryShelf
+
+pytestmark = pytest.mark.row("N1")
+
+DRINKS = """
+name = "drinks"
+title = "Drinks"
+summary = "For tests."
+group = "id_drink"
+[fields.drink]
+type = "text"
+role = "title"
+[fields.glass]
+type = "text"
+[fields.strength]
+type = "int"
+[fields.ingredients]
+type = "text[]"
+template = "{measure} {ingredient}"
+[fields.kinds_of]
+type = "tag[]"
+path = "kind_of"
+split = ","
+"""
+
+
+def ingredient(drink: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"id_drink": drink, "drink": f"Drink {drink}", "ingredient": name, **more}
+
+
+MIXED = [
+    ingredient("7", "Gin", measure="4 cl", glass="", kind_of="Cocktail"),
+    ingredient("8", "Rum", measure="2 cl", glass="Highball"),
+    ingredient("7", "Tonic", glass="Tumbler", kind_of="Long, Cocktail"),
+    ingredient("7", "Gin", measure="4 cl", glass="Bucket"),
+]
+
+
+class Rows:
+    """Implements `RowSource` over a list."""
+
+    name = "drinks.csv"
+    is_whole = True
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]], *, digests: bool = False) -> None:
+        self.rows = list(rows)
+        self.digests = digests
+
+    def count_rows(self) -> int | None:
+        return len(self.rows)
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        for number, values in enumerate(self.rows[start:], start=start + 2):
+            digest = repr(sorted(values.items())) if self.digests else ""
+            yield SourceRow(place=f"line {number}", values=values, digest=digest)
+
+
+class Shelf:
+    """A catalogue in memory that sources are added to."""
+
+    def __init__(self, spec: CatalogueSpec) -> None:
+        self.spec, self.ledger = spec, Ledger()
+        self.shelf = MemoryShelf(spec, model=None)
+
+    def add(self, source: Any) -> IngestReport:
+        target = Target(spec=self.spec, mapping=build_mapping(self.spec), writer=self.shelf, ledger=self.ledger)
+        return ingest(source, target, progress=lambda _report: None)
+
+    def records(self) -> dict[str, Record]:
+        reader = self.shelf.reader()
+        found = reader.fetch(reader.scan(scope=WHOLE, limit=10_000), scope=WHOLE)
+        return {record.id: record for record in found.values()}
+
+
+@pytest.fixture
+def drinks() -> Shelf:
+    return Shelf(compile_text(DRINKS, origin="drinks.toml"))
+
+
+def test_rows_with_the_same_value_are_one_record_with_that_id(drinks: Shelf) -> None:
+    report = drinks.add(Rows(MIXED))
+    assert (report.rows, report.written, report.rejected, report.duplicates) == (4, 2, 0, 0)
+    seven = drinks.records()["7"]
+    assert seven.get("drink") == "Drink 7"
+    assert seven.get("glass") == "Tumbler"
+    assert seven.get("ingredients") == ("4 cl Gin", "Tonic")
+    assert [tag.value for tag in seven.fields["kinds_of"]] == ["Cocktail", "Long"]
+
+
+def test_the_place_of_a_grouped_record_names_all_its_rows(drinks: Shelf) -> None:
+    drinks.add(Rows(MIXED))
+    places = {one: origin.row for one, origin in drinks.ledger.origins("drinks.csv").items()}
+    assert places == {"7": "lines 2, 4–5", "8": "line 3"}
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: Shelf, digests: bool) -> None:
+    drinks.add(Rows(MIXED, digests=digests))
+    again = drinks.add(Rows(MIXED, digests=digests))
+    assert (again.written, again.unchanged, again.removed) == (0, 2, 0)
+    less = drinks.add(Rows([*MIXED[:2], MIXED[3]], digests=digests))
+    assert (less.written, less.unchanged, less.removed) == (1, 1, 0)
+    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin",)
+    gone = drinks.add(Rows([MIXED[0]], digests=digests))
+    assert (gone.removed, set(drinks.records())) == (1, {"7"})
+
+
+def test_a_row_without_the_value_is_rejected_and_the_others_are_kept(drinks: Shelf) -> None:
+    report = drinks.add(Rows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
+    assert report.rejects == [("line 2", "'id_drink', by which rows are grouped, is missing")]
+    assert set(drinks.records()) == {"7", "8"}
+
+
+def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Shelf) -> None:
+    report = drinks.add(Rows([MIXED[0], ingredient("7", "Ice", strength="strong")]))
+    assert report.cells == [("line 3", "strength", "'strength' is 'strong', not a number")]
+    assert drinks.ledger.cells() == [("drinks.csv", "line 3", "strength", "'strength' is 'strong', not a number")]
+    assert report.notes == ["strength: 1 cell is left out; line 3: 'strength' is 'strong', not a number"]
+    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Ice")
+
+
+@pytest.mark.parametrize(
+    ("places", "joined"),
+    [
+        (["line 3"], "line 3"),
+        (["line 3", "line 4", "line 5", "line 9"], "lines 3–5, 9"),
+        (["row 2", "row 7"], "rows 2, 7"),
+        (["a.csv line 2", "b.csv line 2"], "a.csv line 2, b.csv line 2"),
+        (["notes/a.md", "notes/b.md"], "notes/a.md, notes/b.md"),
+    ],
+)
+def test_places_are_joined_into_one(places: list[str], joined: str) -> None:
+    assert joined_places(places) == joined
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), max_size=40))
+def test_groups_are_those_of_a_dictionary(pairs: list[tuple[str, int]]) -> None:
+    rows = [SourceRow(place=f"line {place}", values={"key": key, "n": n}) for place, (key, n) in enumerate(pairs)]
+    expected: dict[str, list[int]] = {}
+    for key, n in pairs:
+        expected.setdefault(key, []).append(n)
+    found = {str(row.values["key"]): [part.values["n"] for part in row.parts] for row in iter_grouped(rows, "key")}  # type: ignore[attr-defined]
+    assert list(found.items()) == list(expected.items())
