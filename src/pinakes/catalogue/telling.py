@@ -156,7 +156,7 @@ def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple
     _add_several(chosen, by_use)
     _add_others(chosen, by_use)
     ordered = sorted(chosen, key=lambda one: one[0])
-    rest = [one for one in by_use if one not in chosen]
+    rest = [one for one in by_use if one not in chosen and one[0] is not _Group.NOTHING]
     return tuple(field for _, field in ordered), tuple(field for _, field in rest)
 
 

@@ -2,20 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterator
+from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role, texts_of
+from pinakes.catalogue.telling import FEWEST, rank_fields, telling_fields
 from pinakes.model.record import Record, Value
 from pinakes.tools.budget import shorten
 
-FIELDS_ON_A_LINE = 6
-LEAST_FIELDS = 4
-"""The number of fields up to which a line has fields that are neither filtered, counted nor searched."""
 VALUES_ON_A_LINE = 5
 VALUE_CHARS = 80
 SNIPPET_CHARS = 240
+DECIMALS = 4
 
-NAMING_ROLES = (Role.TITLE, Role.ALTERNATIVES, Role.BODY)
+BETWEEN_FIELDS = " · "
 PAGE = re.compile(r"https?://\S+", re.IGNORECASE)
 MEDIA = re.compile(r"\.(jpe?g|png|gif|webp|svg|mp3|mp4|wav|ogg|webm)([?#]\S*)?$", re.IGNORECASE)
 
@@ -27,13 +26,49 @@ def record_text(record: Record, spec: CatalogueSpec) -> str:
     return "\n".join(f"{field.name}: {text}" for field, text in shown if text and not _begins_another(text, texts))
 
 
+def told_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the telling fields that a record has, with others where it lacks some; any that it has if these fail."""
+    kind = record.kind if len(spec.kinds) > 1 else ""
+    having = [field for field in rank_fields(spec, kind=kind) if has_value(record, field)]
+    telling = telling_fields(spec, kind=kind)
+    told = [field for field in having if field in telling]
+    missing = 0 if told and spec.telling else max(0, FEWEST - len(told))
+    told += [field for field in having if field not in telling][:missing]
+    return told or _any_fields(record, spec)
+
+
 def field_line(record: Record, spec: CatalogueSpec) -> str:
     """Return the few fields that say most of a record, with their names, on one line."""
-    having = [(field, _short_value(record.get(field.name))) for field in _line_fields(record, spec)]
-    filled = [(field, text) for field, text in having if text]
-    best = sorted(filled, key=lambda one: -_telling(one[0]))[:FIELDS_ON_A_LINE]
-    telling = [one for place, one in enumerate(best) if place < LEAST_FIELDS or _telling(one[0])]
-    return "; ".join(f"{field.name}: {text}" for field, text in filled if (field, text) in telling)
+    return BETWEEN_FIELDS.join(
+        f"{field.name}: {short_value(record.get(field.name), field)}" for field in told_fields(record, spec)
+    )
+
+
+def field_values_of(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
+    """Return the same fields as values: numbers as they are, texts cut, and the first values of a list."""
+    return {field.name: _plain_value(record.get(field.name), field) for field in told_fields(record, spec)}
+
+
+def short_value(value: Value, field: FieldSpec) -> str:
+    """Return a value on part of a line: the first of a list, texts cut, numbers without needless decimals."""
+    if field.type is FieldType.JSON:
+        return shorten(json.dumps(value, ensure_ascii=False), VALUE_CHARS)
+    if isinstance(value, int | float):
+        return number_text(value)
+    texts = [text for text in map(_collapsed, texts_of(value)) if text]
+    more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
+    return ", ".join([*(shorten(text, VALUE_CHARS) for text in texts[:VALUES_ON_A_LINE]), *more])
+
+
+def number_text(number: float) -> str:
+    """Return a number as people write it."""
+    short = round(number, DECIMALS)
+    return str(int(short) if float(short).is_integer() else short)
+
+
+def has_value(record: Record, field: FieldSpec) -> bool:
+    """Tell whether a record has something to show in a field."""
+    return any(text.strip() for text in texts_of(record.get(field.name)))
 
 
 def body_of(record: Record, spec: CatalogueSpec) -> str:
@@ -51,31 +86,29 @@ def summary_of(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> s
 
 def find_page(record: Record, spec: CatalogueSpec) -> str | None:
     """Return the record's own page on the web: its first link, or one of its pages at the sources; None without any."""
-    names = [field.name for field in spec.fields.values() if field.type is FieldType.URL and field.shown]
+    fields = [field for field in spec.fields.values() if _is_link(field) and field.shown]
+    names = [field.name for field in sorted(fields, key=lambda field: field.role is not Role.LINK)]
     pages = spec.recommend.related.pages if spec.recommend else ""
     links = [link for name in (*names, pages) if name for link in texts_of(record.get(name))]
     return next((link for link in links if PAGE.fullmatch(link) and not MEDIA.search(link)), None)
 
 
-def _line_fields(record: Record, spec: CatalogueSpec) -> Iterator[FieldSpec]:
-    """Yield the fields that a line may have: no names or descriptions, links, files, or ids of other records."""
-    ids = {relation.field for relation in spec.relations}
-    for field in spec.fields.values():
-        is_value = field.type not in (FieldType.URL, FieldType.JSON) and not field.names_file and field.name not in ids
-        if field.shown and is_value and field.role not in NAMING_ROLES and field.is_of(record.kind):
-            yield field
+def _is_link(field: FieldSpec) -> bool:
+    return field.role is Role.LINK or (field.type is FieldType.URL and field.role is not Role.PICTURE)
 
 
-def _telling(field: FieldSpec) -> int:
-    """Return how much a field says of a record: people filter by it, count it, or search it."""
-    by_role = 4 if field.role in (Role.TIME, Role.POPULARITY) else 0
-    return by_role + 2 * ((field.filter is not None) + field.facet + field.searched)
+def _any_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the first fields of any sort that a record has, if it has no body text to show."""
+    shown = [field for field in spec.fields.values() if field.shown and field.role is not Role.TITLE]
+    return [] if body_of(record, spec) else [field for field in shown if has_value(record, field)][:FEWEST]
 
 
-def _short_value(value: Value) -> str:
-    texts = [_collapsed(text) for text in texts_of(value)]
-    more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
-    return ", ".join([*(shorten(text, VALUE_CHARS) for text in texts[:VALUES_ON_A_LINE] if text), *more])
+def _plain_value(value: Value, field: FieldSpec) -> Any:
+    if field.type is FieldType.JSON:
+        return short_value(value, field)
+    if isinstance(value, tuple | list):
+        return [shorten(_collapsed(text), VALUE_CHARS) for text in texts_of(value)[:VALUES_ON_A_LINE]]
+    return shorten(_collapsed(value), VALUE_CHARS) if isinstance(value, str) else value
 
 
 def _value_text(value: Value, field: FieldSpec) -> str:

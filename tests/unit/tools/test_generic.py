@@ -296,7 +296,7 @@ def test_a_search_in_one_catalogue_keeps_its_own_order(stories: Any, novels: Any
 
 def test_a_result_has_what_connectors_of_research_assistants_expect(served: Served) -> None:
     for one in served.ask("search", query="bread")["results"]:
-        assert set(one) == {"id", "title", "url", "catalogue", "score", "relevance", "text"}
+        assert set(one) == {"id", "title", "url", "catalogue", "score", "relevance", "fields", "text"}
         assert all(isinstance(one[key], str) and one[key] for key in ("id", "title", "url"))
         assert 0 <= one["score"] <= 1
         whole = served.ask("fetch", id=one["id"])
@@ -357,8 +357,25 @@ def test_the_text_of_the_other_tools_has_every_value(served: Served, tool: str, 
 def test_a_result_has_the_fields_that_say_most_with_their_names(served: Served) -> None:
     (first, *_rest) = served.ask("search", query="The Lighthouse")["results"]
     assert first["text"] == (
-        "type: NOVEL; pages: 209; year: 1927; subjects: sea, solitude\nA keeper alone with the sea."
+        "year: 1927 · type: NOVEL · subjects: sea, solitude · pages: 209\nA keeper alone with the sea."
     )
+    assert first["fields"] == {"year": 1927, "type": "NOVEL", "subjects": ["sea", "solitude"], "pages": 209}
+
+
+@pytest.mark.row("N1", "N8")
+def test_what_is_similar_has_the_same_fields_in_its_text_and_beside_it(served: Served) -> None:
+    answer = served.call("similar", id="books/The Lighthouse", limit=1)
+    assert answer.structured is not None
+    (nearest,) = answer.structured["results"]
+    assert set(nearest["fields"]) <= {"year", "type", "subjects", "pages"}
+    assert nearest["fields"]["year"]
+    assert f"year: {nearest['fields']['year']}" in answer.text
+
+
+def test_an_answer_with_little_room_has_the_fields_in_its_text_alone(served: Served) -> None:
+    (first, *_rest) = served.ask("search", query="The Lighthouse", max_tokens=100)["results"]
+    assert "fields" not in first
+    assert first["text"].startswith("year: 1927")
 
 
 CHEESES = """
@@ -408,7 +425,7 @@ def test_a_result_of_a_table_without_a_long_column_has_a_text_and_its_own_page(
     fields = {"name": "Brie", "milk": "cow", "fat": 45.5, "maker": "Rouzaire", "aged": 4, **links}
     cheeses.put(Record(id=RecordId("brie"), fields=fields))
     (first,) = serve(opened(cheeses)).ask("search", query="brie")["results"]
-    assert first["text"] == "milk: cow; fat: 45.5; maker: Rouzaire; aged: 4"
+    assert first["text"] == "maker: Rouzaire · milk: cow · fat: 45.5 · aged: 4"
     assert first["url"] == "https://example.org/brie"
 
 

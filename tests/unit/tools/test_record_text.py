@@ -7,7 +7,7 @@ import pytest
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record, RecordId, Tag
-from pinakes.tools.record_text import field_line, find_page, record_text, summary_of
+from pinakes.tools.record_text import field_line, field_values_of, find_page, record_text, short_value, summary_of
 
 FILMS = """
 name = "films"
@@ -107,14 +107,37 @@ def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: Catalogu
         plot=PLOT,
     )
     assert field_line(record, spec) == (
-        "year: 1999; genres: drama, sea, ghost, slow, quiet, … (6); country: Norway; minutes: 90; "
-        f"tagline: {'Who ' * 20}…; studio: North"
+        "studio: North · year: 1999 · genres: drama, sea, ghost, slow, quiet, … (6) · country: Norway · score: 7.5 · "
+        "minutes: 90"
     )
 
 
 def test_a_line_of_few_fields_is_filled_up_with_those_that_say_less(spec: CatalogueSpec) -> None:
-    assert field_line(film(code="x1", year=1999), spec) == "code: x1; year: 1999"
+    assert field_line(film(code="x1", year=1999, tagline="Who knows"), spec) == "year: 1999 · tagline: Who knows"
     assert field_line(film(plot=PLOT), spec) == ""
+
+
+@pytest.mark.row("N1")
+def test_a_record_with_nothing_but_a_code_or_a_link_is_told_by_it(spec: CatalogueSpec) -> None:
+    assert summary_of(film(code="x1", page="https://example.org/1"), spec) == "code: x1 · page: https://example.org/1"
+
+
+def test_the_fields_of_a_record_are_values_with_texts_and_lists_cut(spec: CatalogueSpec) -> None:
+    genres = tuple(Tag("", f"genre {number}") for number in range(9))
+    fields = field_values_of(film(year=1999, score=7.25, genres=genres, studio="North " * 40), spec)
+    assert fields == {
+        "studio": f"{'North ' * 13}…",
+        "year": 1999,
+        "genres": [f"genre {number}" for number in range(5)],
+        "score": 7.25,
+    }
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(265.0, "265"), (85.1337792642, "85.1338"), (1999, "1999"), (-0.5, "-0.5")]
+)
+def test_numbers_are_written_without_needless_decimals(spec: CatalogueSpec, number: float, text: str) -> None:
+    assert short_value(number, spec.fields["score"]) == text
 
 
 def test_a_summary_has_the_line_and_the_description_cut_or_whole(spec: CatalogueSpec) -> None:

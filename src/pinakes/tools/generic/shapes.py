@@ -1,19 +1,23 @@
 """Arguments and results of `search`, `fetch` and `similar`."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Self
 
 import orjson
 from pydantic import Field
 
-from pinakes.tools.budget import PagedParams, PricedResult, shorten_list
+from pinakes.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
 from pinakes.tools.explain.why import Explained, ExplainParams
 from pinakes.tools.provenance import FromFile
 from pinakes.tools.spec import BARE_LIST, FoundResult, GenericParams, GenericResult, QueryText
 
 PIECE = re.compile(r"\s*\S{1,100}|\s+$")
 """A word with the blanks before it; a long one, as of a script without blanks, in parts."""
+
+LEAST_WITH_FIELDS = 120
+"""The length of cut texts up to which an answer has no room for fields beside them."""
 
 
 class SearchParams(ExplainParams, PagedParams, GenericParams):
@@ -49,13 +53,22 @@ class Found(Explained, FromFile, GenericResult):
     catalogue: str
     score: float
     relevance: str | None
+    fields: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda fields: not fields)
+    """The few fields that tell most about the record, by name; `fetch` has all of them."""
     text: str
+
+
+def shorten_found(results: Sequence[Found], chars: int) -> list[Found]:
+    """Return results with their texts cut, and without their fields where the texts are short."""
+    shorter = [shorten_texts(one, ["text"], chars) for one in results]
+    if chars > LEAST_WITH_FIELDS:
+        return shorter
+    return [one.model_copy(update={"fields": {}}) for one in shorter]
 
 
 class SearchResult(FoundResult, PricedResult, GenericResult):
     """The answer of `search`."""
 
-    long_texts = ("text",)
     whole_with = "fetch"
 
     results: list[Found]
@@ -63,6 +76,10 @@ class SearchResult(FoundResult, PricedResult, GenericResult):
     has_more: bool
     cursor: str | None
     notes: list[str]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
+        return self.model_copy(update={"results": shorten_found(self.results, chars)})
 
 
 class BundledResult(SearchResult):
@@ -107,7 +124,10 @@ def pieces_of(text: str) -> tuple[str, ...]:
 class SimilarResult(PricedResult, GenericResult):
     """The answer of `similar`."""
 
-    long_texts = ("text",)
     whole_with = "fetch"
 
     results: Annotated[list[Found], BARE_LIST]
+
+    def shortened(self, chars: int) -> Self:
+        """Return the answer with its texts cut; where there is little room, they alone have the fields."""
+        return self.model_copy(update={"results": shorten_found(self.results, chars)})

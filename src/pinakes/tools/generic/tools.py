@@ -47,7 +47,7 @@ from pinakes.tools.generic.shapes import (
 from pinakes.tools.generic.texts import json_text, similar_text
 from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_scopes
 from pinakes.tools.provenance import find_place, list_places
-from pinakes.tools.record_text import find_page, record_text, summary_of
+from pinakes.tools.record_text import field_values_of, find_page, record_text, summary_of
 from pinakes.tools.resources.records import address_of, parse_address, uri_of
 from pinakes.tools.scopes import Asked, scope_each, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
@@ -332,6 +332,7 @@ def _shape(
         catalogue=catalogue.name,
         score=round(score, 4),
         relevance=label,
+        fields=field_values_of(record, catalogue.spec),
         text=summary_of(record, catalogue.spec, whole=whole),
         origin=origin,
     )
