@@ -128,3 +128,12 @@ def test_options_infer_the_spec_of_an_existing_catalogue_anew(ferries: str, run:
     ran = run(["add", ferries, "--yes", "--no-embed", "--title", "ship", "--id", "no"])
     assert ran.code == 0, ran.err
     assert '[fields.ship]\ntype = "text"\nrole = "title"' in run(["spec", "show", "ferries"]).out
+
+
+def test_a_title_is_composed_of_columns(ferries: str, run: Run, run_typing: Run) -> None:
+    ran = run_typing(["add", ferries, "--no-embed"], "title {from} – {two}\ntitle {From} – {to}, {ship}\nyes\n")
+    assert "title: the table has no column 'two'" in ran.out
+    assert "title: '{from} – {to}, {ship}'" in ran.out
+    (hit,) = run(["search", "ferries", "Clansman", "--json"]).json["results"]
+    assert hit["title"] == "Oban – Coll, Clansman"
+    assert hit["ship"] == "Clansman"

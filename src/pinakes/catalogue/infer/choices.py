@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pinakes.catalogue.column_template import parse_column_template
 from pinakes.catalogue.compiler import ROLE_TYPES
 from pinakes.catalogue.infer.fields import InferredField, field_of_type
 from pinakes.catalogue.profile import ColumnProfile
@@ -35,11 +36,10 @@ class Choices:
     def resolved(self, names: Mapping[str, str]) -> "Choices":
         """Return the choices with each column as the table names it; `names` has the field of each column."""
         columns = _Columns(names)
-        is_template = self.title is not None and "{" in self.title
         return replace(
             self,
             id=columns.find_or_none("id", self.id),
-            title=self.title if self.title is None or is_template else columns.find("title", self.title),
+            title=None if self.title is None else columns.find_in_template("title", self.title),
             body=columns.find_or_none("body", self.body),
             group=None if self.group is None else columns.find("group", self.group),
             types={columns.find("type", column): kind for column, kind in self.types.items()},
@@ -80,6 +80,17 @@ class _Columns:
         if stated is None or (stated == NONE and NONE not in self._known):
             return stated
         return self.find(choice, stated)
+
+    def find_in_template(self, choice: str, stated: str) -> str:
+        """Return the column that is meant, or the template with the columns that are."""
+        if "{" not in stated:
+            return self.find(choice, stated)
+        parts = parse_column_template(stated)
+        if not parts:
+            raise InputError(
+                f'{choice}: {stated[:80]!r} is no template of columns, as in "{{departure}} – {{arrival}}"'
+            )
+        return "".join(f"{part.joint}{{{self.find(choice, part.column)}}}" for part in parts)
 
     def find_all(self, choice: str, stated: Iterable[str]) -> frozenset[str]:
         """Return the columns that are meant."""

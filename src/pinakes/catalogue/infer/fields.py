@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pinakes.catalogue.infer.columns import GROUP_WORD, gaps, has_word, is_code, is_link, is_year, percent
 from pinakes.catalogue.profile import LIST_WORD, ColumnProfile, Form
-from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
+from pinakes.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldType, Role
 from pinakes.text.normalise import clean
 
 LONG_TEXT = 100
@@ -27,6 +27,10 @@ class InferredField:
     filtered: bool = False
     facet: bool = False
     split: str = ""
+    template: str = ""
+    """The columns that the field is composed of, where it is not one column."""
+    unit: str = ""
+    date_order: DateOrder | None = None
 
     @property
     def uses(self) -> str:

@@ -150,8 +150,26 @@ def _find_named(columns: Sequence[ColumnProfile], pattern: re.Pattern[str]) -> C
 def _chosen_title(
     columns: Sequence[ColumnProfile], names: Mapping[str, str], stated: str | None
 ) -> InferredField | None:
+    """Return the title by the column or the template that the user chose."""
+    if stated is not None and "{" in stated:
+        return composed_title(stated, names, reason="composed as you chose")
     column = next((column for column in columns if column.name == stated), None)
     return None if column is None else _title_field(column, names)
+
+
+def composed_title(template: str, names: Mapping[str, str], *, reason: str) -> InferredField:
+    """Return a title composed of several columns, under a name that no column has."""
+    wanted = ("title", "name", "record_title")
+    name = next((one for one in wanted if one not in names.values()), "title_of_record")
+    return InferredField(
+        name=name,
+        column=template,
+        template=template,
+        type=FieldType.TEXT,
+        role=Role.TITLE,
+        searched=True,
+        reason=reason,
+    )
 
 
 def _column_title(columns: Sequence[ColumnProfile], names: Mapping[str, str]) -> InferredField:

@@ -47,10 +47,11 @@ def _field_in_toml(field: InferredField) -> str:
     lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
     if field.role is not None:
         lines.append(f'role = "{field.role}"')
-    if field.column != field.name:
-        lines.append(f"path = {_text_in_toml(field.column)}")
-    if field.split:
-        lines.append(f"split = {_text_in_toml(field.split)}")
+    path = "" if field.template or field.column == field.name else field.column
+    read = {"path": path, "template": field.template, "split": field.split, "unit": field.unit}
+    lines += [f"{key} = {_text_in_toml(text)}" for key, text in read.items() if text]
+    if field.date_order is not None:
+        lines.append(f'date_order = "{field.date_order}"')
     if field.searched:
         lines.append(f"search = {SEARCH_IN_TOML.get(field.role, 'true') if field.role else 'true'}")
     if field.filtered:
