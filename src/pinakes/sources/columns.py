@@ -1,8 +1,10 @@
 """Column names and cells, as all table formats share them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from itertools import compress, pairwise
 from typing import Any
 
 
@@ -24,7 +26,7 @@ def joined_names(headers: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of columns below several rows of headings; a heading spans the empty cells to its right."""
     width = max(map(len, headers))
     rows = [[*header, *[""] * (width - len(header))] for header in headers]
-    spanned = [*map(_spread, rows[:-1]), rows[-1]]
+    spanned = [*map(_spread, rows[:-1]), _telling(rows[-2], rows[-1])]
     parts = ((part.strip() for part in column) for column in zip(*spanned, strict=True))
     return unique_names(" ".join(dict.fromkeys(filter(None, column))) for column in parts)
 
@@ -33,6 +35,13 @@ def _spread(headings: Sequence[str]) -> list[str]:
     """Return the headings with each repeated over the empty cells after it."""
     heading = ""
     return [heading := one if one.strip() else heading for one in headings]
+
+
+def _telling(headings: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the names without those that say nothing: the same one below several headings of one column each."""
+    lone = [bool(one.strip() and following.strip()) for one, following in pairwise([*headings, "end"])]
+    repeated = {name for name, count in Counter(compress(names, lone)).items() if count > 1}
+    return ["" if is_lone and name in repeated else name for name, is_lone in zip(names, lone, strict=True)]
 
 
 def text_in(cell: bytes) -> str | None:

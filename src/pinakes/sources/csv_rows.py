@@ -1,28 +1,36 @@
 """Rows from CSV and TSV files, plain or compressed, as spreadsheets, databases and people write them.
 
-The first non-blank line is the header. Cells stay text; the mapping interprets them.
+The first non-blank line is the header, unless there are titles above it. Cells stay text; the mapping interprets them.
 """
 
-import codecs
 import csv
-import io
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from pinakes.errors import InputError
-from pinakes.sources.columns import joined_names, unique_names
+from pinakes.sources.columns import unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file, without_compression
+from pinakes.sources.csv_head import SAMPLE_LINES, CsvHead, leaves_out_empty_cells, read_head
+from pinakes.sources.grid_layout import (
+    NUMBER,
+    Footnotes,
+    Layout,
+    column_names,
+    count_unnamed,
+    find_layout,
+    places,
+    shown,
+    usual_width,
+)
 from pinakes.sources.location import SourceLocation
+from pinakes.sources.notes import ReadingNotes
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
+from pinakes.sources.text_lines import iter_lines
 
-DELIMITERS = (",", "\t", ";", "|")
 TAB_ENDINGS = (".tsv", ".tab")
-SAMPLE_LINES = 200
-"""How many lines are sampled to infer the delimiter."""
 CELL_CHARACTERS = (1 << 31) - 1
 ROW_LINES = 100_000
 """A row that spans more lines has an unclosed quote."""
@@ -30,10 +38,11 @@ REREAD_LINES = 5_000_000
 """How many lines may be reread because of unbalanced quotes before the file is refused."""
 COUNTED_PACKED_BYTES = 64 << 20
 """A compressed file larger than this is not decompressed only to count its rows."""
+MANY_UNNAMED = 0.3
+"""The share of columns without a name above which the header may have a second line."""
 
-SEPARATOR_LINE = re.compile(r"sep=([^\w \r\n\"])\s*", re.IGNORECASE)
-"""Lines that a spreadsheet program may write before the header."""
-NUMBER = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*")
+Row = tuple[int, list[str] | None]
+"""The line at which a row starts, and its cells; None where its quotes are unbalanced."""
 
 
 class CsvRows:
@@ -43,6 +52,7 @@ class CsvRows:
         self._path = require_file(path)
         self._skip = skip
         self._header_rows = header_rows
+        self._notes = ReadingNotes()
 
     @property
     def name(self) -> str:
@@ -55,13 +65,18 @@ class CsvRows:
         """A file has all its rows."""
         return True
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions about titles, headers, footnotes and encoding."""
+        return self._notes.texts
+
     def count_rows(self) -> int | None:
         """Return the number of rows without the header; None for a large compressed file."""
         if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
         with open_decompressed(self._path) as file:
-            for line in self._iter_text(file):
+            for line in iter_lines(file, self._path, ReadingNotes()):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
         header_rows = 1 if self._header_rows is None else self._header_rows
@@ -69,48 +84,86 @@ class CsvRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
+        self._notes.clear()
         with open_decompressed(self._path) as file:
-            yield from islice(self._iter_table(_Lines(self._path, self._iter_text(file))), start, None)
+            lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
+            yield from islice(self._iter_table(lines), start, None)
 
     def _iter_table(self, lines: "_Lines") -> Iterator[SourceRow]:
         csv.field_size_limit(CELL_CHARACTERS)
         lines.drop(self._skip or 0)
-        cells = _Cells(lines, _find_delimiter(lines, self._path))
-        names = self._read_names(cells)
-        row = None
+        head = self._read_head(lines)
+        cells = _Cells(lines, head.delimiter)
+        layout = find_layout(head.rows, titles=0 if self._skip is not None else None, header_rows=self._header_rows)
+        self._skip_titles(cells, layout)
+        names = self._read_names(cells, layout, head)
         cells.width = len(names)
-        for number, values in cells:
+        is_trimmed = leaves_out_empty_cells(head.rows[layout.titles + layout.header_rows :], len(names))
+        yield from self._iter_below(cells, names, is_trimmed=is_trimmed)
+
+    def _iter_below(self, cells: "_Cells", names: list[str], *, is_trimmed: bool) -> Iterator[SourceRow]:
+        row, good = None, 0
+        footnotes = Footnotes(len(names))
+        for number, values in footnotes.without(cells):
+            if is_trimmed and values is not None and len(values) < len(names):
+                self._notes.count("short", f"line {number}", _say_short)
+                values.extend([""] * (len(names) - len(values)))
             row = _row(number, values, names)
+            good += row.problem is None
             yield row
         if row is None:
             raise InputError(f"{self._path}: the file has a header and no rows")
+        if not good:
+            raise InputError(
+                f"{self._path}: no row can be read with the header {shown(names)}; {row.place}: {row.problem}; "
+                "if there are lines above the header, give their number: --skip 1"
+            )
+        if footnotes.rows:
+            numbers = [number for number, _ in footnotes.rows]
+            text = shown(footnotes.rows[0][1])
+            self._notes.add(f"{places('line', numbers)}, below the table, left out: {text}")
 
-    def _read_names(self, cells: "_Cells") -> list[str]:
-        headers = [self._require_header(*header) for header in islice(cells, self._header_rows or 1)]
+    def _read_head(self, lines: "_Lines") -> CsvHead:
+        usual = "\t" if without_compression(self._path).suffix.lower() in TAB_ENDINGS else ","
+        head = read_head(lines.peek(SAMPLE_LINES), usual=usual, may_have_titles=self._skip is None)
+        lines.drop(int(head.is_stated))
+        return head
+
+    def _skip_titles(self, cells: "_Cells", layout: Layout) -> None:
+        """Skip the rows above the header, and note it."""
+        titles = list(islice(cells, layout.titles))
+        if titles:
+            text = shown(titles[0][1] or [])
+            numbers = [number for number, _ in titles]
+            self._notes.add(f"{places('line', numbers)}, above the header, left out: {text}; --skip 0 reads all lines")
+
+    def _read_names(self, cells: "_Cells", layout: Layout, head: CsvHead) -> list[str]:
+        if not layout.header_rows:
+            return unique_names([""] * usual_width(head.rows))
+        headers = [self._require_header(*header) for header in islice(cells, layout.header_rows)]
         if not headers:
             raise InputError(f"{self._path}: the file is empty; expected column names and rows")
-        return unique_names(headers[0]) if len(headers) == 1 else joined_names(headers)
+        names = column_names(headers)
+        unnamed = count_unnamed(headers[0])
+        if layout.header_rows > 1 and self._header_rows is None:
+            self._notes.add(f"the header is read from two lines: '{names[-1]}'; --header-rows 1 reads one")
+        elif layout.header_rows == 1 and unnamed > max(1, MANY_UNNAMED * len(names)):
+            self._notes.add(f"{unnamed} columns have no name; if the header has two lines: --header-rows 2")
+        return names
 
     def _require_header(self, number: int, header: Sequence[str] | None) -> Sequence[str]:
         if header is None:
             raise InputError(f"{self._path}, line {number}: the header has unbalanced quotes")
         if all(NUMBER.fullmatch(name) for name in header):
-            raise InputError(f"{self._path}, line {number}: expected column names; these are numbers")
+            raise InputError(
+                f"{self._path}, line {number}: expected column names; these are numbers; "
+                "for a file without a header: --header-rows 0"
+            )
         return header
 
-    def _iter_text(self, file: io.BufferedReader) -> Iterator[str]:
-        """Yield the lines with their line ends; refuse a file with a NUL byte, which is not text."""
-        lines = self._iter_utf16(file.read()) if _starts_as_utf16(file) else _iter_utf8(file)
-        for number, line in enumerate(lines, start=1):
-            if "\0" in line:
-                raise InputError(f"{self._path}, line {number}: NUL byte: this is not a text file")
-            yield line
 
-    def _iter_utf16(self, content: bytes) -> Iterator[str]:
-        try:
-            return iter(io.StringIO(content.decode("utf-16"), newline=""))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{self._path}: starts as UTF-16 and is not valid UTF-16: {error}") from error
+def _say_short(count: int, first: str) -> str:
+    return f"{count:,} row{'s' if count > 1 else ''} without the last cells completed with empty ones (first: {first})"
 
 
 class _Lines:
@@ -191,10 +244,10 @@ class _Cells:
         self._reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
         self.width = 0
 
-    def __iter__(self) -> Iterator[tuple[int, list[str] | None]]:
+    def __iter__(self) -> Iterator[Row]:
         return self
 
-    def __next__(self) -> tuple[int, list[str] | None]:
+    def __next__(self) -> Row:
         while True:
             number = self._lines.start_row()
             cells = self._read_row()
@@ -237,41 +290,5 @@ def _row(number: int, cells: list[str] | None, names: Sequence[str]) -> SourceRo
     return SourceRow(place=place, values={}, problem=f"{len(cells)} cells where the header has {len(names)}")
 
 
-def _find_delimiter(lines: _Lines, path: Path) -> str:
-    """Return the delimiter that splits the first lines most evenly; ties are broken by the file's suffix."""
-    head = lines.peek(SAMPLE_LINES)
-    if head and (stated := SEPARATOR_LINE.fullmatch(head[0])):
-        next(lines)
-        return stated[1]
-    usual = "\t" if without_compression(path).suffix.lower() in TAB_ENDINGS else ","
-    best = max(DELIMITERS, key=lambda delimiter: (_evenness(head, delimiter), delimiter == usual))
-    return best if _evenness(head, best) > (0, 0) else usual
-
-
-def _evenness(head: Sequence[str], delimiter: str) -> tuple[float, int]:
-    """Return the share of rows with as many cells as the first, and that number; zeros where it is one."""
-    rows = [row for row in csv.reader(head, delimiter=delimiter, skipinitialspace=True) if any(row)]
-    complete = rows[:-1] if len(head) == SAMPLE_LINES else rows
-    width = len(complete[0]) if complete else 0
-    if width < 2:
-        return 0, 0
-    even = sum(len(row) == width or (len(row) > width and not any(row[width:])) for row in complete[1:])
-    return even / max(len(complete) - 1, 1), width
-
-
 def _split(line: str, delimiter: str) -> list[str]:
     return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
-
-
-def _starts_as_utf16(file: io.BufferedReader) -> bool:
-    return file.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def _iter_utf8(file: io.BufferedReader) -> Iterator[str]:
-    """Yield the lines; each line that is not UTF-8 is decoded as Windows-1252."""
-    for number, piece in enumerate(file):
-        for line in (piece if number else piece.removeprefix(codecs.BOM_UTF8)).splitlines(keepends=True):
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                yield line.decode("cp1252", errors="replace")

@@ -140,9 +140,7 @@ def test_numbers_are_no_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"id,title\n1,a\n2,b\0c\n",
         b"PK\x03\x04\x14\x00\x06\x00\x08\x00",
-        "id,title\n1,a\n".encode("utf-16-le"),
         "id,title\n1,a\n".encode("utf-32"),
         random.Random(1).randbytes(50_000),
     ],
@@ -150,6 +148,146 @@ def test_numbers_are_no_header(tmp_path: Path) -> None:
 def test_what_is_no_text_is_refused_by_name_and_line(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError, match=r"a\.csv, line \d+: NUL byte"):
         read(tmp_path, content)
+
+
+def test_a_nul_byte_costs_neither_the_file_nor_its_line(tmp_path: Path) -> None:
+    rows = source(tmp_path, b"id,title\n1,a\n2,b\0c\n3,\0d\n")
+    assert [row.values["title"] for row in rows.iter_rows()] == ["a", "bc", "d"]
+    assert rows.notes == ("NUL bytes were removed from 2 lines (first: line 3)",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_known_by_its_zeros(tmp_path: Path, encoding: str) -> None:
+    assert values(tmp_path, TABLE.encode(encoding))[0] == {"id": "1", "title": "Käse", "note": "ß"}
+
+
+def test_lines_read_as_windows_1252_are_noted(tmp_path: Path) -> None:
+    rows = source(tmp_path, "id,title\n1,Käse\n2,Brot\n3,Müsli\n".encode("latin-1"))
+    assert [row.values["title"] for row in rows.iter_rows()] == ["Käse", "Brot", "Müsli"]
+    assert rows.notes == ("2 lines are not UTF-8 and read as Windows-1252 (first: line 2)",)
+
+
+FILMS = "id,title,year,genre\n" + "".join(f"{n},Film {n},{1990 + n},drama\n" for n in range(9))
+
+
+@pytest.mark.parametrize(
+    ("above", "lines"),
+    [
+        ("tmdb_5000_movies\n", "line 1"),
+        ("Films of the world\n\nas of March 2024\n", "lines 1 to 3"),
+        ("Films of the world,,,\n,,,\n", "line 1"),
+        ("Films, dramas\n", "line 1"),
+    ],
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_titles_above_the_header_are_left_out_and_it_is_said(
+    tmp_path: Path, above: str, lines: str, delimiter: str
+) -> None:
+    film = {"id": "0", "title": "Film 0", "year": "1990", "genre": "drama"}
+    table = source(tmp_path, above.replace(",,,", delimiter * 3) + FILMS.replace(",", delimiter))
+    rows = list(table.iter_rows())
+    assert (len(rows), rows[0].values, rows[0].problem) == (9, film, None)
+    (note,) = table.notes
+    assert note.startswith(f"{lines}, above the header, left out: '")
+    assert note.endswith("'; --skip 0 reads all lines")
+
+
+def test_titles_are_a_number_of_lines_where_that_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"a,b,c,d\n1,2,3,4\n{FILMS}")
+    assert next(CsvRows(path, skip=2).iter_rows()).values["title"] == "Film 0"
+    path.write_text(f"Films\n{FILMS}")
+    assert next(CsvRows(path, skip=0).iter_rows()).problem == "4 cells where the header has 1"
+    assert next(CsvRows(path, skip=0, header_rows=0).iter_rows()).problem == "1 cells where the header has 4"
+
+
+def test_a_header_that_fits_no_row_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 11: 4 cells where the header has 3; if there are .*: --skip 1"):
+        read(tmp_path, f"Films,dramas,comedies\n{FILMS}")
+    assert len(list(CsvRows(tmp_path / "a.csv", skip=1).iter_rows())) == 9
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "title\nBread\nSalt\n",
+        ",title\n0,Bread\n1,Salt\n",
+        "name,,\nAnna,1,2\nBert,3,4\n",
+        "title\nBread and butter, salted\nSalt\nPepper\n",
+    ],
+)
+def test_a_header_is_not_taken_for_a_title(tmp_path: Path, content: str) -> None:
+    table = source(tmp_path, content)
+    assert next(table.iter_rows()).place == "line 2"
+    assert not any("left out" in note for note in table.notes)
+
+
+def test_footnotes_below_the_table_are_left_out_and_it_is_said(tmp_path: Path) -> None:
+    table = source(tmp_path, f"{FILMS}\nSource: the ministry of films\n* without series,,,\n")
+    rows = list(table.iter_rows())
+    assert [row.problem for row in rows] == [None] * 9
+    assert table.notes == ("lines 12 to 13, below the table, left out: 'Source: the ministry of films'",)
+
+
+def test_a_sparse_row_is_no_footnote_and_neither_is_one_within_the_table(tmp_path: Path) -> None:
+    table = source(tmp_path, f"{FILMS}Source: it\n99,Last,2000,drama\n100,,,\nZeta,,,\n")
+    rows = list(table.iter_rows())
+    assert [row.problem for row in rows[9:]] == ["1 cells where the header has 4", None, None, None]
+    assert rows[-1].values["id"] == "Zeta"
+    assert table.notes == ()
+
+
+SURVEY = (
+    "id,Do you like films?,Which films have you seen?,,,Age\n"
+    ",Response,Heat,Alien,Ran,Response\n"
+    "1,yes,Heat,,Ran,18-29\n2,no,,,,30-44\n3,yes,Heat,Alien,Ran,18-29\n"
+)
+
+
+def test_a_header_of_two_lines_is_understood_and_it_is_said(tmp_path: Path) -> None:
+    table = source(tmp_path, SURVEY)
+    rows = list(table.iter_rows())
+    assert list(rows[0].values) == [
+        "id",
+        "Do you like films?",
+        "Which films have you seen? Heat",
+        "Which films have you seen? Alien",
+        "Which films have you seen? Ran",
+        "Age",
+    ]
+    assert [row.place for row in rows] == ["line 3", "line 4", "line 5"]
+    assert table.notes == ("the header is read from two lines: 'Age'; --header-rows 1 reads one",)
+
+
+def test_a_header_that_may_have_two_lines_is_asked_about_with_the_right_option(tmp_path: Path) -> None:
+    content = "name,price,,place,\nBread,net,gross,town,street\nCake,low,high,Ulm,Gasse\nTart,low,low,Ulm,Weg\n"
+    table = source(tmp_path, content)
+    assert len(list(table.iter_rows())) == 3
+    assert table.notes == ("2 columns have no name; if the header has two lines: --header-rows 2",)
+    rows = CsvRows(tmp_path / "a.csv", header_rows=2).iter_rows()
+    assert list(next(rows).values) == ["name Bread", "price net", "price gross", "place town", "place street"]
+
+
+def test_a_file_without_a_header_is_read_with_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1,2.5\n2,3.5\n")
+    with pytest.raises(InputError, match="for a file without a header: --header-rows 0"):
+        list(CsvRows(path).iter_rows())
+    assert [row.values for row in CsvRows(path, header_rows=0).iter_rows()] == [
+        {"column_1": "1", "column_2": "2.5"},
+        {"column_1": "2", "column_2": "3.5"},
+    ]
+
+
+def test_rows_that_end_with_their_last_value_are_completed(tmp_path: Path) -> None:
+    table = source(tmp_path, "id,title,note\n1,a,x\n2,b\n3\n4,c,y\n5,d\n")
+    assert [row.values["note"] for row in table.iter_rows()] == ["x", "", "", "y", ""]
+    assert table.notes == ("3 rows without the last cells completed with empty ones (first: line 3)",)
+
+
+def test_rows_that_a_line_break_cut_in_two_are_not_completed(tmp_path: Path) -> None:
+    rows = read(tmp_path, "id,title,note\n1,a,x\n2,b\nc,y\n3,d,z\n4,e\nf,y\n")
+    assert [row.problem is None for row in rows] == [True, False, False, True, False, False]
 
 
 def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path) -> None:
