@@ -44,7 +44,7 @@ DEFAULT_FILTER = {
     FieldType.DATE: FilterKind.RANGE,
 }
 
-HOW_READ = {"path", "split", "template", "take", "unit", "date_order"}
+HOW_READ = {"path", "split", "template", "take", "unit", "date_order", "epoch"}
 NOT_INDEXED = HOW_READ | {"description", "shown", "at_least", "at_most", "names_file"}
 """Keys of a field that do not affect the index."""
 BOUNDED_TYPES = (FieldType.INT, FieldType.FLOAT)
@@ -256,6 +256,10 @@ def _cell_problems(field: DeclaredField) -> Iterable[str]:
         yield f"'take' is for int, not {field.type}"
     if field.date_order and field.type is not FieldType.DATE and not field.take:
         yield f"'date_order' is for date, not {field.type}"
+    if field.epoch and field.type is not FieldType.DATE:
+        yield f"'epoch' is for date, not {field.type}"
+    if field.epoch and field.date_order:
+        yield "'epoch' and 'date_order' do not go together; remove one of them"
     if not field.template:
         return
     if not parse_column_template(field.template):

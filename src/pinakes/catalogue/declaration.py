@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from pinakes.catalogue.spec import (
     DateOrder,
     Declared,
+    Epoch,
     FieldType,
     FilterKind,
     Fusion,
@@ -70,6 +71,8 @@ class DeclaredField(Declared):
     """The unit of a number, as in `"min"`: removed where cells have it, and shown after the number."""
     date_order: DateOrder | None = None
     """The order of day and month in dates such as `3/4/2019`: `"dmy"` (the default) or `"mdy"`."""
+    epoch: Epoch | None = None
+    """The unit of dates that are written as a number from the beginning of 1970: `"s"` or `"ms"`."""
     values: tuple[str, ...] = ()
     """The values of an enum, which needs at least one."""
     at_least: float | None = Field(default=None, strict=True, allow_inf_nan=False)

@@ -61,6 +61,13 @@ class DateOrder(StrEnum):
     MONTH_FIRST = "mdy"
 
 
+class Epoch(StrEnum):
+    """The unit of moments that are counted from the beginning of 1970."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+
+
 class FilterKind(StrEnum):
     """The form of a filter by a field."""
 
@@ -105,6 +112,7 @@ class FieldSpec:
     take: Take | None = None
     unit: str = ""
     date_order: DateOrder | None = None
+    epoch: Epoch | None = None
     values: tuple[str, ...] = ()
     at_least: float | None = None
     at_most: float | None = None

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,7 +15,7 @@ from pinakes.ingest.kinds import find_source_kind, read_kind, require_derivable_
 from pinakes.ingest.paths import value_at
 from pinakes.ingest.values import read_value
 from pinakes.model.record import Record, RecordId, Tag, Value
-from pinakes.text.cells import is_nothing, plain_text, text_of
+from pinakes.text.cells import first_day, is_nothing, plain_text, text_of
 
 ID_DIGITS = 16
 
@@ -91,7 +90,7 @@ def encoded(record: Record) -> bytes:
 
 def _is_date(text: str) -> bool:
     try:
-        date.fromisoformat(text)
+        first_day(text)
     except ValueError:
         return False
     return True

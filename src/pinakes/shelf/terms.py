@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from datetime import date
 
 from pinakes.catalogue.known import known_of
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, texts_of
@@ -21,6 +20,7 @@ from pinakes.model.scope import (
     Range,
 )
 from pinakes.text.analyser import index_tokens
+from pinakes.text.cells import first_day
 from pinakes.text.normalise import fold
 
 Entry = tuple[str, str, str]
@@ -57,7 +57,7 @@ def number_of(record: Record, field: FieldSpec) -> float:
     if value is None:
         return math.nan
     try:
-        return float(date.fromisoformat(value).toordinal()) if field.type is FieldType.DATE else float(value)
+        return float(first_day(value).toordinal()) if field.type is FieldType.DATE else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan  # written under another spec; one odd value must not stop the index from being built
 

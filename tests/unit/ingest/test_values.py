@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import FieldSpec, FieldType
+from pinakes.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.ingest.values import read_value
 from pinakes.model.record import Tag
@@ -109,10 +109,14 @@ def test_a_number_beyond_all_columns_is_refused() -> None:
         ("Apr 30, 2015", "2015-04-30"),
         ("20150430", "2015-04-30"),
         (20150430, "2015-04-30"),
-        ("2015", "2015-01-01"),
-        (2015, "2015-01-01"),
-        (2015.0, "2015-01-01"),
-        ("2015-04", "2015-04-01"),
+        ("2015", "2015"),
+        (2015, "2015"),
+        (2015.0, "2015"),
+        ("2015-04", "2015-04"),
+        ("April 2015", "2015-04"),
+        ("30-Apr-15", "2015-04-30"),
+        ("30/4/2015", "2015-04-30"),
+        ("Q2 2015", "2015-04"),
         (date(2015, 4, 30), "2015-04-30"),
         (datetime(2015, 4, 30, 12, tzinfo=UTC), "2015-04-30"),
     ],
@@ -121,12 +125,66 @@ def test_a_date_is_read_in_the_ways_that_tables_write_it(raw: Any, value: str) -
     assert read(raw, FieldType.DATE) == value
 
 
-@pytest.mark.parametrize(
-    "raw", ["yesterday", "2015-02-30", "2015-13", "04/30/2015", "12", True, ["2015"] * 2, "x" * 999]
-)
+@pytest.mark.parametrize("raw", ["yesterday", "2015-02-30", "2015-13", "12", True, ["2015"] * 2, "x" * 999])
 def test_what_is_no_date_is_refused_with_one_that_is(raw: Any) -> None:
     with pytest.raises(InputError, match=r"^'field' is .{1,64}, not a date such as 2015-04-30$"):
         read(raw, FieldType.DATE)
+
+
+@pytest.mark.parametrize("raw", ["04/30/2015", "4/30/15"])
+def test_the_order_of_day_and_month_is_that_of_the_column(raw: str) -> None:
+    assert read(raw, FieldType.DATE, date_order=DateOrder.MONTH_FIRST) == "2015-04-30"
+    advice = r'date such as 2015-04-30; if the month comes first in this column, add date_order = "mdy" to the field$'
+    with pytest.raises(InputError, match=advice):
+        read(raw, FieldType.DATE)
+
+
+@pytest.mark.parametrize(
+    ("raw", "epoch", "value"),
+    [
+        (0, Epoch.SECONDS, "1970-01-01"),
+        ("1430352000", Epoch.SECONDS, "2015-04-30"),
+        (1430352000999, Epoch.MILLISECONDS, "2015-04-30"),
+        (-86400, Epoch.SECONDS, "1969-12-31"),
+    ],
+)
+def test_a_moment_is_counted_from_1970_where_that_is_declared(raw: Any, epoch: Epoch, value: str) -> None:
+    assert read(raw, FieldType.DATE, epoch=epoch) == value
+
+
+@pytest.mark.parametrize("raw", ["2015-04-30", "soon", 10**30])
+def test_what_is_no_moment_is_refused_where_one_is_declared(raw: Any) -> None:
+    with pytest.raises(InputError, match="not a date"):
+        read(raw, FieldType.DATE, epoch=Epoch.SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("raw", "unit", "value"),
+    [
+        ("91 min", "min", 91),
+        ("91 minutes", "min", 91),
+        ("173cm", "cm", 173),
+        ("€105M", "€", 105_000_000),
+        ("40–46 %", "%", 43),
+        ("3 Seasons", "season", 3),
+        (91, "min", 91),
+    ],
+)
+def test_a_number_is_read_in_its_unit(raw: Any, unit: str, value: float) -> None:
+    assert read(raw, FieldType.FLOAT, unit=unit) == value
+    assert read(raw, FieldType.INT, unit=unit) == value
+
+
+@pytest.mark.parametrize("raw", ["1 Season", "RUR 700", "many"])
+def test_a_number_in_another_unit_is_refused(raw: str) -> None:
+    with pytest.raises(InputError, match="not a number in min"):
+        read(raw, FieldType.INT, unit="min")
+
+
+@pytest.mark.parametrize("raw", ["yes", "Y", "true", True, "t", "1", 1, "ja", "oui", "sí", "x"])
+def test_a_choice_of_yes_and_no_is_known_in_every_spelling(raw: Any) -> None:
+    assert read(raw, FieldType.ENUM, values=("yes", "no")) == "yes"
+    assert read(raw, FieldType.ENUM, values=("Nein", "Ja")) == "Ja"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +200,8 @@ def test_what_is_no_date_is_refused_with_one_that_is(raw: Any) -> None:
         ("a b  c", " ", ("a", "b", "c")),
         ('["a", "b"]', "", ("a", "b")),
         ("['a', 'b']", ";", ("a", "b")),
+        ("['a b' 'c']", "", ("a b", "c")),
+        ("array(['a', 'b'], dtype=object)", "", ("a", "b")),
         ("[a, b]", "", ("[a, b]",)),
         ([{"name": "Ann"}, {"title": "Bo"}, {"value": "Cy"}, {"other": "D"}], "", ("Ann", "Bo", "Cy")),
         ([1, 2.0, True], "", ("1", "2", "true")),

@@ -7,13 +7,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
 from pathlib import PureWindowsPath
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.record import Tag, Value
+from pinakes.text.cells import first_day
 
 LONGEST_TEXT = 100_000
 MOST_ITEMS = 1_000
@@ -187,9 +187,10 @@ def _within(number: float, field: FieldSpec) -> float:
 
 def _date(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:
     try:
-        return date.fromisoformat(raw).isoformat()
+        first_day(raw)
     except (TypeError, ValueError) as error:
-        raise _wrong(field, raw, "a date such as 2015-04-30") from error
+        raise _wrong(field, raw, "a date such as 2015-04-30, 2015-04 or 2015") from error
+    return str(raw) if len(raw) in (4, 7) else first_day(raw).isoformat()
 
 
 def _choice(raw: Any, field: FieldSpec, _known: Iterable[Tag]) -> str:

@@ -1,0 +1,34 @@
+"""Parsing of table cells: empty cells, numbers, dates, lists and texts, in the many ways that tables write them.
+
+A cell is parsed by its form alone; `ingest.values` converts it to the type of its field. Every function returns None
+for a text that it cannot read, and raises nothing.
+"""
+
+from pinakes.text.cells.booleans import read_boolean
+from pinakes.text.cells.dates import date_order_of, find_date, find_epoch, find_year, first_day, last_day, precision_of
+from pinakes.text.cells.lists import find_literal, find_written_list, list_in
+from pinakes.text.cells.numbers import Quantity, number_and_unit, read_number, read_quantity, same_unit
+from pinakes.text.cells.texts import is_nothing, plain_text, text_of, unwrapped
+
+__all__ = [
+    "Quantity",
+    "date_order_of",
+    "find_date",
+    "find_epoch",
+    "find_literal",
+    "find_written_list",
+    "find_year",
+    "first_day",
+    "is_nothing",
+    "last_day",
+    "list_in",
+    "number_and_unit",
+    "plain_text",
+    "precision_of",
+    "read_boolean",
+    "read_number",
+    "read_quantity",
+    "same_unit",
+    "text_of",
+    "unwrapped",
+]

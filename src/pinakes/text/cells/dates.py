@@ -1,0 +1,236 @@
+"""Dates of day, month or year precision, as ISO text: `1963-07-16`, `1963-07`, `1963`.
+
+A quarter is its first month. Of the two numbers before a year the first is the day, unless the caller says otherwise
+for the whole column. Two-digit years are 1930 to 2029, as in spreadsheets. The time of day is dropped.
+"""
+
+import re
+import unicodedata
+from calendar import monthrange
+from datetime import UTC, date, datetime
+from typing import Literal
+
+LONGEST = 60
+PIVOT = 30
+"""Two-digit years from here on are of the twentieth century, lower ones of the twenty-first."""
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar janner janvier janv enero ene gennaio gen januari janeiro",
+            "february feb februar feber fevrier fevr febrero febbraio februari fevereiro fev",
+            "march mar marz mrz mars marzo maart mrt marco maerz",
+            "april apr avril avr abril abr aprile",
+            "may mai mayo maggio mag mei maio",
+            "june jun juni juin junio giugno giu junho",
+            "july jul juli juillet juil julio luglio lug julho",
+            "august aug aout agosto ago augustus",
+            "september sep sept septembre septiembre setiembre settembre set setembro",
+            "october oct oktober okt octobre octubre ottobre ott outubro out",
+            "november nov novembre noviembre novembro",
+            "december dec dezember dez decembre diciembre dic dicembre dezembro",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+"""Names of months in English, German, French, Spanish, Italian, Dutch and Portuguese, without accents."""
+
+WEEKDAYS = """
+monday mon tuesday tue tues wednesday wed thursday thu thur thurs friday fri saturday sat sunday sun
+montag mo dienstag di mittwoch mi donnerstag do freitag fr samstag sonnabend sa sonntag so
+lundi mardi mercredi jeudi vendredi samedi dimanche
+lunes martes miercoles jueves viernes sabado domingo
+lunedi martedi mercoledi giovedi venerdi sabato domenica
+maandag dinsdag woensdag donderdag vrijdag zaterdag zondag
+segunda terca quarta quinta sexta feira
+"""
+PARTICLES = "of the de del di le el il den der do o st nd rd th er re"
+"""Words beside a day or a month: "16th of June", "1er janvier", "16 de junio de 1997"."""
+PASSED_OVER = frozenset(f"{WEEKDAYS} {PARTICLES}".split()) - MONTHS.keys()
+
+TIME = re.compile(
+    r"(?:T|,?\s+(?:at\s+|um\s+|à\s+)?)\d{1,2}(?::\d{2}){1,2}(?:[.,]\d{1,9})?\s*(?:[AaPp]\.?[Mm]\.?)?"
+    r"\s*(?:Z|UTC|GMT|[A-Z]{3,4}|[+-]\d{2}:?(?:\d{2})?)?(?:\s*\([^)]{1,30}\))?$"
+)
+"""The time of day after a date."""
+YEAR_FIRST = re.compile(r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2}))?)?", re.ASCII)
+YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})", re.ASCII)
+MONTH_AND_YEAR = re.compile(r"(\d{1,2})[-/.](\d{4})", re.ASCII)
+COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:T\d{4,6}Z?)?", re.ASCII)
+QUARTER = re.compile(r"(?:Q([1-4])|([1-4])Q)[ \-/]?(\d{4})|(\d{4})[ \-/]?Q([1-4])", re.I | re.A)
+ABOUT = re.compile(r"(?:c\.|ca\.?|circa|about|~)\s*(\d{4})", re.I | re.A)
+SHORT_MONTH = re.compile(r"([^\W\d_]{3,9})\.?(?:-|\s?['’])([0-9]{2})")
+"""A month and a two-digit year, as in `Oct-12`."""
+TOKEN = re.compile(r"([0-9]+)|([^\W\d_]+)|[\s.,\-/'’ªº°()]+|(.)", re.DOTALL)
+DIGIT = re.compile(r"[0-9]")
+ANY_YEAR = re.compile(r"(?<!\d)[12][0-9]{3}(?!\d)")
+WEEK = re.compile(r"[0-9]{4}-?W[0-9]{2}(-?[0-9])?")
+
+Order = Literal["dmy", "mdy", "either"]
+Precision = Literal["day", "month", "year"]
+
+
+def find_date(text: str, *, month_first: bool = False) -> str | None:
+    """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the month comes first."""
+    if len(text) > LONGEST or not DIGIT.search(text):
+        return None
+    bare = text.strip()
+    if ":" in bare:
+        bare = TIME.sub("", bare)
+    if bare[:4].isdecimal():
+        return _year_first(bare) or _spelt(bare)
+    return _year_last(bare, month_first=month_first) or _spelt(bare)
+
+
+def find_year(text: str) -> int | None:
+    """Return the year of a date, or the first year from 1000 to 2999 in a text, or None."""
+    found = ANY_YEAR.search(find_date(text) or text)
+    return int(found[0]) if found else None
+
+
+def date_order_of(text: str) -> Order | None:
+    """Return the order of day and month that a date such as `3/4/2019` can have; None for dates of other forms."""
+    found = YEAR_LAST.fullmatch(TIME.sub("", text.strip())) if len(text) <= LONGEST else None
+    if not found:
+        return None
+    first, second = int(found[1]), int(found[3])
+    if max(first, second) > 31 or min(first, second) < 1 or min(first, second) > 12:
+        return None
+    if first <= 12 and second <= 12:
+        return "either"
+    return "dmy" if second <= 12 else "mdy"
+
+
+def precision_of(iso: str) -> Precision:
+    """Return the precision of an ISO date."""
+    return "year" if len(iso) == 4 else "month" if len(iso) == 7 else "day"
+
+
+def first_day(iso: str) -> date:
+    """Return the first day of an ISO date of any precision; a text that is none is a ValueError."""
+    return date.fromisoformat(f"{iso}-01-01"[:10] if len(iso) in (4, 7) else iso)
+
+
+def last_day(iso: str) -> date:
+    """Return the last day of an ISO date of any precision; a text that is none is a ValueError."""
+    first = first_day(iso)
+    if len(iso) == 4:
+        return first.replace(month=12, day=31)
+    return first.replace(day=monthrange(first.year, first.month)[1]) if len(iso) == 7 else first
+
+
+def find_epoch(number: float, *, milliseconds: bool) -> str | None:
+    """Return the day of a moment that is counted from 1970, in UTC, or None if it is beyond all dates."""
+    try:
+        return datetime.fromtimestamp(number / 1000 if milliseconds else number, tz=UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _iso(year: int, month: int = 0, day: int = 0) -> str | None:
+    """Return an ISO date of the precision that is given, or None where there is no such day."""
+    if year < 1 or month > 12:
+        return None
+    if not month:
+        return f"{year:04d}" if not day else None
+    if not day:
+        return f"{year:04d}-{month:02d}"
+    return f"{year:04d}-{month:02d}-{day:02d}" if day <= monthrange(year, month)[1] else None
+
+
+def _year_first(text: str) -> str | None:
+    found = YEAR_FIRST.fullmatch(text)
+    if found:
+        numbers = [int(found[place]) for place in (1, 3, 4) if found[place]]
+        return _iso(*numbers) if all(numbers) else None
+    compact = COMPACT.fullmatch(text)
+    if compact:
+        numbers = [int(digits) for digits in compact.groups()]
+        return _iso(*numbers) if all(numbers) else None
+    quarter = QUARTER.fullmatch(text)
+    if quarter:
+        return _iso(int(quarter[4]), _first_month(quarter[5]))
+    return _week(text) if WEEK.fullmatch(text) else None
+
+
+def _week(text: str) -> str | None:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        return None
+
+
+def _first_month(quarter: str) -> int:
+    return 3 * int(quarter) - 2
+
+
+def _year_last(text: str, *, month_first: bool) -> str | None:
+    found = YEAR_LAST.fullmatch(text)
+    if found:
+        first, second = int(found[1]), int(found[3])
+        day, month = (second, first) if month_first else (first, second)
+        return _iso(_full_year(found[4]), month, day) if day and month else None
+    return _month_and_year(text) or _quarter_or_about(text)
+
+
+def _month_and_year(text: str) -> str | None:
+    found = MONTH_AND_YEAR.fullmatch(text)
+    return _iso(int(found[2]), int(found[1])) if found and int(found[1]) else None
+
+
+def _quarter_or_about(text: str) -> str | None:
+    quarter = QUARTER.fullmatch(text)
+    if quarter:
+        return _iso(int(quarter[3]), _first_month(quarter[1] or quarter[2]))
+    about = ABOUT.fullmatch(text)
+    return _iso(int(about[1])) if about else None
+
+
+def _full_year(digits: str) -> int:
+    """Return a year of two or four digits in full."""
+    year = int(digits)
+    return year if len(digits) > 2 else year + (1900 if year >= PIVOT else 2000)
+
+
+def _spelt(text: str) -> str | None:
+    """Return a date with the name of its month: `16 June 1997`, `June 16, 1997`, `July 1963`, `26-Oct-12`."""
+    short = SHORT_MONTH.fullmatch(text)
+    if short:
+        month = MONTHS.get(_plain(short[1]))
+        return _iso(_full_year(short[2]), month) if month else None
+    month, numbers = _month_and_numbers(text)
+    if not month:
+        return None
+    if len(numbers) == 1 and len(numbers[0]) == 4:
+        return _iso(int(numbers[0]), month)
+    if len(numbers) != 2:
+        return None
+    day, year = (numbers[1], numbers[0]) if len(numbers[0]) == 4 else numbers
+    is_right = len(day) <= 2 and len(year) in (2, 4) and int(day)
+    return _iso(_full_year(year), month, int(day)) if is_right else None
+
+
+def _month_and_numbers(text: str) -> tuple[int, list[str]]:
+    """Return the month that a text names and its numbers; month 0 if it has any other word, or not one month."""
+    month, numbers = 0, []
+    for token in TOKEN.finditer(text):
+        digits, word, other = token.groups()
+        if digits:
+            numbers.append(digits)
+        elif word and (plain := _plain(word)) not in PASSED_OVER:
+            if month or plain not in MONTHS:
+                return 0, []
+            month = MONTHS[plain]
+        elif other:
+            return 0, []
+    return month, numbers
+
+
+def _plain(word: str) -> str:
+    """Return a word in lower case without accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word.lower())
+    return "".join(char for char in parts if not unicodedata.combining(char))
