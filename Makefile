@@ -56,7 +56,7 @@ LOCK := $(BIN)/pip-compile -q --generate-hashes --allow-unsafe --no-emit-index-u
 lock: $(STAMP)  ## update the lock files of the development environment and the container from pyproject.toml
 	$(BIN)/pip install -q pip-tools
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
-	$(LOCK) --extra postgres --output-file requirements-server.lock pyproject.toml
+	$(LOCK) --extra postgres --extra mysql --output-file requirements-server.lock pyproject.toml
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

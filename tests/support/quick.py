@@ -40,6 +40,7 @@ SLOW = (
     "unit/net/test_package_index.py",
     "unit/search/test_evidence.py",
     "unit/serve/http",
+    "unit/sources/database/test_servers.py",
     "unit/sources/test_lance_tables.py",
     "unit/tools/sql",
     "unit/tools/test_edits.py",

@@ -17,8 +17,10 @@ FORESEEN = (
     "everything can be read here",
     "PINAKES_AUDIO_FILES=2000 does it",
     "the real data sets are not here",
+    "MariaDB's programs are not installed",
 )
-"""Parts of the reasons that a complete run may give: the platform, the user, and data that is not in the repository."""
+"""Parts of the reasons that a complete run may give: the platform, its packages, the user, and data that is not in the
+repository."""
 
 
 class StrictSkips:

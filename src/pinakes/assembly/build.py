@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
+from pinakes.assembly.databases import names_database, open_database
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, open_table
@@ -26,7 +27,7 @@ from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
-from pinakes.sources.opener import no_provider, open_source
+from pinakes.sources.opener import OpenProvider, no_provider, open_source
 from pinakes.sources.options import NO_OPTIONS, ReadOptions, flag
 from pinakes.sources.port import RowSource
 from pinakes.tools.relations import describe_dangling, find_dangling
@@ -294,7 +295,7 @@ def open_rows(
     location: str,
     *,
     options: ReadOptions = NO_OPTIONS,
-    open_provider: Callable[[str], RowSource | None] = no_provider,
+    open_provider: OpenProvider = no_provider,
 ) -> RowSource:
     """Return the source at a location; a package may read some locations in its own way."""
     own = package.open_rows(location) if package else None
@@ -306,8 +307,17 @@ def open_rows(
     return own or open_source(location, options=options, open_provider=open_provider)
 
 
-def open_provider(app: App, location: str) -> RowSource | None:
-    """Return the source of a LanceDB table or of a query to a provider, `PREFIX:…`; None for any other location."""
+def open_provider(app: App, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
+    """Return the source of a database, a LanceDB table or a query to a provider, `PREFIX:…`; None for any other."""
+    if names_database(location):
+        return open_database(location, options, app.settings)
+    source = _open_prefixed(app, location)
+    if source is not None:
+        options.require_only((), location=location)
+    return source
+
+
+def _open_prefixed(app: App, location: str) -> RowSource | None:
     prefix, colon, query = location.partition(":")
     if prefix == TABLE_PREFIX and colon:
         return open_table(query, app.settings)

@@ -30,6 +30,7 @@ from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, Installed
 from pinakes.net.package_index import fetch_latest_version
 from pinakes.search.calibrate import calibrate, save_calibration
 from pinakes.shelf.port import Checkpoint, Problem
+from pinakes.sources.database.address import is_database_address
 from pinakes.sources.location import LIMIT_MARK, SourceLocation
 from pinakes.sources.port import RowSource
 from pinakes.tools.health import check_catalogue
@@ -175,7 +176,7 @@ def _is_provider(app: App, name: str) -> bool:
 
 
 def _is_folder(app: App, name: str) -> bool:
-    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:")
+    is_elsewhere = _is_provider(app, name) or name.startswith(f"{TABLE_PREFIX}:") or is_database_address(name)
     return not is_elsewhere and SourceLocation.parse(name).is_folder
 
 

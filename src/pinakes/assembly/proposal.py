@@ -83,7 +83,7 @@ def profile_table(source: RowSource) -> ProfiledTable:
 def _notes_on(source: RowSource) -> Iterator[str]:
     yield from notes_of(source)
     if isinstance(source, TableSource) and source.other_tables:
-        yield f"also in the file: {', '.join(source.other_tables)}; choose with {source.table_option}"
+        yield f"other tables: {', '.join(source.other_tables)}; choose with {source.table_option}"
 
 
 def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> Proposal:

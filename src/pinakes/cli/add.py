@@ -36,6 +36,7 @@ from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import EMBEDDED, require_name
 from pinakes.settings import require_shelf
 from pinakes.sources.compressed import is_compressed
+from pinakes.sources.database.address import database_of, shown_address
 from pinakes.sources.location import join_locations
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import RowSource
@@ -83,8 +84,9 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
 
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a LanceDB
-    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a
+    database ("postgresql://USER@HOST/DATABASE", "mysql://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to
+    a provider of a catalogue package ("PREFIX:QUERY?limit=200").
     Several files are read as one table.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
@@ -117,13 +119,14 @@ def add_command(
         recipe = recipe or find_own_recipe(app, chosen)
     recipe = recipe or _proposed_recipe(source, chosen, choices, show=not as_json, ask=not yes)
     if recipe is None:
-        click.echo(f"nothing was built; to change the spec: pinakes spec infer {location} --output catalogue.toml")
+        shown = shown_address(location)
+        click.echo(f"nothing was built; to change the spec: pinakes spec infer {shown} --output catalogue.toml")
         return
     if not no_embed:
         installed = app.library.find_installed(chosen)
         choice = want_model(app, recipe.loaded.spec, installed, asked=model, is_own=recipe.is_own)
         require_model(app, choice, quiet=as_json)
-    with progress_bar(Path(location).name, total=source.count_rows(), hidden=as_json) as report_progress:
+    with progress_bar(Path(shown_address(location)).name, total=source.count_rows(), hidden=as_json) as report_progress:
         report = add_catalogue(
             app,
             source,
@@ -148,6 +151,7 @@ def get_folder_reader(app: App) -> CataloguePackage:
 
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the default name of a catalogue built from a location."""
+    location = database_of(location) or location
     path = Path(location.rstrip("/"))
     whole = path.with_suffix("") if is_compressed(path) else path
     return catalogue_name(f"{whole.stem} {table}" if table else whole.stem)

@@ -20,6 +20,7 @@ from pinakes.cli.read_options import read_options
 from pinakes.cli.spec_file import write_spec
 from pinakes.errors import NotFoundError, did_you_mean
 from pinakes.ingest.kinds import require_derivable_kinds
+from pinakes.sources.database.address import shown_address
 from pinakes.sources.location import join_locations
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import notes_of
@@ -59,7 +60,7 @@ def infer_command(
     elif output is None:
         click.echo(inferred.declaration, nl=False)
     else:
-        added = " ".join(locations)
+        added = " ".join(map(shown_address, locations))
         click.echo(f"{output} has {len(inferred.fields)} fields; to build with it: pinakes add {added} --spec {output}")
     for note in (*notes_of(source), *inferred.notes):
         click.echo(note, err=True)

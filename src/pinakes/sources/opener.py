@@ -57,7 +57,12 @@ SCHEMES: Mapping[str, Callable[[str, ReadOptions], RowSource]] = {}
 """The scheme of an address, such as `postgresql` → the function that opens the source there."""
 
 
-def no_provider(_location: str) -> RowSource | None:
+OpenProvider = Callable[[str, ReadOptions], RowSource | None]
+"""Opens a location that is no file or folder, such as `PREFIX:QUERY`, with the options given beside it; returns None
+for any other location. An option that means nothing for the source is refused."""
+
+
+def no_provider(_location: str, _options: ReadOptions) -> RowSource | None:
     """Return None: there are no providers."""
     return None
 
@@ -66,15 +71,13 @@ def open_source(
     location: str,
     *,
     options: ReadOptions = NO_OPTIONS,
-    open_provider: Callable[[str], RowSource | None] = no_provider,
+    open_provider: OpenProvider = no_provider,
 ) -> RowSource:
     """Return the source at a location, or refuse with the known forms.
 
-    The location may be the name of a source, options included; those given beside it come first. `open_provider` opens
-    a location such as `PREFIX:QUERY`, and returns None for any other.
+    The location may be the name of a source, options included; those given beside it come first.
     """
-    if (asked := open_provider(location)) is not None:
-        options.require_only((), location=location)
+    if (asked := open_provider(location, options)) is not None:
         return asked
     place = SourceLocation.parse(location)
     chosen = options.over(place.options)

@@ -20,10 +20,11 @@ from typing import Any
 import apsw
 import apsw.ext
 
-from pinakes.errors import InputError, did_you_mean
+from pinakes.errors import InputError
 from pinakes.sources.columns import text_in, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
-from pinakes.sources.database.joins import Table, plan_joins, select_joined, with_references
+from pinakes.sources.database.joins import plan_joins, select_joined
+from pinakes.sources.database.tables import KINDS, Table, find_main, get_named, with_references
 from pinakes.sources.port import SourceRow
 
 SAMPLE_ROWS = 1000
@@ -31,8 +32,6 @@ SAMPLE_ROWS = 1000
 BUSY_MS = 5_000
 MAGIC = b"SQLite format 3\0"
 WAL_VERSION = 2
-KINDS = ("table", "virtual", "view")
-"""The readable kinds, in the order of preference for the main one."""
 OTHER_KINDS = ("table", "view")
 """The kinds listed as alternatives; a virtual table is mostly an index of another table."""
 COLUMNS = "pragma_table_xinfo(?) WHERE hidden <> 1"
@@ -107,7 +106,7 @@ class SqliteRows:
 
     def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
         tables = _list_tables(db)
-        table = self._find_main(db, tables) if wanted is None else self._get_named(tables, wanted)
+        table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
         joins = plan_joins(table, tables)
         names = unique_names([*table.columns, *(join.name for join in joins)])
         others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
@@ -120,22 +119,11 @@ class SqliteRows:
         )
 
     def _find_main(self, db: apsw.Connection, tables: Sequence[Table]) -> Table:
-        """Return the table with the most text; a link table only where there is no other."""
-        for kind in KINDS:
-            some = [table for table in tables if table.kind == kind]
-            candidates = [table for table in some if not table.is_link] or some
-            if candidates:
-                return max(candidates, key=lambda table: (*_weight(db, table), table.name))
-        raise InputError(f"{self._path}: no table in it")
-
-    def _get_named(self, tables: Sequence[Table], wanted: str) -> Table:
-        for table in tables:
-            if table.name.lower() == wanted.lower():
-                return table
-        known = [table.name for table in tables]
-        raise InputError(
-            f"{self._path}: no table '{wanted}'{did_you_mean(wanted, known)}; tables: {', '.join(known) or 'none'}"
-        )
+        """Return the table with the most text."""
+        main = find_main(tables, partial(_weight, db))
+        if main is None:
+            raise InputError(f"{self._path}: no table in it")
+        return main
 
     def _query_reading(self, db: apsw.Connection, query: str) -> _Reading:
         try:

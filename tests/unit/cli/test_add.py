@@ -168,7 +168,7 @@ def test_a_database_is_read_by_its_main_table_and_names_the_others(shared_data: 
     chinook = str(shared_data / "music" / "chinook.sqlite")
     ran = run(["add", chinook, "--yes", "--no-embed"])
     assert ran.code == 0, ran.err
-    assert "also in the file: Album, Artist" in ran.out
+    assert "other tables: Album, Artist" in ran.out
     assert "3503 rows: 3503 written" in ran.out
     found = run(["search", "chinook", "balls to the wall", "--genre", "Rock", "--json"]).json
     assert found["results"][0]["id"] == "2"

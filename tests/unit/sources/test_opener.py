@@ -116,7 +116,8 @@ def test_a_provider_is_asked_first_and_takes_no_table(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"title": "Bread"}]')
 
-    def open_provider(location: str) -> RowSource | None:
+    def open_provider(location: str, options: ReadOptions) -> RowSource | None:
+        options.require_only((), location=location)
         return JsonRows(Path(location.removeprefix("known:"))) if location.startswith("known:") else None
 
     assert open_source(f"known:{path}", open_provider=open_provider).name == str(path.resolve())

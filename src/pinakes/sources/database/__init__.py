@@ -1,5 +1,6 @@
-"""Tables of databases: how they are joined (`joins`), and how those of a server are read (`address`, `server`, `rows`).
+"""Tables of databases: `tables` describes them and `joins` joins them, for SQLite files and servers alike.
 
-`joins` is shared with SQLite files. The rest is imported when the address of a server is named, and nowhere else: it
-needs SQLAlchemy, and a driver that is an extra.
+The tables of a server: `address` takes its URL apart, `server` connects, `query` refuses statements that are no
+selection, `rows` reads. All but `address` is imported when a server is named, and nowhere else: it needs SQLAlchemy and
+a driver, which is an extra.
 """

@@ -1,13 +1,14 @@
 """The rows of a table with the names of what its foreign keys lead to, as one statement: Book → Publisher → City.
 
-Pure: `Table` describes what a database says of a table, `plan_joins` decides which names are joined and what their
-columns are called, `select_joined` writes the statement. Each name is a scalar subquery, so that no row is doubled.
+`plan_joins` decides which names are joined and what their columns are called, `select_joined` writes the statement.
+Each name is a scalar subquery, so that no row is doubled. Nothing here talks to a database.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, islice
+
+from pinakes.sources.database.tables import KEY_NAME, Reference, Table
 
 DEEPEST = 5
 """How many foreign keys are followed one after another."""
@@ -15,58 +16,13 @@ MOST_JOINED = 40
 """How many columns are joined to a table, the nearest ones first."""
 MOST_CHAINS = 200
 """How many chains of one length are followed further."""
-NAMING = ("name", "title")
-"""Usual names of the column that names a row."""
-KEY_NAME = re.compile(r"(.+?)_?id", re.IGNORECASE)
 
 Quote = Callable[[str], str]
 """Quotes an identifier for a statement."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
-    """A foreign key: a column whose value is the key of a row of another table."""
-
-    column: str
-    table: str
-    key: str
-
-
 Chain = tuple[Reference, ...]
 """Foreign keys that lead on from each other; the first is a column of the table that is read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A table or view, as its database describes it."""
-
-    name: str
-    kind: str
-    columns: tuple[str, ...]
-    texts: tuple[str, ...]
-    """Its columns of text."""
-    keys: tuple[str, ...]
-    """The columns of its primary key."""
-    references: tuple[Reference, ...] = ()
-
-    @property
-    def key(self) -> str | None:
-        """The primary key, where it is a single column."""
-        return self.keys[0] if len(self.keys) == 1 else None
-
-    @property
-    def naming(self) -> str | None:
-        """The column that names a row."""
-        named = (column for column in self.texts if column.lower() in NAMING)
-        return next(named, self.texts[0] if self.texts else None)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a link table: it only relates rows of other tables."""
-        pointing = {reference.column for reference in self.references}
-        is_keyed_by_others = len(self.keys) > 1 and pointing.issuperset(self.keys)
-        plain = set(self.columns) - set(self.keys) - pointing
-        return len(pointing) > 1 and (is_keyed_by_others or not plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +32,6 @@ class Join:
     name: str
     chain: Chain
     naming: str
-
-
-def with_references(tables: Iterable[Table], declared: Callable[[Table], Mapping[str, tuple[str, str]]]) -> list[Table]:
-    """Return the tables with their references: the declared ones, and those that the names of columns tell.
-
-    `declared` returns column → table and key of the single-column foreign keys, the columns in lower case; an empty key
-    is the primary key.
-    """
-    listed = list(tables)
-    by_name = {table.name.lower(): table for table in listed}
-    return [replace(table, references=tuple(_iter_references(table, declared(table), by_name))) for table in listed]
 
 
 def plan_joins(table: Table, tables: Iterable[Table]) -> list[Join]:
@@ -120,34 +65,6 @@ def _joined(join: Join, quote: Quote, quote_table: Quote) -> str:
             f" WHERE {row}.{quote(reference.key)} = {value} LIMIT 1)"
         )
     return value
-
-
-def _iter_references(
-    table: Table, declared: Mapping[str, tuple[str, str]], tables: Mapping[str, Table]
-) -> Iterator[Reference]:
-    for column in table.columns:
-        name, key = declared.get(column.lower(), ("", ""))
-        target = tables.get(name.lower()) if name else _find_meant(column, table, tables)
-        pointed_at = key or (target.key if target else None)
-        if target and pointed_at:
-            yield Reference(column=column, table=target.name, key=pointed_at)
-
-
-def _find_meant(column: str, table: Table, tables: Mapping[str, Table]) -> Table | None:
-    """Return the table whose key a column names: `AuthorId` or `author_id` for the key of `Author` or `authors`."""
-    named = KEY_NAME.fullmatch(column)
-    if not named or column == table.key:
-        return None
-    stem = _letters(named[1])
-    for target in tables.values():
-        is_named = _letters(target.name) in (stem, f"{stem}s", f"{stem}es", f"{stem.removesuffix('y')}ies")
-        if is_named and target.key and target.key.lower() in (column.lower(), "id"):
-            return target
-    return None
-
-
-def _letters(name: str) -> str:
-    return name.replace("_", "").lower()
 
 
 def _iter_chains(table: Table, tables: Mapping[str, Table]) -> Iterator[Chain]:
