@@ -8,11 +8,12 @@ filters are read for their form; `search.conditions` finds the values that are m
 import calendar
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from pinakes.catalogue.telling import rank_fields, telling_fields
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.text.messages import quoted
@@ -23,6 +24,8 @@ ADULT = "adult"
 BOUNDS = ("min", "max")
 GREATEST = 1e300
 DATES = "2015, 2015-04 and 2015-04-30"
+MOST_ADVISED = 30
+"""The most filters that an error names."""
 PARTIAL_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
@@ -47,6 +50,43 @@ def filterable(spec: CatalogueSpec) -> list[FieldSpec]:
     return [field for field in spec.fields.values() if field.filter is not None]
 
 
+def filters_by_use(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that can be filtered by, the most useful first, ids and codes last."""
+    useful = useful_filters(spec)
+    return [*useful, *(field for field in filterable(spec) if field not in useful)]
+
+
+def useful_filters(spec: CatalogueSpec) -> list[FieldSpec]:
+    """Return the fields that people filter by: telling ones, then others, without ids and codes."""
+    telling = telling_fields(spec)
+    useful = [field for field in rank_fields(spec) if field.filter is not None]
+    told, rest = ([field for field in useful if (field in telling) is is_told] for is_told in (True, False))
+    return [*_two_ranges_to_one(told), *_two_ranges_to_one(rest)]
+
+
+def _two_ranges_to_one(fields: Sequence[FieldSpec]) -> Iterator[FieldSpec]:
+    """Yield fields with two ranges before each other one: words find a country, but no price under 20."""
+    ranges = [field for field in fields if field.filter is FilterKind.RANGE]
+    others = [field for field in fields if field.filter is not FilterKind.RANGE]
+    while ranges or others:
+        yield from (*ranges[:2], *others[:1])
+        ranges, others = ranges[2:], others[1:]
+
+
+def filter_names(spec: CatalogueSpec, fields: Sequence[FieldSpec]) -> list[str]:
+    """Return the names of a catalogue's filters by these fields; those that take a range are starred."""
+    return [
+        *([KIND] if len(spec.kinds) > 1 else ()),
+        *(starred(field) for field in fields),
+        *([ADULT] if spec.adult and ADULT not in spec.fields else ()),
+    ]
+
+
+def starred(field: FieldSpec) -> str:
+    """Return the name of a filter, with a star if it takes a range."""
+    return f"{field.name}*" if field.filter is FilterKind.RANGE else field.name
+
+
 def filters_of(spec: CatalogueSpec) -> dict[str, FieldSpec]:
     """Return the filterable fields by the names that callers use; with `kind` where there are several kinds."""
     found = {field.name: field for field in filterable(spec)}
@@ -62,7 +102,7 @@ def parse_filters(filters: Mapping[str, Any], spec: CatalogueSpec) -> list[Condi
     asked = {name: value for name, value in filters.items() if value not in (None, [], {})}
     if ADULT not in known:
         asked.pop(ADULT, None)
-    return with_usual_kinds([_condition(name, value, known, spec.name) for name, value in asked.items()], spec)
+    return with_usual_kinds([_condition(name, value, known, spec) for name, value in asked.items()], spec)
 
 
 def includes_adult(filters: Mapping[str, Any], spec: CatalogueSpec) -> bool:
@@ -126,17 +166,34 @@ def _form(field: FieldSpec) -> dict[str, Any]:
     return _DATES if field.type is FieldType.DATE else _RANGE
 
 
-def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], catalogue: str) -> Condition:
+def _condition(name: str, asked: Any, known: Mapping[str, FieldSpec], spec: CatalogueSpec) -> Condition:
     name = meant(name, known)
     field = known.get(name)
     if field is None:
         raise InputError(
-            f"'filters.{name[:60]}': '{catalogue}' cannot be filtered by it{did_you_mean(name, list(known))}; "
-            f"filterable: {', '.join(known)}"
+            f"'filters.{name[:60]}': '{spec.name}' cannot be filtered by it{did_you_mean(name, list(known))}; "
+            f"{filter_advice(spec)}"
         )
     if field.filter is FilterKind.RANGE:
         return _range(name, asked, field)
     return values_condition(field, _values(f"filters.{name}", asked, field))
+
+
+def filter_advice(spec: CatalogueSpec) -> str:
+    """Return which filters a catalogue has, with an example; the end of an error."""
+    fields = filters_by_use(spec)
+    names = filter_names(spec, fields)
+    more = f", … ({len(names)})" if len(names) > MOST_ADVISED else ""
+    known = f"filterable: {', '.join(names[:MOST_ADVISED]) or 'by no field'}{more}"
+    kinds = [[one for one in fields if (one.filter is FilterKind.RANGE) is is_range] for is_range in (True, False)]
+    example = ", ".join(f'"{some[0].name}": {_example(some[0])}' for some in kinds if some)
+    return f"{known}; as in {{{example}}}" if example else known
+
+
+def _example(field: FieldSpec) -> str:
+    if field.filter is not FilterKind.RANGE:
+        return f'["{field.values[0] if field.values else "a value"}"]'
+    return '{"min": "2015", "max": "2019-06"}' if field.type is FieldType.DATE else '{"min": 1, "max": 9}'
 
 
 def _values(place: str, asked: Any, field: FieldSpec) -> tuple[str, ...]:

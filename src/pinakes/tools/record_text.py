@@ -54,7 +54,7 @@ def short_value(value: Value, field: FieldSpec) -> str:
     if field.type is FieldType.JSON:
         return shorten(json.dumps(value, ensure_ascii=False), VALUE_CHARS)
     if isinstance(value, int | float):
-        return number_text(value)
+        return with_unit(number_text(value), field)
     texts = [text for text in map(_collapsed, texts_of(value)) if text]
     more = [f"… ({len(texts)})"] if len(texts) > VALUES_ON_A_LINE else []
     return ", ".join([*(shorten(text, VALUE_CHARS) for text in texts[:VALUES_ON_A_LINE]), *more])
@@ -64,6 +64,11 @@ def number_text(number: float) -> str:
     """Return a number as people write it."""
     short = round(number, DECIMALS)
     return str(int(short) if float(short).is_integer() else short)
+
+
+def with_unit(text: str, field: FieldSpec) -> str:
+    """Return a number of a field with its unit, if it has one."""
+    return f"{text} {field.unit}" if field.unit else text
 
 
 def has_value(record: Record, field: FieldSpec) -> bool:
@@ -114,7 +119,8 @@ def _plain_value(value: Value, field: FieldSpec) -> Any:
 def _value_text(value: Value, field: FieldSpec) -> str:
     if field.type is FieldType.JSON and value is not None:
         return json.dumps(value, ensure_ascii=False)
-    return ", ".join(texts_of(value))
+    text = ", ".join(texts_of(value))
+    return with_unit(text, field) if text else ""
 
 
 def _begins_another(text: str, others: list[str]) -> bool:

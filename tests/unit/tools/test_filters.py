@@ -117,7 +117,7 @@ GOOD: list[tuple[dict[str, Any], Any]] = [
 ]
 
 REFUSED_BY_BOTH: list[tuple[dict[str, Any], str]] = [
-    ({"prize": {"min": 1}}, r"'filters.prize'.*did you mean 'price'\?.*filterable: maker, colours"),
+    ({"prize": {"min": 1}}, r"'filters.prize'.*did you mean 'price'\?.*filterable: kind, year\*, price\*, maker, "),
     ({"blurb": ["x"]}, r"'filters.blurb': 'shop' cannot be filtered by it"),
     ({"colours": {"min": 1}}, r"'filters.colours' must be a list of strings, as in \[\"a\", \"b\"\]"),
     ({"colours": 7}, "'filters.colours' must be a list of strings"),
@@ -240,7 +240,7 @@ def test_a_number_too_great_for_any_column_is_refused(shop: CatalogueSpec, numbe
 
 
 def test_a_misspelt_kind_is_told_of_it(shop: CatalogueSpec) -> None:
-    with pytest.raises(InputError, match=r"did you mean 'kind'\?.*filterable: .*, kind$"):
+    with pytest.raises(InputError, match=r"did you mean 'kind'\?.*filterable: kind, "):
         parse_filters({"kinds": ["toy"]}, shop)
 
 
@@ -293,13 +293,13 @@ def test_the_filters_of_several_catalogues_are_named_by_catalogue_with_numbers_m
     shop: CatalogueSpec, cars: CatalogueSpec
 ) -> None:
     guide = filter_guide({"shop": shop, "cars": cars})
-    assert "shop: kind, state, year*, price*, weight*, arrived*, sold*, maker, …" in guide
-    assert "cars: kind, state, year*, doors*" in guide
+    assert "shop: kind, year*, price*, maker, weight*, state, arrived*, sold*, …" in guide
+    assert "cars: kind, year*, doors*, state" in guide
     assert "{min, max}" in guide
 
 
 def test_catalogues_with_the_same_filters_share_an_entry(shop: CatalogueSpec, cars: CatalogueSpec) -> None:
-    assert "old, new: kind, state, year*, doors*" in filter_guide({"old": cars, "shop": shop, "new": cars})
+    assert "old, new: kind, year*, doors*, state" in filter_guide({"old": cars, "shop": shop, "new": cars})
 
 
 def test_the_filters_of_many_catalogues_stay_short_and_end_with_where_the_rest_is(shop: CatalogueSpec) -> None:

@@ -572,14 +572,22 @@ def test_a_catalogue_that_has_no_such_filter_is_skipped_and_it_is_said(served: S
 def test_filters_that_no_catalogue_has_together_are_refused(served: Served) -> None:
     code, text = served.refusal("search", query="x", filters={"episodes": {"min": 1}, "pages": {"min": 1}})
     assert code == "invalid_input"
-    assert "no catalogue has these filters; " in text
+    assert "no catalogue has these filters; episodes: anime; pages: books" in text
+
+
+@pytest.mark.row("N1", "N9")
+def test_a_filter_that_no_catalogue_has_is_refused_with_the_filters_of_each(served: Served) -> None:
+    code, text = served.refusal("search", query="x", filters={"episode": {"min": 1}})
+    assert code == "invalid_input"
+    assert "'episode' is in none (did you mean 'episodes'?)" in text
+    assert "books: year*, pages*, type, subjects" in text
 
 
 def test_a_filter_that_the_named_catalogue_does_not_have_is_refused_with_those_it_has(served: Served) -> None:
     code, text = served.refusal("search", query="x", catalogue="books", filters={"episodes": {"min": 1}})
     assert code == "invalid_input"
     assert "'filters.episodes': 'books' cannot be filtered by it" in text
-    assert "filterable: type, pages, year, subjects" in text
+    assert 'filterable: year*, pages*, type, subjects; as in {"year": {"min": 1, "max": 9}, "type": ["NOVEL"]}' in text
 
 
 @pytest.mark.row("N9")

@@ -156,8 +156,10 @@ class RestEndpoints:
     async def list_tools(self, request: ServerRequest) -> Response:
         """List the tools that the caller may use, in the same order as over MCP."""
         principal = request.caller.principal
-        tools = await self._service.gate.run(principal, lambda gate: gate.list_tools(principal))
-        return _list_reply(ToolsResult(tools=[tool_entry(tool) for tool in tools]))
+        tools = await self._service.gate.run(
+            principal, lambda gate: [tool_entry(tool) for tool in gate.list_tools(principal)]
+        )
+        return _list_reply(ToolsResult(tools=tools))
 
     async def call_tool(self, request: ServerRequest) -> Response:
         """Run a tool; its structured content is the whole answer."""

@@ -1,55 +1,78 @@
-"""The filters of several catalogues in one short description, which a model reads at every turn.
+"""The filters of catalogues in one short description, which a model reads at every turn.
 
-Each catalogue is named with its fields, those that are filtered most first; catalogues with the same fields share an
-entry. What has no room is left to `browse`.
+Of several catalogues, each is named with its most useful fields; those with the same fields share an entry. Of one
+catalogue, whose schema names the fields, the description has the bounds and values. What has no room is in `browse`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FilterKind, Role
-from pinakes.tools.filters import ADULT, KIND, filterable
+from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.errors import did_you_mean
+from pinakes.tools.filters import filter_names, filterable, filters_by_use, filters_of, useful_filters
+from pinakes.tools.generic.filter_facts import NO_FACTS, Facts
+from pinakes.tools.spelling import meant
 
-MOST_CHARS = 500
-MOST_FIELDS = (8, 6, 4, 3, 2, 1)
+FEWEST_CHARS = 500
+CHARS_PER_CATALOGUE = 60
+MOST_CHARS = 1_500
+MOST_FIELDS = (8, 6, 5, 4, 3, 2, 1)
 """The most fields of a catalogue that are named; fewer are tried until the description is short enough."""
 USE = "field: [values], or {min, max} where *; browse has the rest"
 MORE = "…"
 
+NOTHING_KNOWN: Mapping[str, Facts] = {}
 
-def filter_guide(specs: Mapping[str, CatalogueSpec]) -> str:
-    """Return which catalogue has which filters, in at most `MOST_CHARS` characters."""
+
+def filter_guide(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts] = NOTHING_KNOWN) -> str:
+    """Return which catalogue has which filters, with the bounds of ranges if there is room, in bounded length."""
+    room = min(max(FEWEST_CHARS, CHARS_PER_CATALOGUE * len(specs)), MOST_CHARS)
     for most in MOST_FIELDS:
-        guide = "; ".join([USE, *_entries(specs, most)])
-        if len(guide) <= MOST_CHARS:
-            return guide
-    return f"{guide[: MOST_CHARS - len(MORE) - 2].rsplit('; ', 1)[0]}; {MORE}"
+        for known in (facts, NOTHING_KNOWN):
+            guide = "; ".join([USE, *_entries(specs, known, most)])
+            if len(guide) <= room:
+                return guide
+    return f"{guide[: room - len(MORE) - 2].rsplit('; ', 1)[0]}; {MORE}"
 
 
-def _entries(specs: Mapping[str, CatalogueSpec], most: int) -> Iterator[str]:
-    """Yield an entry for each set of fields, as in `films, series: genre, year*`."""
+def _entries(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts], most: int) -> Iterator[str]:
+    """Yield an entry for each set of fields, as in `films, series: year* 1950 to 2020, genre`."""
     catalogues: dict[tuple[str, ...], list[str]] = {}
     for name, spec in specs.items():
-        catalogues.setdefault(tuple(filter_names(spec)), []).append(name)
+        catalogues.setdefault(tuple(_with_bounds(spec, facts.get(name, NO_FACTS))), []).append(name)
     for fields, names in catalogues.items():
         if fields:
-            rest = [MORE] if len(fields) > most else []
+            rest = [MORE] if len(fields) > most and fields[most - 1] != MORE else []
             yield f"{', '.join(names)}: {', '.join([*fields[:most], *rest])}"
 
 
-def filter_names(spec: CatalogueSpec) -> list[str]:
-    """Return the names of a catalogue's filters, the most usual first; those that take a range are starred."""
-    fields = sorted(filterable(spec), key=_rank)
-    return [
-        *([KIND] if len(spec.kinds) > 1 else ()),
-        *(f"{field.name}*" if field.filter is FilterKind.RANGE else field.name for field in fields),
-        *([ADULT] if spec.adult and ADULT not in spec.fields else ()),
-    ]
+def _with_bounds(spec: CatalogueSpec, facts: Facts) -> Iterator[str]:
+    """Yield the useful filters of a catalogue, ranges with their bounds, and a mark where there are more."""
+    useful = useful_filters(spec)
+    for name in filter_names(spec, useful):
+        bounds = facts.bounds.get(name.removesuffix("*"), "")
+        yield f"{name} {bounds}" if bounds else name
+    if len(filterable(spec)) > len(useful):
+        yield MORE
 
 
-def _rank(field: FieldSpec) -> int:
-    """Return the place of a field among the others: values that can be browsed, time, numbers, the rest."""
-    if field.facet:
-        return 0
-    if field.role is Role.TIME:
-        return 1
-    return 2 if field.filter is FilterKind.RANGE else 3
+def advice_over(filters: Iterable[str], specs: Mapping[str, CatalogueSpec]) -> str:
+    """Return which catalogues have each of these filters; where one is in none, which filters there are."""
+    known = {name: filters_of(spec) for name, spec in specs.items()}
+    every = list(dict.fromkeys(field for fields in known.values() for field in fields))
+    holders = {one: [name for name, fields in known.items() if meant(one, fields) in fields] for one in filters}
+    for one, names in holders.items():
+        if not names:
+            return f"'{one[:60]}' is in none{did_you_mean(one, every)}; {filter_guide(specs)}"
+    return "; ".join(f"{one}: {', '.join(names)}" for one, names in holders.items())
+
+
+def facts_in_words(spec: CatalogueSpec, facts: Facts) -> str:
+    """Return the bounds and values of one catalogue's filters, as in `price 4 to 3300; colour red, white`."""
+    names = [field.name for field in filters_by_use(spec)]
+    known = {name: facts.bounds.get(name) or ", ".join(facts.values.get(name, ())) for name in names}
+    words = ""
+    for entry in (f"{name} {fact}" for name, fact in known.items() if fact):
+        if len(words) + len(entry) + 2 > FEWEST_CHARS:
+            return f"{words}; {MORE}"
+        words = f"{words}; {entry}" if words else entry
+    return words

@@ -32,7 +32,8 @@ from pinakes.tools.filters import (
 )
 from pinakes.tools.generic.browse import browse_catalogue, browse_text, cursor_of_values, unread_catalogue
 from pinakes.tools.generic.browse_shapes import BrowsedValuesResult, BrowseParams, BrowseResult
-from pinakes.tools.generic.filter_guide import filter_guide
+from pinakes.tools.generic.filter_facts import Facts, FilterFacts
+from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
 from pinakes.tools.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -174,7 +175,9 @@ class GenericTools:
         left_out = [one for one, problem in problems.items() if problem is not None]
         if len(left_out) == len(problems):
             having = [one for one in left_out if set(filters) <= set(filters_of(self._get(one).spec))]
-            raise InputError(f"no catalogue has these filters; {problems[(having or left_out)[0]]}")
+            specs = {one: self._get(one).spec for one in self._catalogues}
+            advice = problems[having[0]] if having else advice_over(filters, specs)
+            raise InputError(f"no catalogue has these filters; {advice}")
         notes = [f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []
         return {name: one for name, one in self._catalogues.items() if name not in left_out}, notes
 
@@ -209,7 +212,9 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     """Declare the tools that serve every catalogue."""
     tools = GenericTools(catalogues)
     names = [catalogue.name for catalogue in catalogues]
-    filters, definitions = _filters_over({catalogue.name: catalogue.spec for catalogue in catalogues})
+    specs = {catalogue.name: catalogue.spec for catalogue in catalogues}
+    filters, definitions = _filters_over(specs)
+    facts = {catalogue.name: FilterFacts(catalogue) for catalogue in catalogues}
     return [
         catalogue_tool(
             name="search",
@@ -222,6 +227,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
             text=json_text,
             properties={"catalogue": {"type": "string", "enum": names}, "filters": filters},
             definitions=definitions,
+            facts=lambda: _facts_of_filters(specs, {name: one.read() for name, one in facts.items()}),
             count_of=attrgetter("total"),
         ),
         catalogue_tool(
@@ -260,6 +266,15 @@ def _filters_over(specs: Mapping[str, CatalogueSpec]) -> tuple[dict[str, Any], d
     if len(specs) == 1:
         return filter_schema(*specs.values())
     return {"type": "object", "description": filter_guide(specs)}, {}
+
+
+def _facts_of_filters(specs: Mapping[str, CatalogueSpec], facts: Mapping[str, Facts]) -> dict[str, dict[str, Any]]:
+    """Return the description of `filters` with what the records of now have."""
+    if len(specs) > 1:
+        return {"filters": {"description": filter_guide(specs, facts)}}
+    ((name, spec),) = specs.items()
+    words = facts_in_words(spec, facts[name])
+    return {"filters": {"description": words}} if words else {}
 
 
 def _find(view: CatalogueView, stated: str, scope: Scope) -> FoundRecord | None:
