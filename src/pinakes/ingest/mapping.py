@@ -153,7 +153,7 @@ def _read_fields(row: Mapping[str, Any], fields: Iterable[FieldSpec]) -> tuple[d
     for field in fields:
         try:
             value = read_value(_cell(row, field), field)
-            if value is not None and (problem := _problem(value, field)):
+            if value is not None and _is_bounded(field) and (problem := _problem(value, field)):
                 raise InputError(f"'{field.name}' {problem}")
         except InputError as error:
             unread.append(UnreadCell(field.name, error.message))
@@ -161,6 +161,11 @@ def _read_fields(row: Mapping[str, Any], fields: Iterable[FieldSpec]) -> tuple[d
         if value is not None:
             values[field.name] = value
     return values, unread
+
+
+def _is_bounded(field: FieldSpec) -> bool:
+    """Tell whether not every value of the field's type fits it."""
+    return field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
 
 
 def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:

@@ -21,6 +21,7 @@ from pinakes.text.cells import (
     read_number,
     read_quantity,
     text_of,
+    unwrapped,
 )
 
 LARGEST_WHOLE = 2**63 - 1
@@ -73,6 +74,10 @@ def _tags(raw: Any, field: FieldSpec) -> tuple[Tag, ...] | None:
 def _named(items: Iterable[Any]) -> Iterable[str]:
     """Yield the items as texts; an object as its name."""
     for item in items:
+        if type(item) is str:
+            if not is_nothing(item):
+                yield unwrapped(item)
+            continue
         named = item.get("name") or item.get("title") or item.get("value") if isinstance(item, dict) else item
         if not is_nothing(named) and (text := text_of(named)):
             yield text

@@ -8,9 +8,12 @@ import re
 import unicodedata
 from calendar import monthrange
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Literal
 
 LONGEST = 60
+REMEMBERED = 8192
+"""The number of texts whose dates are remembered: the cells of a column repeat."""
 PIVOT = 30
 """Two-digit years from here on are of the twentieth century, lower ones of the twenty-first."""
 
@@ -76,6 +79,11 @@ def find_date(text: str, *, month_first: bool = False) -> str | None:
     """Return a text as an ISO date of its precision, or None; `3/4/2019` is 3 April unless the month comes first."""
     if len(text) > LONGEST or not DIGIT.search(text):
         return None
+    return _found_date(text, month_first)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _found_date(text: str, month_first: bool) -> str | None:
     bare = text.strip()
     if ":" in bare:
         bare = TIME.sub("", bare)

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 DEEPEST = 30
-STRING = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+STRING = r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\""
 FLAT = re.compile(rf"\[\s*(?:(?:{STRING})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
 """A list of texts alone, with commas or without."""
 TOKEN = re.compile(rf"\s*(?:({STRING})|(array\(|[\[\](){{}},:])|(dtype=[^,)]*)|([^\s\[\](){{}},:'\"]+))\s*", re.DOTALL)
@@ -34,6 +34,8 @@ def find_written_list(text: str) -> list[Any] | None:
     is_list = (text.startswith("[") and text.endswith("]")) or (text.startswith("array(") and text.endswith(")"))
     if not is_list:
         return None
+    if text.startswith("['") and FLAT.fullmatch(text):  # no JSON begins like this
+        return _flat(text)
     try:
         items = orjson.loads(text)
     except orjson.JSONDecodeError:

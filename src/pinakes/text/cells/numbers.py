@@ -5,6 +5,7 @@ A range is its midpoint. A number after "about" or before "+" is that number.
 
 import re
 import sys
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pinakes.text.cells.texts import unwrapped
@@ -12,9 +13,13 @@ from pinakes.text.cells.texts import unwrapped
 GREATEST = sys.float_info.max
 """The greatest number accepted; greater ones fit no column."""
 LONGEST = 60
+REMEMBERED = 8192
+"""The number of texts whose numbers are remembered: the cells of a column repeat."""
 
 PLAIN = re.compile(r"[-+]?[0-9]{1,300}(\.[0-9]+)?")
 SPACES = "\u00a0\u202f\u2009"
+NUMERIC = re.compile(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,3}\s*[0-9]")
+"""The beginning of a text that may be a number: at most a few signs and one word before the first digit."""
 FIGURE = (
     rf"(?:[0-9]{{1,3}}(?:[.{SPACES}' ][0-9]{{3}})+,[0-9]+"
     rf"|[0-9]{{1,3}}(?:[,{SPACES}' ][0-9]{{3}})+(?:\.[0-9]*)?"
@@ -54,7 +59,7 @@ UNIT = re.compile(
 )
 GROUPING = re.compile(rf"[{SPACES}' ]")
 THOUSANDS = re.compile(r"^[-+]?[0-9]{1,3},[0-9]{3}$")
-WHOLE = re.compile(r"[-+]?[0-9]+")
+DECIMAL = re.compile(r"[.eE]")
 
 SPELLINGS = {
     "min": "minute minutes mins minuten minuti minutos",
@@ -97,7 +102,7 @@ def read_number(raw: Any) -> int | float | None:
     text = unwrapped(raw)
     if PLAIN.fullmatch(text):
         return _parsed(text)
-    found = number_and_unit(text)
+    found = number_and_unit(text) if NUMERIC.match(text) else None
     if found is None or (found.unit and not found.is_money) or (found.is_range and not found.unit):
         return None
     return found.number
@@ -113,8 +118,13 @@ def read_quantity(raw: Any, unit: str) -> int | float | None:
 
 def number_and_unit(text: str) -> Quantity | None:
     """Return the number in a text and its unit, or None; a text with anything else in it is None."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or not NUMERIC.match(text):
         return None
+    return _found_quantity(text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _found_quantity(text: str) -> Quantity | None:
     bare = text.strip()
     if PLAIN.fullmatch(bare):
         return _quantity(_parsed(bare), "")
@@ -179,7 +189,7 @@ def _parsed(text: str) -> int | float | None:
     """Return the number that a figure writes."""
     digits = text if PLAIN.fullmatch(text) else _with_point(GROUPING.sub("", text))
     try:
-        number = int(digits) if WHOLE.fullmatch(digits) else float(digits)
+        number = float(digits) if DECIMAL.search(digits) else int(digits)
     except (ValueError, OverflowError):
         return None
     return number if abs(number) <= GREATEST else None

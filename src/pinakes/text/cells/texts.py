@@ -27,7 +27,7 @@ FORMULA_TEXT = re.compile(r'="([^"]*)"')
 def is_nothing(raw: Any) -> bool:
     """Tell whether a cell has no value."""
     if isinstance(raw, str):
-        bare = unwrapped(raw)
+        bare = unwrapped(raw) if "=" in raw else raw.strip()
         return len(bare) <= LONGEST_NOTHING and (bare.lower() in NOTHING or bare == NO_TIME)
     if raw is None or (isinstance(raw, float) and math.isnan(raw)):
         return True
