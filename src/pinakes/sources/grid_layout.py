@@ -21,6 +21,8 @@ LONG_FOOTNOTE = 80
 """A lone cell with so many characters is a sentence."""
 LEAST_WIDTH = 3
 """A table of fewer columns has no footnotes that could be told from rows."""
+WIDE = 6
+"""A table of so many columns may have rows such as `Source: | the ministry` above it."""
 SHOWN_CHARACTERS = 60
 NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?\s*")
 YEAR = re.compile(r"\s*(1[89]|20)\d\d\s*")
@@ -63,7 +65,9 @@ def count_titles(rows: Sequence[Cells]) -> int:
     above = 0
     while width > 1 and above < min(MOST_TITLES, len(rows) - 2) and _is_title(rows[above], width):
         above += 1
-    return above if above and _is_header(rows[above], width) else 0
+    if not above or not _is_header(rows[above], width):
+        return 0
+    return above - _are_groups(rows[above - 1 :])
 
 
 def usual_width(rows: Sequence[Cells]) -> int:
@@ -116,23 +120,34 @@ def places(word: str, numbers: Iterable[int]) -> str:
 
 
 class Footnotes:
-    """Takes the footnotes from the end of a table's rows."""
+    """Takes the footnotes from the end of a table's rows; with `by_gap`, a gap in their numbers is an empty row."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, *, by_gap: bool = False) -> None:
         self._width = width
+        self._by_gap = by_gap
+        self._last = 0
         self.rows: list[tuple[int, Cells]] = []
         """The rows below the table, each with its number, once all rows were read."""
 
     def without(self, rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
         """Yield the rows above the footnotes; rows that look like one, but have others below them, are yielded too."""
         for row in rows:
-            if row[1] is not None and len(self.rows) < MOST_FOOTNOTES and is_footnote(row[1], self._width):
+            is_held = len(self.rows) < MOST_FOOTNOTES and row[1] is not None and self._may_be_footnote(*row)
+            self._last = row[0]
+            if is_held:
                 self.rows.append(row)
                 continue
             if self.rows:
                 held, self.rows = self.rows, []
                 yield from held
             yield row
+
+    def _may_be_footnote(self, number: int, cells: Cells) -> bool:
+        """Return whether a row looks like a footnote; one text after an empty row does where numbers tell of it."""
+        if is_footnote(cells, self._width):
+            return True
+        is_apart = self._by_gap and (bool(self.rows) or number > self._last + 1 > 1)
+        return is_apart and self._width >= LEAST_WIDTH and isinstance(_lone_cell(cells), str)
 
 
 def _lone_cell(row: Cells) -> Any:
@@ -148,7 +163,18 @@ def _lone_cell(row: Cells) -> Any:
 
 def _is_title(row: Cells, width: int) -> bool:
     filled = count_filled(row)
-    return filled == 1 if width < LEAST_WIDTH else filled == 1 or (len(row) != width and 2 * filled <= width)
+    if filled == 1 or width < LEAST_WIDTH:
+        return filled == 1
+    is_sparse = width >= WIDE and filled <= max(2, width / 4)
+    return is_sparse or (len(row) != width and 2 * filled <= width)
+
+
+def _are_groups(rows: Sequence[Cells]) -> bool:
+    """Return whether a nearly empty row above a header has headings of groups, and is no line such as `Source: | x`."""
+    heads, names = rows[0], rows[1]
+    lone = [place for place in range(len(heads) - 1) if not is_empty(heads[place]) and not is_empty(heads[place + 1])]
+    is_spread = all(_is_repeated(heads, names, place) for place in lone)
+    return count_filled(heads) > 1 and is_spread and count_headers(rows) > 1
 
 
 def _is_header(row: Cells, width: int) -> bool:

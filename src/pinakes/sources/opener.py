@@ -1,8 +1,10 @@
 """Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from pinakes.errors import InputError
 from pinakes.sources.compressed import COMPRESSED, require_file, without_compression
@@ -15,6 +17,8 @@ from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
+SHEET_READER = "pinakes.sources.sheet_rows"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
@@ -22,6 +26,15 @@ class FileFormat:
 
     open: Callable[[Path, ReadOptions], RowSource]
     options: frozenset[str] = frozenset()
+
+
+def _open_sheet(path: Path, options: ReadOptions) -> RowSource:
+    """Open a spreadsheet; its reader is loaded at the first one."""
+    reader = importlib.import_module(SHEET_READER)
+    return cast(
+        RowSource,
+        reader.SheetRows(path, sheet=options.part, skip=options.skip, header_rows=options.header_rows),
+    )
 
 
 CSV = FileFormat(
@@ -33,6 +46,10 @@ JSON = FileFormat(
     options=frozenset({"records"}),
 )
 PARQUET = FileFormat(open=lambda path, _options: ParquetRows(path))
+SHEET = FileFormat(
+    open=_open_sheet,
+    options=frozenset({"table", "sheet", "skip", "header_rows"}),
+)
 SQLITE = FileFormat(
     open=lambda path, options: SqliteRows(path, table=options.table, query=options.query),
     options=frozenset({"table", "query"}),
@@ -47,6 +64,9 @@ ENDINGS: Mapping[str, FileFormat] = {
     ".tab": CSV,
     ".parquet": PARQUET,
     ".pq": PARQUET,
+    ".xlsx": SHEET,
+    ".xlsm": SHEET,
+    ".ods": SHEET,
     ".sqlite": SQLITE,
     ".sqlite3": SQLITE,
     ".db": SQLITE,

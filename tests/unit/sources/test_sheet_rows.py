@@ -1,0 +1,223 @@
+"""Rows from spreadsheets as people make them: titles, merged cells, formulas, several sheets, notes below."""
+
+import zipfile
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.errors import InputError
+from pinakes.sources.opener import open_source
+from pinakes.sources.options import ReadOptions
+from pinakes.sources.sheet_rows import SheetRows
+from support.spreadsheets import with_cached_values, write_ods, write_xlsx
+
+pytestmark = pytest.mark.row("N1")
+
+WINES = [["name", "price", "since"], ["Barolo", 30, 1980], ["Rioja", 12.5, 1990], ["Cava", 9, 1975]]
+
+
+def values(path: Path, **options: Any) -> list[dict[str, Any]]:
+    return [dict(row.values) for row in SheetRows(path, **options).iter_rows()]
+
+
+def write(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
+    return write_ods(path, sheets) if path.suffix == ".ods" else write_xlsx(path, sheets)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.xlsm", "a.ods"])
+def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, {"Wines": WINES})
+    source = open_source(str(path))
+    assert [dict(row.values) for row in source.iter_rows()] == [
+        {"name": "Barolo", "price": 30, "since": 1980},
+        {"name": "Rioja", "price": 12.5, "since": 1990},
+        {"name": "Cava", "price": 9, "since": 1975},
+    ]
+    assert [row.place for row in source.iter_rows(start=1)] == ["row 3", "row 4"]
+    assert (source.name, source.is_whole, source.count_rows()) == (f"{path.resolve()}#Wines", True, 3)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
+def test_dates_times_and_truth_values_are_themselves(tmp_path: Path, name: str) -> None:
+    row = ["Fair", date(2024, 5, 1), datetime(2024, 5, 1, 18, 30), time(9, 5), True, 1.0, "#N/A", "007"]
+    path = write(tmp_path / name, {"a": [["what", "day", "start", "at", "open", "count", "bad", "code"], row]})
+    (fair,) = values(path)
+    assert fair["day"] == date(2024, 5, 1)
+    assert fair["start"] == datetime(2024, 5, 1, 18, 30)
+    assert (fair["at"], fair["open"], fair["count"], fair["code"]) == ("09:05", True, 1, "007")
+    assert isinstance(fair["count"], int)
+
+
+def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_path: Path) -> None:
+    rows = [["name", "price", "double", "bad"], ["Barolo", 30, "=B2*2", "=1/0"], ["Rioja", 12, "=B3*2", "=NA()"]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows})
+    with_cached_values(path, {"C2": "60", "C3": "24"})
+    assert [(row["double"], row["bad"]) for row in values(path)] == [(60, None), (24, None)]
+
+
+def test_a_value_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
+    rows = [["region", "wine", "note"], ["Piedmont", "Barolo", "x"], [None, "Barbera", None], ["Rioja", "Reserva", "y"]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3"]})
+    assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
+
+
+def test_a_value_merged_over_columns_is_in_the_first_of_them(tmp_path: Path) -> None:
+    rows = [["wine", "from", "to"], ["Barolo", 1980, 1990], ["Rioja", "unknown", None]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["B3:C3"]})
+    assert values(path)[1] == {"wine": "Rioja", "from": "unknown", "to": None}
+
+
+def test_a_header_of_two_rows_names_columns_by_group_and_name(tmp_path: Path) -> None:
+    rows = [
+        ["Product", "Price", None, "Stock", None],
+        [None, "net", "gross", "shop", "store"],
+        ["Bread", 1.5, 1.8, 3, 10],
+        ["Cake", 20, 24, 1, 0],
+    ]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A1:A2", "B1:C1", "D1:E1"]})
+    assert values(path)[0] == {
+        "Product": "Bread",
+        "Price net": 1.5,
+        "Price gross": 1.8,
+        "Stock shop": 3,
+        "Stock store": 10,
+    }
+    assert SheetRows(path).notes == ("the header is read from two rows: 'Stock store'; --header-rows 1 reads one",)
+    assert list(values(path, header_rows=1)[0]) == ["Product", "Price", "column_3", "Stock", "column_5"]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.ods"])
+def test_titles_empty_rows_and_columns_and_footnotes_are_left_out_and_it_is_said(tmp_path: Path, name: str) -> None:
+    wide = [[None, *row] for row in WINES]
+    rows = [[None] * 4, [None, "Our wines"], [None] * 4, *wide, [None] * 4, [None, "without sparkling ones"]]
+    path = write(tmp_path / name, {"a": rows})
+    source = SheetRows(path)
+    assert [row.place for row in source.iter_rows()] == ["row 5", "row 6", "row 7"]
+    assert list(values(path)[0]) == ["name", "price", "since"]
+    assert source.notes == (
+        "row 2, above the header, left out: 'Our wines'; --skip 0 reads all rows",
+        "row 9, below the table, left out: 'without sparkling ones'",
+    )
+    assert values(path, skip=3) == values(path)
+
+
+def test_facts_above_a_wide_table_are_titles_and_group_headings_are_not(tmp_path: Path) -> None:
+    header = ["id", "a", "b", "c", "d", "e", "f", "g"]
+    body = [[number, *range(7)] for number in range(5)]
+    facts = [["Source:", "the ministry"], ["Content:", "wines", None, "Made on:", "2024-05-01"]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": [facts[0], header, *body]})
+    assert list(values(path)[0]) == header
+    groups = [None, "Price", None, None, "Stock", None, None, None]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": [facts[0], groups, [None, *header[1:]], *body]})
+    assert list(values(path)[0])[1:5] == ["Price a", "Price b", "Price c", "Stock d"]
+
+
+def test_rows_merged_across_the_table_are_sections_of_the_rows_below(tmp_path: Path) -> None:
+    rows = [WINES[0], ["Italy"], WINES[1], ["Spain"], *WINES[2:]]
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:C2", "A4:C4"]})
+    assert [(row["name"], row["section"]) for row in values(path)] == [
+        ("Barolo", "Italy"),
+        ("Rioja", "Spain"),
+        ("Cava", "Spain"),
+    ]
+    assert SheetRows(path).notes == (
+        "2 rows merged across the table are read as the column 'section' of the rows below",
+    )
+
+
+def test_the_sheet_with_the_most_cells_is_the_main_one_and_the_others_are_named(tmp_path: Path) -> None:
+    sheets = {"Read me": [["This file"], ["has wines"]], "Wines": WINES, "Empty": [], "Old": WINES * 9}
+    path = write_xlsx(tmp_path / "a.xlsx", sheets, hidden=["Old"])
+    source = SheetRows(path)
+    assert (source.name, source.other_tables) == (f"{path.resolve()}#Wines", ("Read me", "Old"))
+    assert len(values(path, sheet="old")) == 35
+    assert open_source(source.name).name == source.name
+    for options in (ReadOptions(sheet="WINES"), ReadOptions(table="Wines")):
+        assert open_source(str(path), options=options).name == source.name
+
+
+def test_sheets_with_the_same_columns_are_one_table_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = write_xlsx(tmp_path / "a.xlsx", {"2023": WINES, "2024": WINES[:3], "Other": [["x", "y"], [1, 2]]})
+    assert SheetRows(path).notes == ("sheets with the same columns: 2024; to read all as one table: --sheet '*'",)
+    source = SheetRows(path, sheet="*")
+    assert [(row.place, row.values["sheet"]) for row in source.iter_rows()] == [
+        ("2023, row 2", "2023"),
+        ("2023, row 3", "2023"),
+        ("2023, row 4", "2023"),
+        ("2024, row 2", "2024"),
+        ("2024, row 3", "2024"),
+    ]
+    assert source.other_tables == ("Other",)
+    assert open_source(source.name).count_rows() == 5
+
+
+@pytest.mark.parametrize(
+    ("sheets", "options", "says"),
+    [
+        ({"a": []}, {}, "the spreadsheet is empty"),
+        ({"a": WINES}, {"sheet": "b"}, "no sheet 'b'.*; it has: a"),
+        ({"a": WINES, "b": []}, {"sheet": "b"}, "the sheet 'b' is empty"),
+        ({"a": WINES[:1]}, {}, "the sheet 'a' has a header and no rows"),
+        ({"a": WINES}, {"skip": 9}, "the sheet 'a' has no row below row 9"),
+    ],
+)
+def test_a_sheet_without_rows_is_refused(tmp_path: Path, sheets: Any, options: Any, says: str) -> None:
+    path = write_xlsx(tmp_path / "a.xlsx", sheets)
+    with pytest.raises(InputError, match=rf"a\.xlsx: {says}"):
+        values(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"name,price\n", "cannot be read as a spreadsheet"),
+        (b"", "cannot be read as a spreadsheet"),
+        (b"\xd0\xcf\x11\xe0" + bytes(600), "it is encrypted, or in the format of before 2007"),
+    ],
+)
+def test_what_is_no_spreadsheet_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"a\.xlsx: {says}"):
+        SheetRows(path)
+
+
+def test_a_damaged_spreadsheet_is_never_an_unforeseen_error(tmp_path: Path) -> None:
+    whole = write_xlsx(tmp_path / "a.xlsx", {"a": WINES}).read_bytes()
+    path = tmp_path / "b.xlsx"
+    for cut in range(0, len(whole), 97):
+        for content in (whole[:cut], whole[:cut] + b"\xff" * 9 + whole[cut + 9 :]):
+            path.write_bytes(content)
+            try:
+                list(SheetRows(path).iter_rows())
+            except InputError:
+                continue
+
+
+def test_two_cells_far_apart_do_not_fill_the_memory(tmp_path: Path) -> None:
+    path = write_xlsx(tmp_path / "a.xlsx", {"a": WINES})
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    for far in (b'r="XFD1048576"', b"r = 'XFD99999'"):
+        sheet = members["xl/worksheets/sheet1.xml"].replace(b'r="C4"', far)
+        with zipfile.ZipFile(path, "w") as file:
+            for name, content in members.items():
+                file.writestr(name, sheet if name.endswith("sheet1.xml") else content)
+        with pytest.raises(InputError, match=r"a\.xlsx: a sheet reaches to row [\d,]+ and column 16,384"):
+            SheetRows(path)
+
+
+def test_a_spreadsheet_is_bounded_by_what_it_unpacks_to_whatever_it_states(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
+    with pytest.raises(
+        InputError, match=r"a\.xlsx: it unpacks to more than 2 MB, the limit; .*PINAKES_MAX_UNPACKED_MB"
+    ):
+        SheetRows(path, max_unpacked_mb=2)
+    size = (3_000_000).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, (9).to_bytes(4, "little")))
+    with pytest.raises(InputError, match=r"unpacks to more than 2 MB|cannot be read as a spreadsheet"):
+        SheetRows(path, max_unpacked_mb=2)
