@@ -1,4 +1,4 @@
-"""`spec infer|check|show`: write, check and print specs of catalogues."""
+"""`spec infer|check|show|diff`: write, check, print and compare specs of catalogues."""
 
 from dataclasses import asdict
 from functools import partial
@@ -9,6 +9,7 @@ import click
 from pinakes.api.registry import PACKAGES
 from pinakes.assembly.build import open_provider, open_rows
 from pinakes.assembly.proposal import propose
+from pinakes.catalogue.difference import compare_specs
 from pinakes.catalogue.infer.choices import Choices
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
@@ -21,14 +22,16 @@ from pinakes.cli.spec_file import write_spec
 from pinakes.errors import NotFoundError, did_you_mean
 from pinakes.ingest.kinds import require_derivable_kinds
 from pinakes.sources.database.address import shown_address
-from pinakes.sources.location import join_locations
+from pinakes.sources.location import is_address, join_locations
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import notes_of
+
+SPEC_SUFFIX = ".toml"
 
 
 @click.group("spec")
 def spec_command() -> None:
-    """Make, check and show the specs of catalogues."""
+    """Make, check, show and compare the specs of catalogues."""
 
 
 @spec_command.command("infer")
@@ -91,6 +94,50 @@ def show_command(name: str, as_json: bool) -> None:
         print_json({"name": name, "spec": loaded.spec.name, "declaration": loaded.declaration})
     else:
         click.echo(loaded.declaration, nl=False)
+
+
+@spec_command.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@read_options
+@json_option
+@click.pass_context
+def diff_command(ctx: click.Context, before: str, after: str, options: ReadOptions, as_json: bool) -> None:
+    """Compare the specs A and B: the fields and keys that B adds, lacks or has otherwise.
+
+    Each is a catalogue.toml, the name of a catalogue or package, or a table, whose spec is inferred; --table, --sheet
+    and the like say how to read it. The exit code is 1 where they differ.
+
+    Example: pinakes spec diff films films-of-today.csv
+    """
+    specs = (_find_stated(before), _find_stated(after))
+    names = [one.spec.name for one in specs if one is not None]
+    old, new = (
+        stated or _inferred(location, options, name=names[0] if names else None)
+        for stated, location in zip(specs, (before, after), strict=True)
+    )
+    difference = compare_specs(old, new)
+    if as_json:
+        print_json(asdict(difference))
+    else:
+        for line in difference.describe():
+            click.echo(line)
+    if difference:
+        ctx.exit(1)
+
+
+def _find_stated(named: str) -> LoadedSpec | None:
+    """Return the spec of a catalogue.toml, or of a catalogue or package of this name; None for anything else."""
+    path = Path(named).expanduser()
+    if path.suffix == SPEC_SUFFIX:
+        return load_spec(path)
+    is_name = not is_address(named) and not path.suffix and len(path.parts) == 1
+    return _get_spec(named) if is_name and not path.exists() else None
+
+
+def _inferred(location: str, options: ReadOptions, *, name: str | None) -> LoadedSpec:
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    return propose(source, name=name or name_of(location, table=options.part)).loaded
 
 
 def _is_of_package(loaded: LoadedSpec) -> bool:

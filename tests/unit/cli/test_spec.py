@@ -106,3 +106,45 @@ def test_a_table_that_cannot_be_a_catalogue_is_refused_with_its_name(
     assert (ran.code, ran.out) == (InputError.exit_code, "")
     assert says in ran.err
     assert name in ran.err
+
+
+def test_specs_are_compared_by_field_and_key_and_the_exit_code_says_whether_they_differ(
+    at_nothing: Path, run: Run
+) -> None:
+    films = at_nothing / "My Films.csv"
+    run(["add", str(films), "--name", "films", "--yes", "--no-embed"])
+    same = run(["spec", "diff", "films", str(films)])
+    assert (same.code, same.out) == (0, "")
+    other = at_nothing / "films.toml"
+    declared = run(["spec", "show", "films"]).out
+    changed = declared.replace('type = "int"', 'type = "date"').replace("# The text whose", "x_\n# The text whose")
+    changed = changed.replace("x_", '[fields.director]\ntype = "text"\npath = "Director"\n')
+    other.write_text(changed.replace("[fields.genres]", "[fields.kinds]").replace("genres", "kinds"))
+    ran = run(["spec", "diff", "films", str(other)])
+    assert ran.code == 1
+    assert "added: field 'kinds' (type = \"tag[]\"" in ran.out
+    assert 'added: field \'director\' (type = "text", path = "Director")' in ran.out
+    assert "gone: field 'genres'" in ran.out
+    assert 'changed: \'fields.year.type\': "int" → "date"' in ran.out
+    assert "changed: 'embed.template':" in ran.out
+    found = run(["spec", "diff", str(other), "films", "--json"])
+    assert found.code == 1
+    assert [one["name"] for one in found.json["added"]] == ["genres"]
+    assert {"place": "fields.year.type", "before": "date", "after": "int"} in found.json["changed"]
+
+
+def test_a_table_that_grew_is_compared_with_the_spec_of_its_catalogue(at_nothing: Path, run: Run) -> None:
+    films = at_nothing / "My Films.csv"
+    run(["add", str(films), "--name", "films", "--yes", "--no-embed"])
+    films.write_text("Title,Genres,Year,Stars\nHeat,Crime;Drama,1995,4\nAlien,Horror;Sci-Fi,1979,5\nM,Crime,1931,3\n")
+    ran = run(["spec", "diff", "films", str(films)])
+    assert ran.code == 1
+    assert "added: field 'stars'" in ran.out
+    assert "gone:" not in ran.out
+
+
+@pytest.mark.parametrize(("named", "code"), [("film", NotFoundError), ("gone.toml", SpecError), ("x.csv", InputError)])
+def test_what_is_no_spec_cannot_be_compared(at_nothing: Path, run: Run, named: str, code: Any) -> None:
+    ran = run(["spec", "diff", "papers", named])
+    assert ran.code == code.exit_code
+    assert named.partition(".")[0] in ran.err
