@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any
 
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
-from pinakes.catalogue.infer.declare import Inferred, catalogue_name, infer_declaration
+from pinakes.catalogue.infer.declare import Inferred, infer_declaration
+from pinakes.catalogue.infer.names import catalogue_name, catalogue_title
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import ColumnProfile, profile_columns
 from pinakes.errors import InputError
@@ -16,10 +17,11 @@ from pinakes.ingest.paths import flattened
 from pinakes.model.record import Record
 from pinakes.sources.port import RowSource, TableSource, id_column_of, notes_of
 
+WHOLE_CELLS = 400_000
+"""The number of cells up to which a table is read whole to infer its spec, in one to two seconds."""
 SAMPLE_HEAD = 2000
-SAMPLE_SPREAD = 500
 SAMPLE_READ = 200_000
-"""Rows read to infer a spec: the first ones, those spread over the rest, and the last row looked at."""
+"""Rows of a larger table: the first ones, which are all kept, and the last row looked at."""
 SHOWN_RECORDS = 10
 
 
@@ -50,7 +52,11 @@ class ProfiledTable:
         """Infer a spec with the user's choices; its name is the nearest valid one to `name`."""
         try:
             inferred = infer_declaration(
-                self.columns, name=catalogue_name(name), id_column=self.id_column, choices=choices
+                self.columns,
+                name=catalogue_name(name),
+                title=catalogue_title(name),
+                id_column=self.id_column,
+                choices=choices,
             )
         except InputError as error:
             raise InputError(f"{self.source}: {error.message}") from error
@@ -70,11 +76,12 @@ def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Itera
 
 def profile_table(source: RowSource) -> ProfiledTable:
     """Profile the columns of a source."""
-    rows = [flattened(row) for row in sample_rows(source)]
+    read, is_sample = read_rows(source)
+    rows = [flattened(row) for row in read]
     return ProfiledTable(
         source=source.name,
         rows=rows,
-        columns=profile_columns(rows),
+        columns=profile_columns(rows, is_sample=is_sample),
         id_column=id_column_of(source),
         notes=tuple(_notes_on(source)),
     )
@@ -92,23 +99,48 @@ def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> P
 
 
 def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
-    """Return the rows that a spec is inferred from: the first ones, and an even spread of those after them.
+    """Return the rows that a spec is inferred from, as `read_rows` does."""
+    return read_rows(source)[0]
 
-    A provider is asked for the first rows only.
+
+def read_rows(source: RowSource) -> tuple[list[Mapping[str, Any]], bool]:
+    """Return the rows that a spec is inferred from, and whether they are a sample.
+
+    Those of a table of moderate size are read whole. Of a larger one, and of a provider, they are the first ones, and
+    an even spread of those after them.
     """
-    read = SAMPLE_READ if source.is_whole else SAMPLE_HEAD
-    head: list[Mapping[str, Any]] = []
-    spread: list[Mapping[str, Any]] = []
-    problem, step = "", 1
-    for number, row in enumerate(islice(source.iter_rows(), read)):
+    rows = _Rows()
+    problem = ""
+    for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
         if row.problem:
             problem = problem or f"{row.place}: {row.problem}"
-        elif len(head) < SAMPLE_HEAD:
-            head.append(row.values)
-        elif number % step == 0:
-            spread.append(row.values)
-            if len(spread) == 2 * SAMPLE_SPREAD:
-                spread, step = spread[::2], 2 * step
-    if problem and not head:
+        else:
+            rows.add(row.values)
+    if problem and not rows.head:
         raise InputError(f"{source.name}: no row can be read; {problem}")
-    return head + spread
+    is_whole = source.is_whole and rows.step == 1 and rows.count < SAMPLE_READ
+    return rows.head + rows.spread, not is_whole
+
+
+class _Rows:
+    """The rows of a table: all while their cells are within the budget, then every second, every fourth and so on."""
+
+    def __init__(self) -> None:
+        self.head: list[Mapping[str, Any]] = []
+        self.spread: list[Mapping[str, Any]] = []
+        self.count = 0
+        self.step = 1
+        self._cells = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keep a row, if it is among those to keep."""
+        self.count += 1
+        if len(self.head) < SAMPLE_HEAD:
+            self.head.append(row)
+            self._cells += len(row)
+        elif self.count % self.step == 0:
+            self.spread.append(row)
+            self._cells += len(row)
+        while self._cells > WHOLE_CELLS and len(self.spread) > 1:
+            self.spread, self.step = self.spread[::2], 2 * self.step
+            self._cells = sum(map(len, self.head)) + sum(map(len, self.spread))

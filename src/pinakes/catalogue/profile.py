@@ -1,57 +1,42 @@
-"""Profiles of a table's columns, from a sample of its rows.
+"""Profiles of a table's columns: the forms of their cells, how many are filled and differ, and which row has which.
 
-The caller chooses the sample; `infer` makes a declaration of the profiles.
+The caller chooses the rows, all of a table or a sample; `infer` makes a declaration of the profiles.
 """
 
 import hashlib
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
-from enum import StrEnum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
-import orjson
+import numpy as np
+import numpy.typing as npt
 
-from pinakes.text.cells import find_date, find_written_list, is_nothing, list_in, read_number, text_of
+from pinakes.catalogue.cell_forms import URL, Cell, Form, form_of, read_cell, read_text_cells
+from pinakes.catalogue.list_marks import LIST_WORD, count_parts, find_separator
+from pinakes.text.cells import is_nothing, list_in, text_of
 from pinakes.text.normalise import fold_name
 
+__all__ = ["LIST_WORD", "ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]
+
 FEW_VALUES = 40
-LONGEST_NUMBER = 40
-LARGEST_WHOLE = 2**53
-BOOLEAN = re.compile(r"yes|no|true|false|[yntf]", re.IGNORECASE)
-URL = re.compile(r"(https?|ftp)://\S+", re.IGNORECASE)
-CODE = re.compile(r"0\d+")
-YEAR = re.compile(r"[12]\d{3}(\.0)?")
-DECIMALS = re.compile(r"[.,]\d\d\D*$")
-DATE_LIKE = re.compile(r"(?=\D*\d)[\w .,:/+-]{6,35}")
+LONGEST_NOTHING = 20
+"""Longer texts stand for no missing value."""
+NONE = -1
+"""The code of an empty cell."""
+MOSTLY = 0.95
+"""The share of cells that make a column one of numbers, dates or links, whatever the others are."""
+WORDS_FOR_NONE = 2
+"""A column of numbers may have so many different texts, however often: `on request`, `sold out`."""
 CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-LIST_WORD = re.compile(
-    r"genres?|tags?|keywords?|categor(y|ies)|(book)?shel(f|ves)|topics?|themes?|subjects?|labels?|ingredients?"
-    r"|mechanics?|styles?|moods?|skills?|languages|countries"
-)
-"""A word in the names of columns that tend to hold several values and to describe topics."""
-
-
-class Form(StrEnum):
-    """The form of a cell."""
-
-    TEXT = "text"
-    WHOLE = "whole number"
-    YEAR = "year"
-    NUMBER = "number"
-    CODE = "code"
-    """Digits that start with 0, which a number would lose."""
-    DATE = "date"
-    URL = "link"
-    BOOLEAN = "yes or no"
-    LIST = "list"
-    OBJECT = "object"
-    BYTES = "bytes"
-
+SPACE = re.compile(r"\s")
+SEPARATOR_TEXTS = 3000
+"""The number of different texts of a column among which a separator is looked for."""
+Codes = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.float64]
 
 WIDER_FORMS = (
     (Form.YEAR, {Form.YEAR}),
@@ -65,44 +50,39 @@ WIDER_FORMS = (
     (Form.OBJECT, {Form.OBJECT, Form.LIST}),
     (Form.BYTES, {Form.BYTES}),
 )
-"""Form of a column → forms that its cells may have; the first that fits all cells applies, else text."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Separator:
-    """A possible separator of list values within a text, and the evidence that it needs."""
-
-    mark: str
-    between: str
-    repeated: float
-    """The share of parts that must occur in more than one text."""
-    moving: float
-    """The share of those that must occur both first and later: in `Paris, France` positions are fixed."""
-
-
-SEPARATORS = (
-    Separator(mark=";", between=";", repeated=0.2, moving=0.0),
-    Separator(mark="|", between="|", repeated=0.2, moving=0.0),
-    Separator(mark=">", between=" > ", repeated=0.3, moving=0.0),
-    Separator(mark=",", between=",", repeated=0.4, moving=0.2),
+"""Form of a column → forms that its cells may have; the first that fits all cells applies."""
+PLAIN_NUMBERS = frozenset({Form.NUMBER, Form.WHOLE, Form.YEAR})
+TOLERANT_FORMS = (
+    (Form.NUMBER, PLAIN_NUMBERS),
+    (Form.QUANTITY, PLAIN_NUMBERS | {Form.QUANTITY}),
+    (Form.DATE, frozenset({Form.DATE, Form.YEAR})),
+    (Form.URL, frozenset({Form.URL})),
 )
+"""Form of a column → forms that most of its cells have; of the others, the cell alone is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile:
-    """Statistics of one column over the sampled rows."""
+    """Statistics of one column over all rows, or over a sample of them."""
 
     name: str
     rows: int
     filled: int
     distinct: int
     forms: Mapping[Form, int]
+    distinct_of: Mapping[Form, int]
+    """The number of different cells of each form."""
     examples: Mapping[Form, str]
     """The first cell of each form, as text."""
+    units: Mapping[str, int]
+    """The units of numbers, the most frequent first, with the number of cells that have each."""
     least: float | None
     most: float | None
     mean_length: float
+    shortest: int
     longest: int
+    is_spaceless: bool
+    """Whether no cell has a space."""
     common_share: float
     """The share of cells with one of the most common values."""
     separator: str
@@ -113,15 +93,54 @@ class ColumnProfile:
     has_url_items: bool
     fingerprint: str
     """A digest that is equal for columns with equal cells in every row."""
+    codes: Codes = field(repr=False, compare=False)
+    """For each row the number of its text among `texts`, in the order of first occurrence; -1 if it has none."""
+    texts: Sequence[str] = field(repr=False, compare=False)
+    numbers: Numbers = field(repr=False, compare=False)
+    """The number that each of `texts` is, if it is one."""
+    is_sample: bool = False
+    """Whether the rows are a sample of the table's."""
 
     @cached_property
     def form(self) -> Form:
-        """The narrowest form that all cells have."""
+        """The narrowest form that all cells have, or all but a few odd ones."""
         seen = set(self.forms)
         mostly_lists = 2 * self.forms.get(Form.LIST, 0) >= self.filled > 0
         if mostly_lists and seen <= {Form.LIST, Form.TEXT}:
             return Form.LIST
-        return next((form for form, allowed in WIDER_FORMS if seen and seen <= allowed), Form.TEXT)
+        exact = next((form for form, allowed in WIDER_FORMS if seen and seen <= allowed), None)
+        return exact or self._tolerant_form or Form.TEXT
+
+    @cached_property
+    def _tolerant_form(self) -> Form | None:
+        found = next((form for form, fitting in TOLERANT_FORMS if self._is_mostly(fitting)), None)
+        if found is not Form.NUMBER:
+            return found
+        numbers = PLAIN_NUMBERS & set(self.forms)
+        return next(form for form, allowed in WIDER_FORMS if numbers <= allowed)
+
+    def _is_mostly(self, fitting: frozenset[Form]) -> bool:
+        """Tell whether nearly all cells are of these forms, or all but a word or two for none."""
+        odd = self.filled - sum(self.forms.get(form, 0) for form in fitting)
+        if not odd or odd == self.filled:
+            return 0 < self.filled != odd
+        different = sum(self.distinct_of.get(form, 0) for form in fitting)
+        odd_different = self.distinct - different
+        is_few = odd <= (1 - MOSTLY) * self.filled and different > odd_different
+        return is_few or (odd_different <= WORDS_FOR_NONE and different >= 10 * odd_different and different >= 10)
+
+    @cached_property
+    def odd_forms(self) -> tuple[Form, ...]:
+        """The forms of the cells that the column's form does not fit."""
+        fitting = next((some for form, some in (*TOLERANT_FORMS, *WIDER_FORMS) if form is self.form), set[Form]())
+        if self.form in PLAIN_NUMBERS:
+            fitting = PLAIN_NUMBERS
+        return tuple(form for form in self.forms if form not in fitting) if fitting else ()
+
+    @property
+    def odd(self) -> int:
+        """The number of cells that the column's form does not fit."""
+        return sum(self.forms[form] for form in self.odd_forms)
 
     @property
     def filled_share(self) -> float:
@@ -153,20 +172,33 @@ class ColumnProfile:
         """The words of the column's name; the same for `AuthorId` and `author_id`."""
         return name_words(self.name)
 
-    def share_of(self, form: Form) -> float:
-        """Return the share of the filled cells that are of this form."""
-        return self.forms.get(form, 0) / self.filled if self.filled else 0.0
+    @property
+    def unit(self) -> str:
+        """The most frequent unit of its numbers, or an empty text."""
+        return next(iter(self.units), "")
+
+    def share_of(self, *forms: Form) -> float:
+        """Return the share of the filled cells that are of these forms."""
+        return sum(self.forms.get(form, 0) for form in forms) / self.filled if self.filled else 0.0
 
 
-def profile_columns(rows: Iterable[Mapping[str, Any]]) -> list[ColumnProfile]:
+def distinct_together(columns: Sequence[ColumnProfile]) -> int:
+    """Return how many different combinations of values the columns have, rows without any left aside."""
+    if not columns:
+        return 0
+    together = columns[0].codes.astype(np.int64)
+    for column in columns[1:]:
+        wide = together * (len(column.texts) + 1) + column.codes
+        together = np.unique(wide, return_inverse=True)[1].astype(np.int64)
+    filled = np.any([column.codes != NONE for column in columns], axis=0)
+    return len(np.unique(together[filled]))
+
+
+def profile_columns(rows: Iterable[Mapping[str, Any]], *, is_sample: bool = False) -> list[ColumnProfile]:
     """Return the profile of every column, in the order in which they first appear; rows may lack some of them."""
-    columns: dict[str, _Column] = {}
-    count = 0
-    for number, row in enumerate(rows):
-        count = number + 1
-        for name, raw in row.items():
-            columns.setdefault(name, _Column(name)).see(raw, number)
-    return [column.profile(count) for column in columns.values()]
+    kept = rows if isinstance(rows, Sequence) else list(rows)
+    names = dict.fromkeys(name for row in kept for name in row)
+    return [_profile(name, [row.get(name) for row in kept], is_sample=is_sample) for name in names]
 
 
 def name_words(name: str) -> tuple[str, ...]:
@@ -174,176 +206,147 @@ def name_words(name: str) -> tuple[str, ...]:
     return tuple(fold_name(CAMEL_JOINT.sub(" ", name)).split())
 
 
-def form_of(raw: Any) -> Form:
-    """Return the form of a cell that is not empty."""
-    return next((read(raw) for kind, read in FORM_READERS if isinstance(raw, kind)), Form.TEXT)
-
-
-def _form_of_text(raw: str) -> Form:
-    text = text_of(raw)
-    plain = next((form for form, pattern in TEXT_FORMS if pattern.fullmatch(text)), None)
-    if plain is not None:
-        return plain
-    number = read_number(text) if len(text) <= LONGEST_NUMBER else None
-    if number is not None:
-        return Form.YEAR if YEAR.fullmatch(text) else _form_of_number(number, is_exact=bool(DECIMALS.search(text)))
-    if text.startswith(("[", "{")):
-        return _form_of_structure(text)
-    return Form.DATE if DATE_LIKE.fullmatch(text) and find_date(text) else Form.TEXT
-
-
-def _form_of_structure(text: str) -> Form:
-    """Return the form of a text that starts like a list or an object."""
-    items = find_written_list(text)
-    if items is not None:
-        return _form_of_list(items)
-    try:
-        return Form.OBJECT if isinstance(orjson.loads(text), dict) else Form.TEXT
-    except orjson.JSONDecodeError:
-        return Form.TEXT
-
-
-def _form_of_number(number: float, *, is_exact: bool = False) -> Form:
-    """Return WHOLE or NUMBER; a number written with two decimals, as `$25.00`, is a NUMBER."""
-    if math.isinf(number):
-        return Form.TEXT
-    is_whole = float(number).is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
-    return Form.WHOLE if is_whole else Form.NUMBER
-
-
-def _form_of_figure(number: float) -> Form:
-    return Form.YEAR if 1000 <= number <= 2999 and float(number).is_integer() else _form_of_number(float(number))
-
-
-def _form_of_list(items: Sequence[Any]) -> Form:
-    """Return LIST for a list of texts or named objects, else OBJECT."""
-    plain = all(
-        any(key in item for key in ("name", "title", "value")) if isinstance(item, dict) else not isinstance(item, list)
-        for item in items
+def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfile:
+    column = _Cells(cells)
+    read = column.read
+    counts = column.counts
+    forms, distinct_of, units = Counter[Form](), Counter[Form](), Counter[str]()
+    for cell, count in zip(read, counts, strict=True):
+        forms[cell.form] += count
+        distinct_of[cell.form] += 1
+        if cell.unit:
+            units[cell.unit] += count
+    separator = column.find_separator(name_words(name)) if Form.TEXT in forms else ""
+    items = column.count_items() or count_parts(zip(column.texts, counts, strict=True), separator)
+    lengths = [len(text) for text in column.texts]
+    filled = sum(counts)
+    numbers = column.numbers
+    known = numbers[~np.isnan(numbers)]
+    return ColumnProfile(
+        name=name,
+        rows=len(cells),
+        filled=filled,
+        distinct=len(column.texts),
+        forms=dict(forms),
+        distinct_of=dict(distinct_of),
+        examples=column.examples,
+        units=dict(units.most_common()),
+        least=float(known.min()) if len(known) else None,
+        most=float(known.max()) if len(known) else None,
+        mean_length=sum(length * count for length, count in zip(lengths, counts, strict=True)) / filled
+        if filled
+        else 0,
+        shortest=min(lengths, default=0),
+        longest=max(lengths, default=0),
+        is_spaceless=not any(map(SPACE.search, column.texts)),
+        common_share=sum(sorted(counts, reverse=True)[:FEW_VALUES]) / filled if filled else 0.0,
+        separator=separator,
+        distinct_items=len(items),
+        mean_item_length=_mean_length(items),
+        has_url_items=any(URL.fullmatch(item) for item in items),
+        fingerprint=column.fingerprint,
+        codes=column.codes,
+        texts=column.texts,
+        numbers=numbers,
+        is_sample=is_sample,
     )
-    return Form.LIST if plain else Form.OBJECT
 
 
-TEXT_FORMS = ((Form.BOOLEAN, BOOLEAN), (Form.CODE, CODE), (Form.URL, URL))
+class _Cells:
+    """The cells of a column, each different one read once."""
 
-FORM_READERS: tuple[tuple[Any, Callable[[Any], Form]], ...] = (
-    (str, _form_of_text),
-    (bool, lambda _raw: Form.BOOLEAN),
-    (int | float, _form_of_figure),
-    (date | datetime, lambda _raw: Form.DATE),
-    (list | tuple, _form_of_list),
-    (Mapping, lambda _raw: Form.OBJECT),
-    (bytes | bytearray | memoryview, lambda _raw: Form.BYTES),
-)
-"""Type of a cell → function that returns its form; the first match applies, since True is also an int."""
+    def __init__(self, cells: Sequence[Any]) -> None:
+        places, firsts = _places(cells)
+        texts: dict[str, int] = {}
+        recode = np.empty(len(firsts) + 1, dtype=np.int32)
+        self._raws: list[Any] = []
+        for place, raw in enumerate(firsts):
+            text = _find_text(raw)
+            if text is None:
+                recode[place] = NONE
+                continue
+            recode[place] = texts.setdefault(text, len(texts))
+            if len(texts) > len(self._raws):
+                self._raws.append(raw)
+        self.codes: Codes = recode[places]
+        self.texts = list(texts)
+        self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
+        self.read: list[Cell] = self._read()
+
+    def _read(self) -> list[Cell]:
+        """Read each different cell; a column of plain texts or numbers at once."""
+        if all(isinstance(raw, str) for raw in self._raws):
+            return read_text_cells(self.texts)
+        return [read_cell(raw) for raw in self._raws]
+
+    @property
+    def numbers(self) -> Numbers:
+        return np.array([np.nan if cell.number is None else cell.number for cell in self.read], dtype=np.float64)
+
+    @property
+    def examples(self) -> dict[Form, str]:
+        found: dict[Form, str] = {}
+        for cell, text in zip(self.read, self.texts, strict=True):
+            found.setdefault(cell.form, text)
+        return found
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.blake2b(self.codes.tobytes(), digest_size=16)
+        digest.update("\0".join(self.texts).encode(errors="replace"))
+        return digest.hexdigest()
+
+    def find_separator(self, words: Sequence[str]) -> str:
+        """Return the separator of lists in the column's texts, of which so many are looked at."""
+        are_texts = [cell.form is Form.TEXT for cell in self.read]
+        texts = list(compress(self.texts, are_texts))
+        step = max(1, len(texts) // SEPARATOR_TEXTS)
+        return find_separator(texts[::step], words)
+
+    def count_items(self) -> Counter[str]:
+        """Count the items of cells that are lists."""
+        items: Counter[str] = Counter()
+        for cell, raw, count in zip(self.read, self._raws, self.counts, strict=True):
+            if cell.form is Form.LIST:
+                for item in list_in(raw, ""):
+                    if not is_nothing(item):
+                        items[text_of(item)] += count
+        return items
 
 
-class _Column:
-    """The running statistics of a column."""
+def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
+    """Return for each cell its place among the different cells, and those in the order of first occurrence."""
+    kinds = set(map(type, cells))
+    keys = cells if kinds <= {str, type(None)} else [_key(cell) for cell in cells]
+    places: dict[Any, int] = {}
+    firsts: list[Any] = []
+    found = np.empty(len(cells), dtype=np.int32)
+    for number, key in enumerate(keys):
+        place = places.get(key)
+        if place is None:
+            place = places[key] = len(firsts)
+            firsts.append(cells[number])
+        found[number] = place
+    return found, firsts
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._forms: Counter[Form] = Counter()
-        self._values: Counter[str] = Counter()
-        self._items: Counter[str] = Counter()
-        self._examples: dict[Form, str] = {}
-        self._least: float | None = None
-        self._most: float | None = None
-        self._digest = hashlib.blake2b(digest_size=16)
 
-    def see(self, raw: Any, number: int) -> None:
-        """Count a cell of the row with this number."""
-        if is_nothing(raw):
-            return
-        form, text = form_of(raw), text_of(raw)
-        self._forms[form] += 1
-        self._values[text] += 1
-        self._examples.setdefault(form, text)
-        self._digest.update(f"{number}\0{text}\0".encode(errors="replace"))
-        if form is Form.LIST:
-            self._items.update(_item_texts(list_in(raw, "")))
-        elif form in (Form.WHOLE, Form.YEAR, Form.NUMBER):
-            self._measure(read_number(raw))
+def _find_text(raw: Any) -> str | None:
+    """Return a cell as text, or None if it is empty; a plain text, the usual case, is quick."""
+    if not isinstance(raw, str) or raw.startswith("="):
+        return None if is_nothing(raw) else text_of(raw)
+    text = raw.strip()
+    if text[:1].isdigit():
+        return text
+    return None if len(text) <= LONGEST_NOTHING and is_nothing(text) else text
 
-    def _measure(self, value: float | None) -> None:
-        if value is not None:
-            self._least = value if self._least is None else min(self._least, value)
-            self._most = value if self._most is None else max(self._most, value)
 
-    def profile(self, rows: int) -> ColumnProfile:
-        """Return the profile of the cells counted so far."""
-        filled = self._values.total()
-        separator = _find_separator(list(self._values), name_words(self._name)) if Form.TEXT in self._forms else ""
-        items = self._items or _parted(self._values, separator)
-        common = sum(count for _, count in self._values.most_common(FEW_VALUES))
-        return ColumnProfile(
-            name=self._name,
-            rows=rows,
-            filled=filled,
-            distinct=len(self._values),
-            forms=dict(self._forms),
-            examples=self._examples,
-            least=self._least,
-            most=self._most,
-            mean_length=_mean_length(self._values),
-            longest=max(map(len, self._values), default=0),
-            common_share=common / filled if filled else 0.0,
-            separator=separator,
-            distinct_items=len(items),
-            mean_item_length=_mean_length(items),
-            has_url_items=any(URL.fullmatch(item) for item in items),
-            fingerprint=self._digest.hexdigest(),
-        )
+def _key(cell: Any) -> Any:
+    """Return a key that equals that of cells with the same value and type alone."""
+    if cell is None or isinstance(cell, str):
+        return cell
+    return type(cell), text_of(cell)
 
 
 def _mean_length(texts: Counter[str]) -> float:
     total = texts.total()
     return sum(len(text) * count for text, count in texts.items()) / total if total else 0.0
-
-
-def _item_texts(items: Iterable[Any]) -> Iterable[str]:
-    for item in items:
-        if not is_nothing(item):
-            yield text_of(item)
-
-
-def _parted(values: Counter[str], separator: str) -> Counter[str]:
-    """Count the parts of the texts."""
-    parts: Counter[str] = Counter()
-    for value, count in values.items() if separator else ():
-        for part in _parts(value, separator):
-            parts[part] += count
-    return parts
-
-
-def _parts(text: str, mark: str) -> list[str]:
-    return [part for one in text.split(mark) if (part := one.strip())]
-
-
-def _find_separator(texts: Sequence[str], words: Sequence[str]) -> str:
-    """Return the separator of lists in these texts, or an empty text if they are not lists."""
-    is_hinted = any(LIST_WORD.fullmatch(word) for word in words)
-    return next((one.mark for one in SEPARATORS if _separates(one, texts, is_hinted=is_hinted)), "")
-
-
-def _separates(separator: Separator, texts: Sequence[str], *, is_hinted: bool) -> bool:
-    """Tell whether the parts of the texts are short and recur in other texts, as values of lists do."""
-    parted = sum(separator.between in text for text in texts)
-    if parted < (1 if is_hinted else max(2, 0.05 * len(texts))):
-        return False
-    rows = [_parts(text, separator.mark) for text in texts]
-    parts = [part for row in rows for part in row]
-    short = sum(len(part) <= 40 and len(part.split()) <= 5 for part in parts)
-    if not parts or short < 0.95 * len(parts):
-        return False
-    return is_hinted or _come_again(separator, rows)
-
-
-def _come_again(separator: Separator, rows: Sequence[Sequence[str]]) -> bool:
-    counts = Counter(part for row in rows for part in set(row))
-    repeated = {part for part, count in counts.items() if count > 1}
-    if not repeated or sum(counts[part] for part in repeated) < separator.repeated * counts.total():
-        return False
-    first = {row[0] for row in rows if row}
-    later = {part for row in rows for part in row[1:]}
-    return len(repeated & first & later) >= separator.moving * len(repeated)

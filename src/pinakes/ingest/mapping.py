@@ -136,6 +136,8 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
             raise InputError("empty row: no column has a value")
         of_kind = kind or read_kind(row, spec)
         fields, unread = _read_fields(row, fields_of[of_kind])
+        if not fields:
+            raise InputError("empty row: no field has a value")
         if not spec.group_path:  # another row of the group may have the value
             _require_readable(unread, spec)
         return ReadRow((Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),), tuple(unread))
@@ -177,7 +179,7 @@ def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
 
 def _words_at(row: Mapping[str, Any], column: str) -> str:
     cell = value_at(row, column)
-    return "" if is_nothing(cell) else plain_text(cell)
+    return "" if is_nothing(cell) else " ".join(plain_text(cell).split())
 
 
 def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:
@@ -193,14 +195,10 @@ def mapping_of_source(mapping: RowMapping, spec: CatalogueSpec, source_name: str
 
 
 def _id_of(row: Mapping[str, Any], spec: CatalogueSpec, fields: Mapping[str, Value]) -> RecordId:
-    """Return the id in the row, or a digest of its values if the spec declares no id."""
+    """Return the id in the row, or a digest of its values if it has none."""
     path = spec.group_path or spec.id_path
     stated = value_at(row, path) if path else None
     if not is_nothing(stated):
         return RecordId(text_of(stated))
-    if path:
-        raise InputError(f"'{path}', the record's id, is missing")
-    if not fields:
-        raise InputError("empty row: no field has a value")
     values = orjson.dumps(fields, option=orjson.OPT_SORT_KEYS, default=str)
     return RecordId(hashlib.sha256(values).hexdigest()[:ID_DIGITS])

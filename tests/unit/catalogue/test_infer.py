@@ -73,7 +73,12 @@ def test_an_export_of_goodreads_is_understood() -> None:
     binding = spec.fields["binding"]
     assert (binding.filter, binding.facet, binding.searched) == (FilterKind.EQUALS, True, True)
     roles = {field.role: field.name for field in spec.fields.values() if field.role}
-    assert roles == {Role.TITLE: "title", Role.BODY: "my_review", Role.TIME: "year_published"}
+    assert roles == {
+        Role.TITLE: "title",
+        Role.BODY: "my_review",
+        Role.TIME: "year_published",
+        Role.PEOPLE: "author",
+    }
     assert "book_id" not in spec.fields
     assert ("Spoiler", "it is empty") in inferred.left_out
     assert field_for(inferred, "Binding").reason == "2 values in 100 % of the rows"
@@ -132,8 +137,8 @@ def test_a_product_feed_with_dirty_cells_keeps_every_row() -> None:
     assert spec.fields["sku"].searched
     assert spec.title_field.source_path == "Product Name"
     assert spec.fields["price"].type is FieldType.FLOAT
-    assert spec.fields["old_price"].type is FieldType.TEXT
-    assert "92 % are numbers, but not 'call us'" in field_for(inferred, "Old price").reason
+    assert spec.fields["old_price"].type is FieldType.FLOAT
+    assert field_for(inferred, "Old price").reason.endswith("; 1 cell is no number, as 'call us'")
     for name in ("in_stock", "active"):
         assert (spec.fields[name].type, spec.fields[name].facet) == (FieldType.TEXT, True)
     assert spec.fields["description"].role is Role.BODY
@@ -149,7 +154,7 @@ def test_a_field_is_not_called_what_a_record_has_already() -> None:
     assert {field.name: field.source_path for field in spec.fields.values()} == {
         "title": "title",
         "kind_2": "kind",
-        "id_2": "id",
+        "source_id": "id",
     }
 
 
@@ -189,7 +194,7 @@ def test_ids_with_duplicates_or_gaps_are_not_used_and_it_is_said(ids: list[str |
         f"'id' cannot be the id: {says}",
         "no column identifies a row; ids are made of what the row says",
     )
-    assert spec.fields["id_2"].filter is FilterKind.EQUALS
+    assert spec.fields["source_id"].filter is FilterKind.EQUALS
 
 
 def test_the_id_that_the_source_states_comes_first() -> None:
@@ -239,15 +244,29 @@ def test_a_table_of_one_column_of_text_is_a_catalogue() -> None:
     ("rows", "says"),
     [
         ([], "no rows"),
-        ([{"a": 1, "b": 2.5}, {"a": 3, "b": 4.5}], "no column of text"),
-        ([{"id": number} for number in range(5)], "no column of text"),
-        ([{"day": "2020-01-01"}, {"day": "2020-01-02"}], "no column of text"),
-        ([{"a": None}, {"a": ""}], "no column of text"),
+        ([{"a": None}, {"a": ""}], "no column with a value"),
     ],
 )
-def test_a_table_that_cannot_be_a_catalogue_is_refused_with_what_is_missing(rows: list[Row], says: str) -> None:
+def test_a_table_without_a_value_is_refused_with_what_is_missing(rows: list[Row], says: str) -> None:
     with pytest.raises(InputError, match=says):
         infer(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "template"),
+    [
+        ([{"a": 1, "b": 2.5}, {"a": 3, "b": 4.5}], "{a}, {b}"),
+        ([{"id": number} for number in range(5)], "{id}"),
+        ([{"day": "2020-01-01", "rain": 3.5}, {"day": "2020-01-02", "rain": 0.5}], "{day}"),
+    ],
+)
+def test_a_table_without_words_can_be_built_and_is_said_to_be_no_catalogue(rows: list[Row], template: str) -> None:
+    spec, inferred = infer(rows)
+    assert inferred.fields[0].template == template
+    assert "numbers and dates alone" in inferred.verdict
+    assert "--title" in inferred.verdict
+    mapping = build_mapping(spec)
+    assert len({record.id for row in rows for record in mapping.records_of(row)}) == len(rows)
 
 
 def test_of_a_very_wide_table_the_most_useful_columns_become_fields() -> None:

@@ -93,7 +93,7 @@ def test_the_spec_of_a_built_in_catalogue_is_shown(run: Run) -> None:
     [
         ("empty.csv", "", "empty"),
         ("header.csv", "a,b\n", "no rows"),
-        ("numbers.csv", "a,b\n1,2\n3,4\n", "no column of text"),
+        ("blank.csv", "a,b\n,\nn/a,\n", "no column with a value"),
         ("broken.jsonl", "{broken\n{too\n", "no row can be read; line 1"),
         ("list.json", json.dumps([]), "no rows"),
     ],

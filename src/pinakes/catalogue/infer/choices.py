@@ -90,7 +90,10 @@ class _Columns:
             raise InputError(
                 f'{choice}: {stated[:80]!r} is no template of columns, as in "{{departure}} – {{arrival}}"'
             )
-        return "".join(f"{part.joint}{{{self.find(choice, part.column)}}}" for part in parts)
+        columns = [self.find(choice, part.column) for part in parts]
+        return "".join(
+            f"{part.joint}{part.opening}{{{column}}}{part.closing}" for part, column in zip(parts, columns, strict=True)
+        )
 
     def find_all(self, choice: str, stated: Iterable[str]) -> frozenset[str]:
         """Return the columns that are meant."""

@@ -2,19 +2,27 @@
 
 import re
 
-from pinakes.catalogue.profile import ColumnProfile, Form
+from pinakes.catalogue.cell_forms import Form
+from pinakes.catalogue.profile import ColumnProfile
 
 ID_WORD = re.compile(r"ids?|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode")
 LINK_WORD = re.compile(r"ids?|uuid|guid")
 """The last word of the names of columns with row ids; other codes are meaningful to people."""
 YEAR_WORD = re.compile(
-    r"years?|yr|released?|published|publication|vintage|premiered|founded|date|jahr|annee|ano|год|年"
+    r"years?|yr|released?|published|publication|vintage|premiered|founded|built|born|date|jahr|annee|ano|год|年"
 )
 GROUP_WORD = re.compile(
     r"(authors?|artists?|directors?|actors?|cast|starring|writers?|composers?|creators?|publishers?|brands?|developers?"
     r"|manufacturers?|vendors?|studios?|designers?|illustrators?|translators?|narrators?|albums?|series|country|language)"
 )
 """A word in the names of columns whose values group records, even if each has few."""
+QUESTION = re.compile(
+    r"\s*(have|has|do|does|did|are|is|was|were|which|what|how|who|whom|why|when|where|would|could|should|can|will|please)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+QUESTION_WORDS = 5
+UNNAMED = re.compile(r"(column|unnamed|field|var|v|x|f|col)?[\s_:.]*\d*|unnamed.*|index|_c\d+|\.\.\.\d+", re.IGNORECASE)
+"""The name of a column that has none: as files, pandas, R and Spark write it."""
 
 
 def has_word(column: ColumnProfile, pattern: re.Pattern[str]) -> bool:
@@ -28,14 +36,27 @@ def is_code(column: ColumnProfile) -> bool:
 
 
 def is_link(column: ColumnProfile) -> bool:
-    """Tell whether the column is named like ids of rows."""
-    return bool(column.words) and bool(LINK_WORD.fullmatch(column.words[-1]))
+    """Tell whether the column is named like ids of rows: `id`, `book_id`, `id_drink`."""
+    ends = column.words[-1:] + (column.words[:1] if len(column.words) == 2 else ())
+    return any(LINK_WORD.fullmatch(word) for word in ends)
 
 
 def is_year(column: ColumnProfile) -> bool:
     """Tell whether the column has years and is named as such."""
     in_form = column.form in (Form.YEAR, Form.WHOLE) and column.share_of(Form.YEAR) >= 0.9
     return in_form and has_word(column, YEAR_WORD)
+
+
+def is_question(column: ColumnProfile) -> bool:
+    """Tell whether a column is named by a question, as in a survey."""
+    name = column.name.strip()
+    asks = len(column.words) >= QUESTION_WORDS and QUESTION.fullmatch(name)
+    return (name.endswith("?") and len(column.words) > 2) or bool(asks)
+
+
+def is_unnamed(column: ColumnProfile) -> bool:
+    """Tell whether a column has no name of its own."""
+    return bool(UNNAMED.fullmatch(column.name.strip()))
 
 
 def gaps(column: ColumnProfile) -> str:
@@ -45,4 +66,6 @@ def gaps(column: ColumnProfile) -> str:
 
 def percent(share: float) -> str:
     """Return a share for people to read."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
     return f"{share:.0%}".replace("%", " %") if share >= 0.01 or not share else "under 1 %"

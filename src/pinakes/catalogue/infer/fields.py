@@ -3,13 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.infer.columns import GROUP_WORD, gaps, has_word, is_code, is_link, is_year, percent
-from pinakes.catalogue.profile import LIST_WORD, ColumnProfile, Form
+from pinakes.catalogue.list_marks import LIST_WORD, PEOPLE_WORD
+from pinakes.catalogue.profile import ColumnProfile
 from pinakes.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldType, Role
 from pinakes.text.normalise import clean
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
+FEWEST_QUANTITIES = 8
+"""Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
 LIST_MARK = ","
 """The separator of lists where none is found."""
 
@@ -35,9 +41,9 @@ class InferredField:
     @property
     def uses(self) -> str:
         """The uses of the field, in words."""
-        role = {Role.TITLE: "title", Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.TIME: "time"}
+        role = {Role.BODY: "main text", Role.ALTERNATIVES: "other names", Role.LINK: "web page"}
         filtered = "range" if self.type in NUMERIC_TYPES else "filter"
-        uses = [role.get(self.role, "") if self.role else "", "search" if self.searched else ""]
+        uses = [role.get(self.role, self.role) if self.role else "", "search" if self.searched else ""]
         uses += [filtered if self.filtered else "", "browse" if self.facet else ""]
         return ", ".join(use for use in uses if use) or "shown"
 
@@ -85,17 +91,39 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
         return replace(field, reason=f"lists of links{gaps(column)}")
     if column.mean_item_length > LONG_TEXT:
         return replace(field, searched=True)
-    kind = FieldType.TEXTS if has_word(column, GROUP_WORD) else FieldType.TAGS
+    is_people = has_word(column, GROUP_WORD) or has_word(column, PEOPLE_WORD)
+    kind = FieldType.TEXTS if is_people else FieldType.TAGS
     return replace(field, type=kind, searched=True, filtered=True, facet=True)
 
 
 def _number(base: InferredField, column: ColumnProfile) -> InferredField:
-    kind = FieldType.FLOAT if column.form is Form.NUMBER else FieldType.INT
     if is_code(column):
         return _code(base, column)
-    called = "years" if is_year(column) else "numbers" if column.form is Form.NUMBER else "whole numbers"
+    is_whole = column.form in (Form.WHOLE, Form.YEAR)
+    called = "years" if is_year(column) else "whole numbers" if is_whole else "numbers"
     extent = f", {_extent(column.least, column.most)}" if column.least is not None and column.most is not None else ""
-    return replace(base, type=kind, filtered=True, reason=f"{called}{extent}{gaps(column)}")
+    reason = f"{called}{extent}{gaps(column)}{_odd(column, 'no number')}"
+    return replace(base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason)
+
+
+def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
+    """Return the field for numbers with a unit, if they are of one unit and are no few fixed sizes."""
+    other_units = sum(column.units.values()) - column.units[column.unit]
+    if column.distinct < FEWEST_QUANTITIES or other_units > 0.05 * column.filled or is_code(column):
+        return _text(base, column)
+    known = column.numbers[~np.isnan(column.numbers)]
+    kind = FieldType.INT if all(float(number).is_integer() for number in known) else FieldType.FLOAT
+    extent = _extent(float(known.min()), float(known.max()))
+    reason = f"numbers of '{column.unit}', {extent}{gaps(column)}{_odd(column, 'no number')}"
+    return replace(base, type=kind, unit=column.unit, filtered=True, reason=reason)
+
+
+def _odd(column: ColumnProfile, called: str) -> str:
+    """Return how many cells the column's type does not fit, and an example, as the end of a reason."""
+    if not column.odd:
+        return ""
+    cells = "1 cell is" if column.odd == 1 else f"{column.odd:,} cells are"
+    return f"; {cells} {called}, as {_quoted(column.examples[column.odd_forms[0]])}"
 
 
 def _extent(least: float, most: float) -> str:
@@ -111,11 +139,12 @@ def _code(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _date(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, type=FieldType.DATE, filtered=True, reason=f"dates{gaps(column)}")
+    reason = f"dates{gaps(column)}{_odd(column, 'no date')}"
+    return replace(base, type=FieldType.DATE, filtered=True, reason=reason)
 
 
 def _url(base: InferredField, column: ColumnProfile) -> InferredField:
-    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}")
+    return replace(base, type=FieldType.URL, reason=f"links{gaps(column)}{_odd(column, 'no link')}")
 
 
 def _object(base: InferredField, column: ColumnProfile) -> InferredField:
@@ -146,6 +175,7 @@ MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] =
     Form.YEAR: _number,
     Form.WHOLE: _number,
     Form.NUMBER: _number,
+    Form.QUANTITY: _quantity,
     Form.CODE: _code,
     Form.DATE: _date,
     Form.URL: _url,

@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import orjson
 
 from pinakes.catalogue.infer.columns import GROUP_WORD
 from pinakes.catalogue.infer.fields import InferredField
-from pinakes.catalogue.profile import LIST_WORD, ColumnProfile, name_words
+from pinakes.catalogue.list_marks import LIST_WORD
+from pinakes.catalogue.profile import name_words
 from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
 from pinakes.text.normalise import clean
 
 DAYS_A_YEAR = 365
+KNOWN, POPULAR = 0.2, 0.1
+"""The weights of how many people know a record: in the ranking of a search, and in a recommendation."""
 HEADER = """\
 # The fields of this catalogue and their uses, inferred from the columns of a table.
 # Change what is wrong, and build with it:  pinakes add FILE --spec THIS_FILE
@@ -21,14 +25,28 @@ SEARCH_IN_TOML = {Role.TITLE: "{ boost = 0.25, fuzzy = true }", Role.ALTERNATIVE
 TERM_FILTERS = {FieldType.TEXT: "equals", FieldType.TEXTS: "any-of", FieldType.TAGS: "all-of"}
 
 
-def write_toml(name: str, id_column: ColumnProfile | None, fields: Sequence[InferredField]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The parts of a declaration that is being written."""
+
+    name: str
+    title: str
+    fields: Sequence[InferredField]
+    id_path: str = ""
+    group: str = ""
+    most_popular: float = 0.0
+    """The greatest number in the column with the role popularity."""
+
+
+def write_toml(draft: Draft) -> str:
     """Return the declaration as TOML."""
-    title = name.replace("-", " ").replace("_", " ").capitalize()
-    head = [f"name = {_text_in_toml(name)}", f"title = {_text_in_toml(title)}"]
-    head.append(f"summary = {_text_in_toml(_summary(title, fields))}")
-    if id_column is not None:
-        head.append(f"id = {_text_in_toml(id_column.name)}")
-    blocks = ["\n".join(head), *(_field_in_toml(field) for field in fields), *_signals_in_toml(fields)]
+    head = [f"name = {_text_in_toml(draft.name)}", f"title = {_text_in_toml(draft.title)}"]
+    head.append(f"summary = {_text_in_toml(_summary(draft.title, draft.fields))}")
+    if draft.group:
+        head.append(f"group = {_text_in_toml(draft.group)}")
+    elif draft.id_path:
+        head.append(f"id = {_text_in_toml(draft.id_path)}")
+    blocks = ["\n".join(head), *(_field_in_toml(field) for field in draft.fields), *_signals_in_toml(draft)]
     return HEADER + "\n" + "\n\n".join(blocks) + "\n"
 
 
@@ -61,17 +79,22 @@ def _field_in_toml(field: InferredField) -> str:
     return "\n".join(lines)
 
 
-def _signals_in_toml(fields: Sequence[InferredField]) -> Iterable[str]:
-    """Yield the `[embed]` and `[recommend]` tables."""
+def _signals_in_toml(draft: Draft) -> Iterable[str]:
+    """Yield the `[embed]`, `[search]`, `[known]` and `[recommend]` tables."""
+    fields = draft.fields
     topics = _topics(fields)
+    by_role = {field.role: field for field in fields if field.role is not None}
     groups = [field for field in fields if field.facet and field not in topics and _is_group(field)]
-    title, body = (next((field for field in fields if field.role is role), None) for role in (Role.TITLE, Role.BODY))
-    parts = [part for part in (title, *groups[:2], *topics, body) if part is not None]
+    parts = [part for part in (by_role.get(Role.TITLE), *groups[:2], *topics, by_role.get(Role.BODY)) if part]
     if len(parts) == 1:
         parts += [field for field in fields if field.searched and field not in parts][:3]
     template = ". ".join(f"{{{part.name}}}" for part in parts)
     yield f"# The text whose meaning is compared.\n[embed]\ntemplate = {_text_in_toml(template)}"
-    yield _recommend_in_toml(topics, next((field for field in fields if field.role is Role.TIME), None))
+    popularity = by_role.get(Role.POPULARITY)
+    if popularity is not None and draft.most_popular > 0:
+        yield f"# Of records that answer alike, the better known come first.\n[search]\nknown_weight = {KNOWN}"
+        yield f"[known]\n{popularity.name} = {{ weight = 1, full = {draft.most_popular:.6g} }}"
+    yield _recommend_in_toml(topics, by_role.get(Role.TIME), popularity)
 
 
 def _topics(fields: Sequence[InferredField]) -> list[InferredField]:
@@ -91,7 +114,9 @@ def _is_group(field: InferredField) -> bool:
     return bool(words) and bool(GROUP_WORD.fullmatch(words[-1]))
 
 
-def _recommend_in_toml(topics: Sequence[InferredField], time: InferredField | None) -> str:
+def _recommend_in_toml(
+    topics: Sequence[InferredField], time: InferredField | None, popularity: InferredField | None
+) -> str:
     taxonomy, temporal = (0.25 if topics else 0.0), (0.15 if time else 0.0)
     lines = ["# What makes two records alike; the weights add up to 1.", "[recommend]"]
     lines.append(f"semantic = {1 - taxonomy - temporal:.2f}")
@@ -101,4 +126,6 @@ def _recommend_in_toml(topics: Sequence[InferredField], time: InferredField | No
     if time:
         sigma = 5 * DAYS_A_YEAR if time.type is FieldType.DATE else 5
         lines.append(f'temporal = {{ weight = {temporal}, field = "{time.name}", sigma = {sigma} }}')
+    if popularity:
+        lines.append(f'popularity = {{ weight = {POPULAR}, field = "{popularity.name}" }}')
     return "\n".join(lines)

@@ -1,0 +1,167 @@
+"""The forms of table cells: a number, a date, a list, a text and so on, as far as the cell alone tells."""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import orjson
+
+from pinakes.text.cells import find_date, find_written_list, read_number, text_of
+
+LONGEST_NUMBER = 40
+LARGEST_WHOLE = 2**53
+BOOLEANS = frozenset({"yes", "no", "true", "false", "y", "n", "t", "f"})
+DIGIT = re.compile(r"\d")
+PLAIN_NUMBER = re.compile(r"-?([1-9]\d{0,14}|0)(\.\d{1,15})?")
+"""A number as programs write it, which most cells with digits are."""
+PLAIN_NUMBERS = re.compile(rf"({PLAIN_NUMBER.pattern}\n)*({PLAIN_NUMBER.pattern})")
+DATE_MARK = re.compile(r"\d\s?[-/.]\s?\w|[^\W\d_]{3}.{0,3}\d|\d{8}|\d.{0,3}[^\W\d_]{3}")
+URL = re.compile(r"(https?|ftp)://\S+", re.IGNORECASE)
+CODE = re.compile(r"0\d+")
+YEAR = re.compile(r"[12]\d{3}(\.0)?")
+DECIMALS = re.compile(r"[.,]\d\d\D*$")
+DATE_LIKE = re.compile(r"(?=\D*\d)[\w .,:/+-]{4,35}")
+WRITTEN_STRUCTURE = re.compile(r"\[\s*(array\(|\{\s*')|\{\s*'")
+"""The beginning of objects as Python and numpy write them."""
+QUANTITY = re.compile(r"([-+]?\d[\d., '\u00a0\u202f]*?)\s*([^\W\d_][^\d]{0,11})")
+
+
+class Form(StrEnum):
+    """The form of a cell."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    YEAR = "year"
+    NUMBER = "number"
+    QUANTITY = "number with a unit"
+    CODE = "code"
+    """Digits that start with 0, which a number would lose."""
+    DATE = "date"
+    URL = "link"
+    BOOLEAN = "yes or no"
+    LIST = "list"
+    OBJECT = "object"
+    BYTES = "bytes"
+
+
+class Cell(NamedTuple):
+    """The form of a cell, and its number and unit if it has one."""
+
+    form: Form
+    number: float | None = None
+    unit: str = ""
+
+
+TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
+    Cell(form) for form in (Form.TEXT, Form.URL, Form.DATE, Form.BOOLEAN, Form.CODE)
+)
+
+
+def form_of(raw: Any) -> Form:
+    """Return the form of a cell that is not empty."""
+    return read_cell(raw).form
+
+
+def read_cell(raw: Any) -> Cell:
+    """Return the form of a cell that is not empty, with its number."""
+    if isinstance(raw, str):
+        return read_text_cell(text_of(raw))
+    return next((read(raw) for kind, read in CELL_READERS if isinstance(raw, kind)), TEXT_CELL)
+
+
+def read_text_cells(texts: Sequence[str]) -> list[Cell]:
+    """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are plain numbers."""
+    lines = "\n".join(texts)
+    if not PLAIN_NUMBERS.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
+        return [read_text_cell(text) for text in texts]
+    return [_read_plain_number(text) for text in texts]
+
+
+def read_text_cell(text: str) -> Cell:
+    """Return the form of a cell of text that is not empty and has no space around it, with its number."""
+    if PLAIN_NUMBER.fullmatch(text):
+        return _read_plain_number(text)
+    if text.startswith(("[", "{")):
+        return Cell(_form_of_structure(text))
+    if "://" in text and URL.fullmatch(text):
+        return URL_CELL
+    if len(text) > LONGEST_NUMBER:
+        return TEXT_CELL
+    if not DIGIT.search(text):
+        return BOOLEAN_CELL if text.lower() in BOOLEANS else TEXT_CELL
+    return _read_figures(text)
+
+
+def _read_plain_number(text: str) -> Cell:
+    number = float(text)
+    if text[0] in "12" and YEAR.fullmatch(text):
+        return Cell(Form.YEAR, number)
+    is_whole = number == int(number) and (len(text) < 4 or text[-3] != ".")  # $25.00 is no whole number
+    return Cell(Form.WHOLE if is_whole else Form.NUMBER, number)
+
+
+def _read_figures(text: str) -> Cell:
+    """Return the form of a short text with digits."""
+    if CODE.fullmatch(text):
+        return CODE_CELL
+    number = read_number(text)
+    if number is not None:
+        is_year = YEAR.fullmatch(text)
+        form = Form.YEAR if is_year else _form_of_number(number, is_exact=bool(DECIMALS.search(text)))
+        return Cell(form, number)
+    if DATE_LIKE.fullmatch(text) and DATE_MARK.search(text) and find_date(text):
+        return DATE_CELL
+    return _read_quantity(text)
+
+
+def _read_quantity(text: str) -> Cell:
+    match = QUANTITY.fullmatch(text)
+    number = read_number(match[1]) if match else None
+    return Cell(Form.QUANTITY, number, match[2].strip()) if match and number is not None else TEXT_CELL
+
+
+def _form_of_structure(text: str) -> Form:
+    """Return the form of a text that starts like a list or an object."""
+    items = find_written_list(text)
+    if items is not None:
+        return _form_of_list(items)
+    try:
+        return Form.OBJECT if isinstance(orjson.loads(text), dict) else Form.TEXT
+    except orjson.JSONDecodeError:
+        return Form.OBJECT if WRITTEN_STRUCTURE.match(text) else Form.TEXT
+
+
+def _form_of_number(number: float, *, is_exact: bool = False) -> Form:
+    """Return WHOLE or NUMBER; a number written with two decimals, as `$25.00`, is a NUMBER."""
+    if math.isinf(number):
+        return Form.TEXT
+    is_whole = float(number).is_integer() and abs(number) <= LARGEST_WHOLE and not is_exact
+    return Form.WHOLE if is_whole else Form.NUMBER
+
+
+def _read_number(number: float) -> Cell:
+    is_year = 1000 <= number <= 2999 and float(number).is_integer()
+    return Cell(Form.YEAR if is_year else _form_of_number(float(number)), read_number(number))
+
+
+def _form_of_list(items: Sequence[Any]) -> Form:
+    """Return LIST for a list of texts or named objects, else OBJECT."""
+    plain = all(
+        any(key in item for key in ("name", "title", "value")) if isinstance(item, dict) else not isinstance(item, list)
+        for item in items
+    )
+    return Form.LIST if plain else Form.OBJECT
+
+
+CELL_READERS: tuple[tuple[Any, Callable[[Any], Cell]], ...] = (
+    (bool, lambda _raw: BOOLEAN_CELL),
+    (int | float, _read_number),
+    (date | datetime, lambda _raw: DATE_CELL),
+    (list | tuple, lambda raw: Cell(_form_of_list(raw))),
+    (Mapping, lambda _raw: Cell(Form.OBJECT)),
+    (bytes | bytearray | memoryview, lambda _raw: Cell(Form.BYTES)),
+)
+"""Type of a cell that is no text → function that reads it; the first match applies, since True is also an int."""
