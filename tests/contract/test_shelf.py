@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pinakes.catalogue.spec import FieldType
 from pinakes.errors import ConflictError, InputError
 from pinakes.model.hits import FacetCount
 from pinakes.model.record import Key, RecordId
@@ -26,6 +27,7 @@ from pinakes.model.scope import (
 from pinakes.shelf.port import Author, Delete, Embedding, Op, Put
 from pinakes.text.analyser import index_tokens
 from pinakes.text.query import analyse_query
+from support.stock import occurrences_of
 
 STAFF = Scope(visibility=Visibility(frozenset({"Staff"})))
 GUEST = Scope(visibility=Visibility(frozenset()))
@@ -390,6 +392,34 @@ def test_facets_are_counted_most_frequent_first_then_by_name(stock: Any) -> None
     assert [(facet.value, facet.count) for facet in facets] == [("C", 2), ("A", 1), ("B", 1)]
 
 
+def test_occurrences_say_which_visible_records_have_which_value(stock: Any) -> None:
+    stock.put(
+        stock.record("one", group=["Drama"]),
+        stock.record("two", group=["drama"]),
+        stock.record("three", group=["Drama"]),
+        stock.record("four", group=["War"], audiences=("Staff",)),
+        stock.record("bare"),
+    )
+    view, (one, two, three, four) = stock.shelf.reader(), stock.keys("one", "two", "three", "four")
+    assert occurrences_of(view, stock.group_field, scope=STAFF) == [("Drama", [one, two, three]), ("War", [four])]
+    assert occurrences_of(view, stock.group_field, scope=GUEST) == [("Drama", [one, two, three])]
+    with pytest.raises(InputError, match="not counted"):
+        view.occurrences(stock.number_field, scope=WHOLE)
+
+
+def test_spellings_that_compare_as_equal_are_one_value_and_a_record_has_it_once(stock: Any) -> None:
+    has_several = stock.spec.fields[stock.group_field].type in (FieldType.TAGS, FieldType.TEXTS)
+    stock.put(
+        stock.record("one", group=["drama", "Drama", "War"]),
+        stock.record("two", group=["drama"]),
+        stock.record("three", group=["Drama"]),
+        stock.record("four", group=["drama"]),
+    )
+    one, two, three, four = stock.keys("one", "two", "three", "four")
+    found = occurrences_of(stock.shelf.reader(), stock.group_field, scope=WHOLE)
+    assert found == [("drama", [one, two, three, four]), *([("War", [one])] if has_several else [])]
+
+
 def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that_can(grouped: Any) -> None:
     view, scope = grouped.shelf.reader(), where(AnyOf("no_such_field", ("x",)))
     known = f"filterable: {', '.join(field.name for field in grouped.spec.column_fields)}"
@@ -398,6 +428,7 @@ def test_a_field_that_cannot_be_filtered_is_refused_with_the_names_of_those_that
         lambda: view.nearest(grouped.vector("old")[None], scope=scope, limit=1),
         lambda: view.titles_like("robot", scope=scope, limit=1),
         lambda: view.facets(grouped.group_field, scope=scope),
+        lambda: view.occurrences(grouped.group_field, scope=scope),
         lambda: view.count(scope),
         lambda: view.scan(scope=scope, limit=1),
     ]

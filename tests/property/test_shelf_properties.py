@@ -21,6 +21,7 @@ from pinakes.shelf.embedded.vectors import build_vector_table
 from pinakes.shelf.port import Change, Delete, Embedding, Put, ShelfReader
 from pinakes.text.query import analyse_query
 from support.memory_shelf import MemoryShelf
+from support.stock import occurrences_of
 
 SPEC = compile_text(
     """
@@ -146,6 +147,10 @@ def answers(view: ShelfReader, text: str, scope: Scope, seed: int) -> dict[str, 
         "numbers": dict(zip(view.ids(keys), map(str, view.numbers("made", keys).tolist()), strict=True)),
         "tags": view.facets("tags", scope=scope),
         "colours": view.facets("colour", scope=scope),
+        "occurrences": [
+            [(value, sorted(view.ids(keys))) for value, keys in occurrences_of(view, field, scope=scope)]
+            for field in ("tags", "colour", KIND_FIELD)
+        ],
         "kinds": view.facets(KIND_FIELD, scope=scope),
         "count": view.count(scope),
     }

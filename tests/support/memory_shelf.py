@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 
 from pinakes.catalogue.codec import encode_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
-from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
+from pinakes.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
@@ -157,6 +157,22 @@ class MemoryView:
             counts.update((category, value) for _, category, value in entries_of(self._records[key], field))
         found = [FacetCount(category, value, count) for (category, value), count in counts.items()]
         return sorted(found, key=lambda facet: (-facet.count, facet.category, facet.value))
+
+    def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
+        """Return which records in scope have which values of a field."""
+        require_countable(field, self.spec)
+        spellings: dict[str, Counter[str]] = {}
+        having: set[tuple[str, Key]] = set()
+        for key in self._in_scope(scope):
+            for term, _, value in entries_of(self._records[key], field):
+                spellings.setdefault(term, Counter())[value] += 1
+                having.add((term, key))
+        terms = sorted(spellings)
+        return Occurrences(
+            values=[min(spellings[term].items(), key=lambda one: (-one[1], one[0]))[0] for term in terms],
+            indexes=np.array([terms.index(term) for term, _ in having], dtype=np.int64),
+            keys=np.array([key for _, key in having], dtype=np.int64),
+        )
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""

@@ -24,6 +24,15 @@ MODEL = ModelId(name="test-model", dimension=16)
 ANSWER_TIMEOUT_S = 30
 
 
+def occurrences_of(view: ShelfReader, field: str, *, scope: Scope) -> list[tuple[str, list[Key]]]:
+    """Return each value of a field with the keys that have it, both in order."""
+    found = view.occurrences(field, scope=scope)
+    keys: list[list[Key]] = [[] for _ in found.values]
+    for index, key in zip(found.indexes.tolist(), found.keys.tolist(), strict=True):
+        keys[index].append(Key(key))
+    return [(value, sorted(some)) for value, some in zip(found.values, keys, strict=True)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stock:
     """A shelf under test, and records that fit its catalogue whatever its fields are called."""
@@ -143,6 +152,7 @@ class Stock:
             "numbers": [str(number) for number in view.numbers(self.number_field, keys).tolist()],
             "titles_like": view.titles_like("title of one", scope=scope, limit=1),
             "facets": view.facets(self.group_field, scope=scope),
+            "occurrences": occurrences_of(view, self.group_field, scope=scope),
             "count": view.count(scope),
         }
 

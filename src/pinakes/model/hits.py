@@ -1,6 +1,6 @@
 """Results of reads: scored keys, rankings, hits with the reasons for their rank."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -56,6 +56,19 @@ class FacetCount:
     category: str
     value: str
     count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Occurrences:
+    """The values of a field in scope and the records that have them: record `keys[i]` has `values[indexes[i]]`.
+
+    Spellings that compare as equal are one value, written as most records in scope write it. Each pair of a value and
+    a record occurs once; the pairs are in no order.
+    """
+
+    values: Sequence[str]
+    indexes: NDArray[np.int64]
+    keys: NDArray[np.int64]
 
 
 class MatchType(StrEnum):

@@ -47,6 +47,14 @@ class TermColumn:
         running = np.concatenate(([0], np.cumsum(mask[self.rows], dtype=np.int64)))
         return np.diff(running[self.ends], prepend=0)
 
+    def occurrences(self, mask: Mask | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the entries and the rows in the mask that have them, side by side."""
+        entries = np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+        if mask is None:
+            return entries, self.rows
+        kept = mask[self.rows]
+        return entries[kept], self.rows[kept]
+
     def terms_at(self, rows: NDArray[np.int64]) -> list[frozenset[str]]:
         """Return the terms of each of these rows."""
         sorted_rows, entries = self._by_row

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import ExpectedError, InputError
-from pinakes.model.hits import FacetCount, Ranking, TitleMatch
+from pinakes.model.hits import FacetCount, Occurrences, Ranking, TitleMatch
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import Scope
 from pinakes.model.vectors import ModelId, Vector
@@ -207,6 +207,9 @@ class ShelfReader(Protocol):
 
     def facets(self, field: str, *, scope: Scope) -> list[FacetCount]:
         """Count the values of a facet or filter field over the records in scope, most frequent first."""
+
+    def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
+        """Return which records in scope have which values of a facet or filter field, values in order of their term."""
 
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""

@@ -9,7 +9,15 @@ from pydantic import BaseModel
 
 DROPPED = ("title", "$defs", "additionalProperties", "minLength", "maxLength", "properties")
 NULL = {"type": "null"}
-OBVIOUS = {("minimum", 0), ("minimum", 1), ("exclusiveMinimum", 0), ("minItems", 1), ("default", 0), ("default", False)}
+OBVIOUS = {
+    ("minimum", 0),
+    ("minimum", 1),
+    ("exclusiveMinimum", 0),
+    ("minItems", 1),
+    ("minItems", 2),
+    ("default", 0),
+    ("default", False),
+}
 """Keywords with values that go without saying; a call that breaks one is refused in words."""
 FEW_ITEMS = 10
 """A list of at most so many items says so in a brief schema."""
@@ -31,8 +39,14 @@ COMMENTS = {
     "cursor",
     "nearest",
     "origin",
+    "group_count",
+    "overall",
+    "without",
+    "list_with",
 }
 """Fields of answers that only comment on them; the server's instructions describe them once."""
+MOST_INNER = 6
+"""A brief schema names so many fields of a listed record, or one more; an answer shows the rest."""
 
 
 def compact_schema(schema: dict[str, Any], *, dropped: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -117,25 +131,27 @@ def brief_output(result: type[BaseModel]) -> dict[str, Any]:
     return {"type": "object", "description": fields} if fields else {"type": "object"}
 
 
-def outline(model: type[BaseModel], *, depth: int = 1) -> str:
+def outline(model: type[BaseModel], *, depth: int = 1, most: int | None = None) -> str:
     """Return the fields of a model, as in `results: [id, title], total`; inner models are named down to a depth.
 
-    Neighbours with the same fields share them: `old, new: {id, title}`.
+    Neighbours with the same fields share them: `old, new: {id, title}`. Fields far beyond `most` are left out.
     """
     fields = [
         (field.serialization_alias or field.alias or name, _inner_outline(field.annotation, depth))
         for name, field in model.model_fields.items()
         if not field.exclude and name not in COMMENTS
     ]
-    groups = groupby(fields, key=itemgetter(1))
-    return ", ".join(f"{', '.join(name for name, _ in some)}{inner}" for inner, some in groups)
+    is_cut = most is not None and len(fields) > most + 1
+    groups = groupby(fields[:most] if is_cut else fields, key=itemgetter(1))
+    named = [f"{', '.join(name for name, _ in some)}{inner}" for inner, some in groups]
+    return ", ".join([*named, *(["…"] if is_cut else [])])
 
 
 def _inner_outline(annotation: Any, depth: int) -> str:
     inner = model_in(annotation)
     if inner is None or not depth:
         return ""
-    fields = outline(inner, depth=depth - 1)
+    fields = outline(inner, depth=depth - 1, most=MOST_INNER)
     return f": [{fields}]" if _is_list(annotation) else f": {{{fields}}}"
 
 

@@ -137,7 +137,7 @@ class RecommendParams(ExplainParams, PagedParams):
 
     titles: list[Title] = Field(min_length=1, max_length=10, description="Titles the user likes")
     preferences: Annotated[str, StringConstraints(max_length=2000)] | None = Field(
-        default=None, description='e.g. "post-2020, darker tone, not horror, under 13 episodes"'
+        default=None, description="e.g. post-2020, darker tone, not horror, under 13 episodes"
     )
     exclude_titles: list[Title] | None = Field(default=None, max_length=200, description="Already seen")
     limit: int = Field(default=8, ge=1, le=20, description="Most results")

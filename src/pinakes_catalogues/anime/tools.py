@@ -233,7 +233,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="get_anime_details",
-            description="All about one anime, by title or id; null when nothing matches.",
+            description="All about one anime, by title or id; null if none matches.",
             params=DetailsParams,
             result=DetailsResult,
             run=anime.details,

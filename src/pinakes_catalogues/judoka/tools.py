@@ -340,7 +340,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.getById",
-            description="A JU-DO-KON! judoka card whole.",
+            description="A judoka card whole.",
             params=IdParams,
             result=CardResult,
             run=judokon.get_by_id,
@@ -349,7 +349,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="judokon.random",
             cacheable=False,
-            description="Draw a JU-DO-KON! judoka card.",
+            description="Draw a judoka card.",
             params=RandomParams,
             result=CardResult,
             run=judokon.draw,
@@ -357,7 +357,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.resolveCode",
-            description="The judoka of a JU-DO-KON! card code.",
+            description="The judoka of a card code.",
             params=ResolveParams,
             result=CardResult,
             run=judokon.resolve_code,
@@ -365,7 +365,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.validateCardCode",
-            description="Check the form of a JU-DO-KON! card code, and whether a card has it.",
+            description="Check the form of a card code, and whether a card has it.",
             params=CodeParams,
             result=CodeResult,
             run=judokon.validate_code,
@@ -373,7 +373,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.compare",
-            description="Compare two JU-DO-KON! judoka, stat by stat.",
+            description="Compare two judoka, stat by stat.",
             params=CompareParams,
             result=CompareResult,
             run=judokon.compare,
@@ -381,7 +381,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.suggestOpponent",
-            description="Fair opponents of a JU-DO-KON! judoka.",
+            description="Fair opponents of a judoka.",
             params=OpponentParams,
             result=OpponentResult,
             run=judokon.suggest_opponent,
@@ -389,7 +389,7 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="judokon.listCountries",
-            description="Countries of JU-DO-KON! judoka, with card counts.",
+            description="Countries of judoka, with card counts.",
             params=CountriesParams,
             result=CountriesResult,
             run=judokon.list_countries,

@@ -73,7 +73,7 @@ class GetParams(OffsetParams, MusicParams):
         default=None, description="Id or name; for artist, album, track, similar; narrows gaps and fixes"
     )
     limit: int = Field(default=20, ge=1, le=MOST, description="Most entries")
-    about: QueryText | None = Field(default=None, description='For playlist: "calm piano before 1850"')
+    about: QueryText | None = Field(default=None, description="For playlist, as calm piano before 1850")
     minutes: float | None = Field(default=None, gt=0, le=MOST_MINUTES, description="For playlist, default 60")
     reference: list[Name] | None = Field(
         default=None, max_length=1000, description="For gaps of an artist: albums there should be"

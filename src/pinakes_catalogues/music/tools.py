@@ -371,8 +371,8 @@ def tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         catalogue_tool(
             name="catalog.get",
             description=(
-                "Music: an artist, album or track; recent additions; stats; similar ones; gaps and duplicates; "
-                "a playlist; fixes as arguments for catalog.mutate."
+                "Music: an artist, album or track; recent ones; stats; similar ones; gaps and duplicates; "
+                "a playlist; fixes for catalog.mutate."
             ),
             params=GetParams,
             result=GetResult,

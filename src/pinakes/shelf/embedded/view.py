@@ -10,15 +10,16 @@ import tantivy
 from numpy.typing import NDArray
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.model.hits import FacetCount, Ranking, TitleMatch, build_ranking
+from pinakes.model.hits import FacetCount, Occurrences, Ranking, TitleMatch, build_ranking
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WORDS_FIELD, Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.columns import Mask
+from pinakes.shelf.columns import Mask, TermColumn
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.vectors import Rows, Scores
+from pinakes.shelf.occurrences import EntryOccurrences, join_occurrences
 from pinakes.shelf.terms import require_countable, require_filterable
 from pinakes.text.query import TextQuery
 
@@ -165,6 +166,15 @@ class EmbeddedView:
         counts = [FacetCount(category, value, count) for (category, value), count in totals.items() if count]
         return sorted(counts, key=lambda facet: (-facet.count, facet.category, facet.value))
 
+    def occurrences(self, field: str, *, scope: Scope) -> Occurrences:
+        """Return which records in scope have which values of a field."""
+        require_countable(field, self.spec)
+        parts = [
+            _part(segment.columns.terms[field], mask, segment.keys)
+            for segment, mask in zip(self._segments, self._masks(scope), strict=True)
+        ]
+        return join_occurrences(parts)
+
     def count(self, scope: Scope) -> int:
         """Return how many records are in scope."""
         return sum(
@@ -215,6 +225,11 @@ class EmbeddedView:
         if self.base_alive is not None:
             masks[0] = self.base_alive if masks[0] is None else masks[0] & self.base_alive
         return masks
+
+
+def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> EntryOccurrences:
+    entries, rows = column.occurrences(mask)
+    return EntryOccurrences(names=column.entries, entries=entries, keys=keys[rows])
 
 
 def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:

@@ -1,20 +1,24 @@
-"""What a catalogue holds, for `browse`: its fields, their values with counts, and the range of its numbers."""
+"""What a catalogue holds, for `browse`: its fields, their values with counts, the range of its numbers, and figures."""
 
 from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from pinakes.catalogue.spec import FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
-from pinakes.model.principal import Principal
 from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
-from pinakes.tools.catalogue import UNREADABLE, OpenCatalogue
+from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
+from pinakes.tools.aggregate.shapes import ListWith
+from pinakes.tools.aggregate.text import aggregate_lines
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
 from pinakes.tools.generic.browse_shapes import BrowsedCatalogue, BrowsedField, BrowsedValue, BrowseParams, BrowseResult
+from pinakes.tools.generic.listing import list_query, words_of_list
 from pinakes.tools.spelling import meant
 
 VALUES_SHOWN = 10
@@ -22,21 +26,36 @@ MOST_RECORDS = 1_000_000
 """The most records whose numbers are read for a range."""
 
 
-def browse_catalogue(catalogue: OpenCatalogue, principal: Principal, params: BrowseParams) -> BrowsedCatalogue:
-    """Return the fields of a catalogue with their values or ranges, or the one that is asked for."""
-    reader, scope = catalogue.shelf.reader(), Scope(visibility=principal.visibility)
-    numbers = _Numbers(reader, scope)
-    return BrowsedCatalogue(
-        name=catalogue.name,
-        title=catalogue.spec.title,
-        records=reader.count(scope),
-        fields=[
-            _browsed_field(field, _values(catalogue, reader, field, scope, params.search), params).model_copy(
-                update=numbers.range_of(field) if field.filter is FilterKind.RANGE else {}
-            )
-            for field in _browsed_fields(catalogue, params)
-        ],
+def browse_view(view: CatalogueView, scope: Scope, params: BrowseParams) -> BrowsedCatalogue:
+    """Return the fields of a catalogue with their values or ranges, or the one that is asked for; or its figures."""
+    browsed = BrowsedCatalogue(
+        name=view.name, title=view.spec.title, records=view.reader.count(scope), fields=[], skipped=None
     )
+    if params.has_figures:
+        return browsed.model_copy(update=_figures(view, scope, params))
+    numbers = _Numbers(view.reader, scope)
+    fields = [
+        _browsed_field(field, _values(view, field, scope, params.search), params).model_copy(
+            update=numbers.range_of(field) if field.filter is FilterKind.RANGE else {}
+        )
+        for field in _browsed_fields(view.catalogue, params)
+    ]
+    return browsed.model_copy(update={"fields": fields})
+
+
+def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[str, Any]:
+    asked = AggregateSpec(
+        by=params.dimensions,
+        of=params.of,
+        sort=params.sort,
+        filters=params.filters or {},
+        start=params.start,
+        limit=params.limit,
+    )
+    found = aggregate(view, scope, asked)
+    query = list_query(words_of_list(params.query or ""))
+    list_with = ListWith(catalogue=view.name, query=query, exclude=params.exclude or None)
+    return {**dict(found), "list_with": list_with}
 
 
 def _browsed_field(field: FieldSpec, values: list[BrowsedValue], params: BrowseParams) -> BrowsedField:
@@ -90,21 +109,20 @@ def unread_catalogue(catalogue: OpenCatalogue) -> BrowsedCatalogue:
 
 
 def cursor_of_values(catalogues: Sequence[BrowsedCatalogue], params: BrowseParams) -> str | None:
-    """Return the cursor of the values after those of this call; None where there are none."""
+    """Return the cursor of the values or groups after those of this call; None where there are none."""
     end = params.start + params.limit
-    has_more = any((field.total or 0) > end for one in catalogues for field in one.fields)
+    totals = [field.total or 0 for one in catalogues for field in one.fields]
+    has_more = any(total > end for total in (*totals, *(one.group_count or 0 for one in catalogues)))
     return str(end) if has_more else None
 
 
-def _values(
-    catalogue: OpenCatalogue, reader: ShelfReader, field: FieldSpec, scope: Scope, search: str | None
-) -> list[BrowsedValue]:
+def _values(view: CatalogueView, field: FieldSpec, scope: Scope, search: str | None) -> list[BrowsedValue]:
     """Return the values of a field, the most frequent first, or those like the one that is searched for."""
     if not field.facet:
         return []
-    facets = reader.facets(field.name, scope=scope)
+    facets = view.reader.facets(field.name, scope=scope)
     if search:
-        wanted = set(field_values(reader, catalogue.spec, field.name, visibility=scope.visibility).matching(search))
+        wanted = set(field_values(view.reader, view.spec, field.name, visibility=scope.visibility).matching(search))
         facets = [facet for facet in facets if facet.value in wanted]
     return [BrowsedValue(value=facet.value, count=facet.count) for facet in facets]
 
@@ -115,6 +133,7 @@ def browse_text(result: BrowseResult) -> str:
     for catalogue in result.catalogues:
         known = catalogue.skipped or f"{catalogue.records} records"
         lines.append(f"{catalogue.name}: {catalogue.title}, {known}")
+        lines += aggregate_lines(catalogue)
         lines += [f"  {field.field} ({field.type}){_field_text(field)}" for field in catalogue.fields]
     return "\n".join([*lines, *result.remarks])
 

@@ -1,10 +1,12 @@
 """Arguments and results of `browse`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from pinakes.tools.aggregate.dimensions import MOST_DIMENSIONS
+from pinakes.tools.aggregate.shapes import AggregateParts
 from pinakes.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
 from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, SearchText
 
@@ -15,7 +17,35 @@ class BrowseParams(PagedParams, GenericParams):
     catalogue: str | None = Field(default=None, description="Only this one")
     field: str | None = Field(default=None, description="Only its values")
     search: SearchText | None = Field(default=None, description="Values like this")
-    limit: int = Field(default=30, ge=1, le=200, description="Most values of a field")
+    by: list[str] | None = Field(
+        default=None, max_length=MOST_DIMENSIONS, description="Fields, as country, year/decade, price/10"
+    )
+    of: str | None = Field(default=None, description="Number to describe")
+    filters: dict[str, Any] | None = Field(default=None, description="As in search")
+    exclude: dict[str, Any] | None = Field(default=None, description="As in search")
+    query: SearchText | None = Field(default=None, description="Words that all have")
+    sort: str | None = Field(default=None, description="As count, mean asc")
+    limit: int = Field(default=30, ge=1, le=200, description="Most values of a field, or groups")
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _one_is_a_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The fields to group by; `field` where a number is asked for."""
+        return self.by or ([self.field] if self.field and self.of else [])
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether groups or figures are asked for."""
+        return bool(self.by or self.of)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether only some of the records count."""
+        return bool(self.filters or self.exclude or (self.query or "").strip())
 
 
 class BrowsedValue(GenericResult):
@@ -43,7 +73,7 @@ class BrowsedField(GenericResult):
         return self.model_copy(update={"values": list(values), "total": total if len(values) < total else None})
 
 
-class BrowsedCatalogue(GenericResult):
+class CatalogueFields(GenericResult):
     """A catalogue and its fields."""
 
     name: str
@@ -52,6 +82,10 @@ class BrowsedCatalogue(GenericResult):
     fields: list[BrowsedField]
     skipped: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
     """Why it could not be read."""
+
+
+class BrowsedCatalogue(AggregateParts, CatalogueFields):
+    """A catalogue with its fields, or with groups of its records."""
 
 
 class BrowseResult(PricedResult, GenericResult):
@@ -98,6 +132,31 @@ class BrowsedValuesResult(BrowseResult):
     def shortened(self, chars: int) -> Self:
         """Return the answer with long values cut."""
         return self.model_copy(update={"catalogues": [_with_short_values(one, chars) for one in self.catalogues]})
+
+
+class AggregateResult(BrowseResult):
+    """The answer of a `browse` with figures: its items are groups."""
+
+    unit = "groups"
+    has_passages = True
+
+    @property
+    def item_count(self) -> int:
+        """The number of groups."""
+        return sum(len(one.groups or ()) for one in self.catalogues)
+
+    def first(self, count: int) -> Self:
+        """Return the answer with its first groups."""
+        return self.model_copy(update={"catalogues": [_with_first_groups(one, count) for one in self.catalogues]})
+
+    def shortened(self, _chars: int) -> Self:
+        """Return the answer as it is: a group without a part of its filters would be another."""
+        return self
+
+
+def _with_first_groups(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:
+    total = catalogue.group_count or len(catalogue.groups or ())
+    return catalogue.model_copy(update={"groups": (catalogue.groups or [])[:count], "group_count": total})
 
 
 def _places(catalogue: BrowsedCatalogue) -> int:

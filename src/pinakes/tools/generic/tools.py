@@ -19,7 +19,7 @@ from pinakes.model.principal import Principal
 from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
-from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, OpenCatalogue, ask_each
+from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.explain.search_path import SearchPath, usual_path
 from pinakes.tools.explain.why import shape_why
 from pinakes.tools.filters import (
@@ -30,10 +30,11 @@ from pinakes.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from pinakes.tools.generic.browse import browse_catalogue, browse_text, cursor_of_values, unread_catalogue
-from pinakes.tools.generic.browse_shapes import BrowsedValuesResult, BrowseParams, BrowseResult
+from pinakes.tools.generic.browse import browse_text, browse_view, cursor_of_values, unread_catalogue
+from pinakes.tools.generic.browse_shapes import AggregateResult, BrowsedValuesResult, BrowseParams, BrowseResult
 from pinakes.tools.generic.filter_facts import Facts, FilterFacts
 from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
+from pinakes.tools.generic.listing import NOTHING_LISTED, is_list, list_records, words_conditions, words_of_list
 from pinakes.tools.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -50,7 +51,7 @@ from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_
 from pinakes.tools.provenance import find_place, list_places
 from pinakes.tools.record_text import field_values_of, find_page, record_text, summary_of
 from pinakes.tools.resources.records import address_of, parse_address, uri_of
-from pinakes.tools.scopes import Asked, scope_each, scope_of
+from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
 
@@ -69,6 +70,8 @@ class GenericTools:
         start, end = params.start, params.start + params.limit
         chosen, notes = self._chosen(params)
         scoped = scope_each(ask_each(chosen, OpenCatalogue.view), _asked(params, principal))
+        if is_list(params.query):
+            return _list(params, scoped, notes)
         found = search_scopes(
             scoped.views,
             scoped.scopes,
@@ -92,6 +95,8 @@ class GenericTools:
 
     def path(self, principal: Principal, params: SearchParams, name: str, _kind: str) -> SearchPath:
         """Return how `search` searches one catalogue."""
+        if is_list(params.query):
+            raise InputError("a list has no ranking to explain; give a query in words")
         view = self._get(name).view()
         require_excludable(params.exclude or {}, [view.spec])
         scope, notes = scope_of(view, _asked(params, principal))
@@ -138,19 +143,28 @@ class GenericTools:
         )
 
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
-        """List the catalogues with their fields, or the values of one field."""
-        if params.field and not params.catalogue and len(self._catalogues) > 1:
-            raise InputError(f"'field' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
-        chosen = self._only(params.catalogue) if params.catalogue else self._catalogues
-        browsed = ask_each(chosen, lambda catalogue: browse_catalogue(catalogue, principal, params))
-        skipped = [unread_catalogue(self._catalogues[name]) for name in browsed.skipped]
+        """List the catalogues with their fields, the values of one field, or figures by group."""
+        self._require_one(params)
+        chosen, notes = self._chosen(params)
+        scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
+        browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
+        unread = [*scoped.views.skipped, *browsed.skipped]
         has_values = any(field.values for one in browsed.found.values() for field in one.fields)
-        notes = ["no value is like the one searched for"] if params.search and not has_values else []
-        every = [*browsed.found.values(), *skipped]
-        if params.field is not None:
-            cursor = cursor_of_values(every, params)
-            return BrowsedValuesResult(catalogues=every, unread=browsed.skipped, notes=notes, cursor=cursor)
-        return BrowseResult(catalogues=every, unread=browsed.skipped, notes=notes).after(params.start)
+        unlike = ["no value is like the one searched for"] if params.search and not has_values else []
+        every = [*browsed.found.values(), *(unread_catalogue(self._catalogues[name]) for name in unread)]
+        notes += [*scoped.notes, *unlike]
+        if params.field is None and not params.has_figures:
+            return BrowseResult(catalogues=every, unread=unread, notes=notes).after(params.start)
+        shape = AggregateResult if params.has_figures else BrowsedValuesResult
+        return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
+
+    def _require_one(self, params: BrowseParams) -> None:
+        """Refuse a call about a field that does not say of which catalogue."""
+        stated = next((name for name in ("field", "by", "of") if getattr(params, name)), None)
+        if stated and not params.catalogue and len(self._catalogues) > 1:
+            raise InputError(f"'{stated}' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
+        if params.field and params.by:
+            raise InputError("'field' lists values and 'by' groups records; give one of them")
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
@@ -164,7 +178,7 @@ class GenericTools:
         names = [*([parsed[0]] if parsed and is_addressed else self._catalogues), *([other] if other else ())]
         return [meant(name, self._catalogues) for name in names]
 
-    def _chosen(self, params: SearchParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
+    def _chosen(self, params: SearchParams | BrowseParams) -> tuple[dict[str, OpenCatalogue], list[str]]:
         """Return the catalogues to search, the named one or all that have these filters, and notes."""
         name, filters = params.catalogue, params.filters or {}
         chosen = self._catalogues if name is None else self._only(name)
@@ -218,7 +232,8 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
     return [
         catalogue_tool(
             name="search",
-            description="Search one catalogue or all, by meaning and words: records, and passages of documents.",
+            description="Search one catalogue or all, by meaning and words: records, and passages of documents; "
+            "* lists all.",
             params=SearchParams,
             result=SearchResult,
             reads=tools.read_by_name,
@@ -251,7 +266,7 @@ def generic_tools(catalogues: Sequence[OpenCatalogue]) -> list[ToolSpec]:
         ),
         catalogue_tool(
             name="browse",
-            description="What there is: catalogues, and their fields with values to filter by, counts and ranges.",
+            description="What there is: catalogues, fields, values, ranges to filter by; counts, means, sums by group.",
             params=BrowseParams,
             result=BrowseResult,
             reads=tools.read_by_name,
@@ -286,14 +301,49 @@ def _no_record(address: str) -> NotFoundError:
     return NotFoundError(f"there is no record '{address[:200]}'; give the id of a result of search")
 
 
-def _asked(params: SearchParams, principal: Principal) -> Asked:
-    filters, excluded = params.filters or {}, params.exclude or {}
+def _asked(params: SearchParams | BrowseParams, principal: Principal) -> Asked:
+    filters, excluded, query = params.filters or {}, params.exclude or {}, params.query or ""
+    has_words = isinstance(params, BrowseParams) or is_list(query)
+    words = words_conditions(words_of_list(query)) if has_words else []
     return Asked(
-        query=params.query,
+        query=words_of_list(query),
         visibility=principal.visibility,
-        conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec)],
+        conditions=lambda spec: [*parse_filters(filters, spec), *parse_exclusions(excluded, spec), *words],
         with_adult=lambda spec: includes_adult(filters, spec),
     )
+
+
+def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params: BrowseParams) -> Scoped:
+    """Return the scope of a browse: that of a search where it counts or limits, else everything that can be seen."""
+    if params.has_figures or params.has_limits:
+        return scope_each(views, _asked(params, principal))
+    return Scoped(views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[])
+
+
+def _list(params: SearchParams, scoped: Scoped, notes: Sequence[str]) -> SearchResult:
+    """Return a page of all records in scope, not ranked."""
+    found = list_records(scoped.views.found, scoped.scopes, start=params.start, limit=params.limit)
+    is_bundle = params.max_tokens is not None
+    return (BundledResult if is_bundle else SearchResult)(
+        results=_listed_page(found.page, whole=is_bundle),
+        total=found.total,
+        evidence=Evidence.STRONG if found.total else Evidence.NONE,
+        has_more=found.cursor is not None,
+        cursor=found.cursor,
+        notes=[*([] if found.total else [NOTHING_LISTED]), *notes, *scoped.notes],
+        unread=[*scoped.views.skipped, *found.unread],
+    )
+
+
+def _listed_page(found: Sequence[FoundRecord], *, whole: bool) -> list[Found]:
+    records: dict[str, list[Record]] = {}
+    for view, record in found:
+        records.setdefault(view.name, []).append(record)
+    places = {view.name: list_places(view.catalogue, records[view.name]) for view, _ in found}
+    return [
+        _shape(view.catalogue, record, score=1.0, label=None, whole=whole, origin=places[view.name].get(record.id))
+        for view, record in found
+    ]
 
 
 def _notes(found: MergedPage) -> list[str]:

@@ -1,0 +1,139 @@
+"""Counts and figures of a catalogue's records by the dimensions of a call, with the filters that list the records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pinakes.catalogue.spec import FieldSpec, FieldType
+from pinakes.model.record import Key, Record
+from pinakes.model.scope import Scope
+from pinakes.tools.aggregate.buckets import Integers, date_of, plain_number
+from pinakes.tools.aggregate.dimensions import Partition, find_number, parse_dimensions, partition_rows
+from pinakes.tools.aggregate.figures import NumberColumn
+from pinakes.tools.aggregate.group_filters import GroupFilters
+from pinakes.tools.aggregate.groups import Group, Order, group_rows
+from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord
+from pinakes.tools.catalogue import CatalogueView
+from pinakes.tools.resources.records import address_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateSpec:
+    """The figures that are asked for: of which number, by which fields, in which order, and which page of them."""
+
+    by: Sequence[str] = ()
+    of: str | None = None
+    sort: str | None = None
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    """The filters of the call as they are written; the scope has their meaning."""
+    start: int = 0
+    limit: int = 30
+
+
+def aggregate(view: CatalogueView, scope: Scope, asked: AggregateSpec) -> AggregateParts:
+    """Count the records in scope, and describe a number of them, overall and by group."""
+    return _Aggregation(view, scope, asked).parts()
+
+
+@dataclass(frozen=True)
+class _Aggregation:
+    """The records in scope of one view, in key order: a row is the place of a record among them."""
+
+    view: CatalogueView
+    scope: Scope
+    asked: AggregateSpec
+
+    def parts(self) -> AggregateParts:
+        """Return the page of groups that is asked for, with the figures of all records."""
+        groups = self._groups if self._partitions else []
+        page = groups[self.asked.start : self.asked.start + self.asked.limit]
+        overall = Group(parts=(), rows=self._column.order)
+        records = self._records([overall, *page])
+        return AggregateParts(
+            groups=[self._shape(group, records) for group in page],
+            group_count=len(groups) if len(page) < len(groups) else None,
+            overall=self._shape(overall, records),
+            without=self._without(),
+        )
+
+    @cached_property
+    def _keys(self) -> Integers:
+        reader = self.view.reader
+        return np.array(reader.scan(scope=self.scope, limit=max(reader.count(self.scope), 1)), dtype=np.int64)
+
+    @cached_property
+    def _number(self) -> FieldSpec | None:
+        return find_number(self.asked.of, self.view.spec) if self.asked.of else None
+
+    @cached_property
+    def _column(self) -> NumberColumn:
+        if self._number is None:
+            return NumberColumn(np.full(len(self._keys), np.nan))
+        numbers = self.view.reader.numbers(self._number.name, self._keys.tolist())
+        return NumberColumn(np.where(np.isfinite(numbers), numbers, np.nan))
+
+    @cached_property
+    def _partitions(self) -> list[Partition]:
+        dimensions = parse_dimensions(self.asked.by, self.view.spec)
+        return [partition_rows(self.view.reader, one, self._keys, self.scope) for one in dimensions]
+
+    @cached_property
+    def _groups(self) -> list[Group]:
+        order = Order.parse(self.asked.sort, self._partitions, has_number=self._number is not None)
+        return group_rows(self._partitions, self._column).ordered(order)
+
+    @cached_property
+    def _filters(self) -> GroupFilters:
+        return GroupFilters(spec=self.view.spec, scope=self.scope, stated=self.asked.filters)
+
+    def _without(self) -> dict[str, int]:
+        counts = {one.dimension.name: len(self._keys) - len(np.unique(one.rows)) for one in self._partitions}
+        return {name: count for name, count in counts.items() if count}
+
+    def _extremes(self, group: Group) -> list[Key]:
+        """Return the first record with the least number of a group and the first with the greatest, if any has one."""
+        numbers = self._column.values[group.rows]
+        known = numbers[~np.isnan(numbers)]
+        if not known.size:
+            return []
+        greatest = int(np.searchsorted(known, known[-1], side="left"))
+        return [Key(int(self._keys[group.rows[place]])) for place in (0, greatest)]
+
+    def _records(self, groups: Sequence[Group]) -> Mapping[Key, Record]:
+        keys = {key: None for group in groups for key in self._extremes(group)}
+        return self.view.reader.fetch(list(keys), scope=self.scope) if keys else {}
+
+    def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
+        values = {
+            partition.dimension.name: partition.labels[part]
+            for part, partition in zip(group.parts, self._partitions if group.parts else (), strict=True)
+        }
+        filters = self._filters.of(group, self._partitions) if group.parts else self._filters.base
+        counted = BrowsedGroup(values=values, count=len(group.rows), filters=filters)
+        return counted.model_copy(update=self._figures(group, records))
+
+    def _figures(self, group: Group, records: Mapping[Key, Record]) -> dict[str, Any]:
+        """Return the figures of a group by name; none where no number is asked for, or none is known."""
+        known = len(group.rows) - int(np.count_nonzero(np.isnan(self._column.values[group.rows])))
+        partly = {"known": known} if self._number is not None and known < len(group.rows) else {}
+        found = self._column.figures(group.rows)
+        if found is None or self._number is None:
+            return partly
+        ends = [self._grouped_record(records.get(key)) for key in self._extremes(group)]
+        figures = {"min": found.least, "max": found.greatest, "median": found.median}
+        if self._number.type is not FieldType.DATE:
+            figures |= {"mean": found.mean, "sum": found.total}
+        written = {name: self._written(figure) for name, figure in figures.items()}
+        return {**partly, **written, "min_record": ends[0], "max_record": ends[1]}
+
+    def _written(self, figure: float) -> Figure:
+        is_date = self._number is not None and self._number.type is FieldType.DATE
+        return date_of(figure) if is_date else plain_number(figure)
+
+    def _grouped_record(self, record: Record | None) -> GroupedRecord | None:
+        if record is None:
+            return None
+        return GroupedRecord(id=address_of(self.view.name, record.id), title=self.view.spec.title_of(record))

@@ -1,0 +1,60 @@
+"""The filters that find the records of one group: those of the call, narrowed to the group's values and ranges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind
+from pinakes.model.scope import Range, Scope
+from pinakes.search.conditions import asks_for_adult
+from pinakes.tools.aggregate.buckets import date_of, plain_number
+from pinakes.tools.aggregate.dimensions import Dimension, Partition
+from pinakes.tools.aggregate.groups import Group
+from pinakes.tools.filters import ADULT, filters_of
+from pinakes.tools.spelling import meant
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFilters:
+    """The filters of a call, and the scope that they make in one catalogue."""
+
+    spec: CatalogueSpec
+    scope: Scope
+    stated: Mapping[str, Any]
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """The filters of the call under the names of fields; with adult records where they are asked for by a value."""
+        known = filters_of(self.spec)
+        named = {meant(name, known): value for name, value in self.stated.items()}
+        has_adult = bool(self.spec.adult) and asks_for_adult(self.scope.conditions, self.spec) and ADULT not in known
+        return {**named, ADULT: True} if has_adult else named
+
+    def of(self, group: Group, partitions: Sequence[Partition]) -> dict[str, Any] | None:
+        """Return the filters of a group; None where it is by a field that cannot be filtered by."""
+        filters = self.base
+        for part, partition in zip(group.parts, partitions, strict=True):
+            dimension = partition.dimension
+            if dimension.field.filter is None:
+                return None
+            if partition.is_ordered:
+                filters[dimension.name] = self._range(dimension, partition.bounds[part])
+            else:
+                filters[dimension.name] = self._values(dimension, str(partition.labels[part]))
+        return filters
+
+    def _values(self, dimension: Dimension, value: str) -> list[str]:
+        stated = self.base.get(dimension.name) or []
+        if dimension.field.filter is not FilterKind.ALL_OF:
+            return [value]
+        return list(dict.fromkeys([*([stated] if isinstance(stated, str) else stated), value]))
+
+    def _range(self, dimension: Dimension, bounds: tuple[float, float]) -> dict[str, Any]:
+        """Return the range of a part within that of the call."""
+        low, high = bounds
+        for one in self.scope.conditions:
+            if isinstance(one, Range) and one.field == dimension.field.name:
+                low = low if one.at_least is None else max(low, one.at_least)
+                high = high if one.at_most is None else min(high, one.at_most)
+        written = date_of if dimension.field.type is FieldType.DATE else plain_number
+        return {"min": written(low), "max": written(high)}

@@ -1,0 +1,58 @@
+"""Groups with their figures as a table in text."""
+
+from collections.abc import Iterator
+
+from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, GroupedRecord
+from pinakes.tools.plain_text import json_text, value_text
+
+FIGURES = ("min", "max", "mean", "median", "sum")
+
+
+def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
+    """Yield the groups of a catalogue as lines, those of all records first."""
+    overall, groups = parts.overall, parts.groups or []
+    if overall is None:
+        return
+    figures = [name for name in FIGURES if getattr(overall, name) is not None]
+    if figures or overall.known is not None or overall.filters:
+        yield f"  all: {'; '.join(_overall(overall, figures))}"
+    if groups:
+        yield f"  {' | '.join([*groups[0].values, *_heads(groups, figures)])}"
+        yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
+    if parts.group_count is not None:
+        yield f"  {len(groups)} of {parts.group_count} groups"
+    yield from (f"  {count} records have no {name}" for name, count in parts.without.items())
+    if parts.list_with is not None:
+        yield f"  records: search with {json_text(parts.list_with.model_dump(mode='json'))} and filters"
+
+
+def _overall(group: BrowsedGroup, figures: list[str]) -> Iterator[str]:
+    yield f"count {group.count}"
+    if group.known is not None:
+        yield f"known {group.known}"
+    yield from (f"{name} {_figure(group, name)}" for name in figures)
+    if group.filters:
+        yield f"filters {json_text(group.filters)}"
+
+
+def _heads(groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
+    return ["count", *(["known"] if _has_known(groups) else []), *figures, "filters"]
+
+
+def _cells(group: BrowsedGroup, groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
+    known = [str(group.count if group.known is None else group.known)] if _has_known(groups) else []
+    filters = "" if group.filters is None else json_text(group.filters)
+    values = [value_text(value) for value in group.values.values()]
+    return [*values, str(group.count), *known, *(_figure(group, name) for name in figures), filters]
+
+
+def _has_known(groups: list[BrowsedGroup]) -> bool:
+    return any(group.known is not None for group in groups)
+
+
+def _figure(group: BrowsedGroup, name: str) -> str:
+    value = getattr(group, name)
+    record: GroupedRecord | None = getattr(group, f"{name}_record", None)
+    if value is None:
+        return ""
+    return f"{value} ({value_text(record.title)} [{record.id}])" if record else str(value)
