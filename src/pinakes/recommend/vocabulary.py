@@ -6,6 +6,7 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldType, MoodSpec, Role
 from pinakes.model.scope import Range, Scope
 from pinakes.search.values import FieldValues, field_values
 from pinakes.shelf.port import ShelfReader
+from pinakes.text.cells import spellings_of
 from pinakes.text.preference_pieces import Leaning, Tone
 from pinakes.text.preference_vocabulary import PreferenceVocabulary
 from pinakes.text.preference_words import TONES
@@ -20,8 +21,9 @@ def preference_vocabulary(
     time_field = spec.field_with_role(Role.TIME)
     words, length = spec.preferences, spec.preferences.length
     return PreferenceVocabulary(
-        time_field=time_field.name if time_field and time_field.type is FieldType.INT else None,
-        units=_by_word(words.units),
+        time_field=time_field.name if time_field else None,
+        has_dates=time_field is not None and time_field.type is FieldType.DATE,
+        units={**_units_of_fields(spec), **_by_word(words.units)},
         multiples={
             word.lower(): (field, size) for field, sizes in words.multiples.items() for word, size in sizes.items()
         },
@@ -41,6 +43,15 @@ def preference_vocabulary(
         empty_fields=_empty_fields(reader, spec, scope),
         this_year=this_year,
     )
+
+
+def _units_of_fields(spec: CatalogueSpec) -> dict[str, str]:
+    """Return the words for the units of numbers, each with its field; none for a unit that several fields have."""
+    fields: dict[str, list[str]] = {}
+    for field in spec.column_fields:
+        for word in spellings_of(field.unit) if field.unit else ():
+            fields.setdefault(word, []).append(field.name)
+    return {word: names[0] for word, names in fields.items() if len(names) == 1}
 
 
 def _moods(declared: Mapping[str, MoodSpec], tags: FieldValues, tag_field: str) -> dict[str, Tone]:

@@ -16,9 +16,12 @@ from pinakes.model.hits import FacetCount
 from pinakes.model.scope import SEES_EVERYTHING, Scope, Visibility
 from pinakes.shelf.port import ShelfReader
 from pinakes.shelf.terms import term_of
+from pinakes.text.cells import read_boolean
 from pinakes.text.normalise import clean, like_words
 from pinakes.text.spellings import NEAR, Word, corrected, joined_key, likeness, spelling_key, words_of
 
+MOST_ANSWERS = 8
+"""The most values of a field of yes and no, in all their spellings."""
 KEPT_FIELDS = 32
 """The fields whose values are kept for a snapshot, over all callers."""
 
@@ -74,7 +77,7 @@ class FieldValues:
     def find(self, text: str) -> ValueMatch | None:
         """Return the value that a text names, by its own spelling, a synonym, or else a spelling that is near one."""
         asked = text.strip()
-        exact = self._by_term.get(term_of(asked)) or self._find_by_key(spelling_key(asked))
+        exact = self._by_term.get(term_of(asked)) or self._find_by_key(spelling_key(asked)) or self._answer(asked)
         if exact is not None:
             return ValueMatch(exact, asked, True)
         near = self._corrected(joined_key(spelling_key(asked)))
@@ -109,6 +112,19 @@ class FieldValues:
                     found[start] = ValueMatch(value, asked, True)
                     free[start : start + size] = [False] * size
         return [found[start] for start in sorted(found)]
+
+    def _answer(self, asked: str) -> str | None:
+        """Return the value that says yes or no as a text does, where every value says one of them."""
+        answer = read_boolean(asked) if len(self.known) <= MOST_ANSWERS else None
+        return None if answer is None else self._answers.get(answer)
+
+    @cached_property
+    def _answers(self) -> dict[bool | None, str]:
+        """Yes and no → the most frequent value that says it; nothing where a value says neither."""
+        answers: dict[bool | None, str] = {}
+        for value in self.known:
+            answers.setdefault(read_boolean(value), value)
+        return {} if None in answers else answers
 
     @cached_property
     def spellings(self) -> Mapping[str, str]:

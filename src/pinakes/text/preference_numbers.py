@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, date
 from typing import Final
 
-from pinakes.model.scope import Range
+from pinakes.model.scope import Condition, Range
 from pinakes.text import preference_words as words
 from pinakes.text.preference_pieces import Bound, Bounds, Choice, Plain, Tone, What
 from pinakes.text.preference_vocabulary import PreferenceVocabulary
@@ -49,6 +50,23 @@ def read_age(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | N
     if is_older != bool(found["not"]):
         return Bounds(Range(vocabulary.time_field, at_most=since if found["not"] else since - 1))
     return Bounds(Range(vocabulary.time_field, at_least=since))
+
+
+def in_days(condition: Condition, vocabulary: PreferenceVocabulary) -> Condition:
+    """Return a limit on the years of a date as one on its day numbers; other conditions as they are."""
+    is_of_dates = vocabulary.has_dates and condition.field == vocabulary.time_field
+    if not is_of_dates or not isinstance(condition, Range):
+        return condition
+    low, high = condition.at_least, condition.at_most
+    return Range(
+        condition.field,
+        at_least=None if low is None else date(_calendar_year(low), 1, 1).toordinal(),
+        at_most=None if high is None else date(_calendar_year(high), 12, 31).toordinal(),
+    )
+
+
+def _calendar_year(year: float) -> int:
+    return min(max(int(year), MINYEAR), MAXYEAR)
 
 
 def read_audience(found: re.Match[str], vocabulary: PreferenceVocabulary) -> What | None:

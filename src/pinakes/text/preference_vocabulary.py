@@ -11,6 +11,8 @@ class PreferenceVocabulary:
     """The words of a catalogue that a preference may use. Phrases are lower case."""
 
     time_field: str | None = None
+    has_dates: bool = False
+    """Whether the time field has dates, which are limited by day numbers; else it has years."""
     units: Mapping[str, str] = field(default_factory=dict)
     multiples: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Words for a fixed number of something: word → field and number."""

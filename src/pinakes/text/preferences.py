@@ -27,7 +27,7 @@ from pinakes.text.preference_effects import (
     phrases,
     wishes_of,
 )
-from pinakes.text.preference_numbers import RULES, Rule, checked, read_adjective
+from pinakes.text.preference_numbers import RULES, Rule, checked, in_days, read_adjective
 from pinakes.text.preference_pieces import (
     Bounds,
     Choice,
@@ -93,7 +93,10 @@ def understand(sentence: str, vocabulary: PreferenceVocabulary) -> Preferences:
     refused = [(one.start, one.end) for one, effects in judged if not effects]
     effects = [effect for _, some in judged for effect in some]
     return Preferences(
-        conditions=merge_conditions(effect for effect in effects if isinstance(effect, Condition)),
+        conditions=tuple(
+            in_days(one, vocabulary)
+            for one in merge_conditions(effect for effect in effects if isinstance(effect, Condition))
+        ),
         towards=phrases(effects, "towards"),
         away_from=phrases(effects, "away from"),
         wishes=wishes_of(effects),

@@ -16,6 +16,7 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKi
 from pinakes.catalogue.telling import rank_fields, telling_fields
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
+from pinakes.text.cells import text_of
 from pinakes.text.messages import quoted
 from pinakes.tools.spelling import meant
 
@@ -148,13 +149,13 @@ def values_condition(field: FieldSpec, values: Sequence[str], *, is_negated: boo
     return (AllOf if field.filter is FilterKind.ALL_OF else AnyOf)(field.name, tuple(values))
 
 
-def _bounds(of: str) -> dict[str, Any]:
+def _bounds(of: str | list[str]) -> dict[str, Any]:
     properties = {bound: {"type": of} for bound in BOUNDS}
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
 _RANGE = _bounds("number")
-_DATES = _bounds("string")
+_DATES = _bounds(["string", "integer"])
 _VALUES = {"type": "array", "items": {"type": "string"}}
 
 
@@ -200,10 +201,14 @@ def _values(place: str, asked: Any, field: FieldSpec) -> tuple[str, ...]:
     """Return a list of values, or a single one, as values; refuse anything else."""
     if field.filter is FilterKind.RANGE:
         raise InputError(f"'{place}': a range cannot be excluded; give the range that is wanted as a filter")
-    values = [asked] if isinstance(asked, str) else asked
-    if not isinstance(values, list | tuple) or not all(isinstance(value, str) and value.strip() for value in values):
+    values = [asked] if isinstance(asked, str | bool) else asked
+    if not isinstance(values, list | tuple) or not all(_is_value(value) for value in values):
         raise InputError(f'\'{place}\' must be a list of strings, as in ["a", "b"]')
-    return tuple(values)
+    return tuple(text_of(value) if isinstance(value, bool) else value for value in values)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, str) and bool(value.strip()))
 
 
 def _range(name: str, asked: Any, field: FieldSpec) -> Range:

@@ -122,3 +122,16 @@ def test_values_of_hidden_records_are_not_known_to_those_who_may_not_see_them(
     seen = field_values(reader, reader.spec, "tags", visibility=Visibility(frozenset()))
     assert seen.find("secretly") is None
     assert seen.near("secret") == []
+
+
+@pytest.mark.parametrize("asked", ["yes", "Yes", "true", "Y", "ja", "1", "x"])
+@pytest.mark.parametrize("written", ["yes", "Y", "true", "oui", "x"])
+def test_yes_is_found_however_it_is_written(asked: str, written: str) -> None:
+    found = values_of({written: 5, "no": 7}).find(asked)
+    assert found is not None
+    assert (found.value, found.is_exact) == (written, True)
+
+
+@pytest.mark.parametrize("counts", [{"Norway": 3, "Yemen": 2}, {"yes": 3, "no": 1, "maybe": 1}])
+def test_a_field_with_other_values_is_no_field_of_yes_and_no(counts: dict[str, int]) -> None:
+    assert values_of(counts).find("true") is None

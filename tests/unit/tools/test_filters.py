@@ -112,6 +112,8 @@ GOOD: list[tuple[dict[str, Any], Any]] = [
     ({"weight": {"max": -3}}, Range("weight", None, -3.0)),
     ({"weight": {"min": 7, "max": 7}}, Range("weight", 7.0, 7.0)),
     ({"arrived": {"min": "2015-04-30"}}, Range("arrived", 735718.0, None)),
+    ({"arrived": {"min": 2015}}, Range("arrived", 735599.0, None)),
+    ({"arrived": {"min": 2015, "max": 2015}}, Range("arrived", 735599.0, 735963.0)),
     ({"sold": {"min": "0001-01-01", "max": "0001-01-02"}}, Range("sold", 1.0, 2.0)),
     ({"kind": ["toy"]}, AnyOf(KIND_FIELD, ("toy",))),
 ]

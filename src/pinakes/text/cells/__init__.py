@@ -7,11 +7,20 @@ for a text that it cannot read, and raises nothing.
 from pinakes.text.cells.booleans import read_boolean
 from pinakes.text.cells.dates import date_order_of, find_date, find_epoch, find_year, first_day, last_day, precision_of
 from pinakes.text.cells.lists import find_literal, find_written_list, list_in
-from pinakes.text.cells.numbers import Quantity, number_and_unit, read_number, read_quantity, same_unit
+from pinakes.text.cells.numbers import (
+    Quantity,
+    canonical_unit,
+    number_and_unit,
+    read_number,
+    read_quantity,
+    same_unit,
+    spellings_of,
+)
 from pinakes.text.cells.texts import is_nothing, plain_text, text_of, unwrapped
 
 __all__ = [
     "Quantity",
+    "canonical_unit",
     "date_order_of",
     "find_date",
     "find_epoch",
@@ -29,6 +38,7 @@ __all__ = [
     "read_number",
     "read_quantity",
     "same_unit",
+    "spellings_of",
     "text_of",
     "unwrapped",
 ]

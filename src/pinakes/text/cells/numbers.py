@@ -144,6 +144,13 @@ def same_unit(one: str, other: str) -> bool:
     return one == other or _unit_key(one) == _unit_key(other)
 
 
+def spellings_of(unit: str) -> list[str]:
+    """Return the words for a unit, in lower case: `min`, `minute`, `minutes`, …; none for a sign such as `$`."""
+    known = canonical_unit(unit).casefold()
+    words = (known, *SPELLINGS.get(known, "").split(), known.removesuffix("s"), f"{known.removesuffix('s')}s")
+    return list(dict.fromkeys(word for word in words if word.isalpha()))
+
+
 def canonical_unit(unit: str) -> str:
     """Return the usual spelling of a unit: `min` for `Minutes`; others as they are."""
     return UNITS.get(unit.casefold().rstrip("."), unit)
