@@ -12,8 +12,8 @@ from pinakes.catalogue.infer.names import catalogue_name, catalogue_title
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import ColumnProfile, profile_columns
 from pinakes.errors import InputError
+from pinakes.ingest.flattening import flattened_rows
 from pinakes.ingest.mapping import RowMapping, build_mapping
-from pinakes.ingest.paths import flattened
 from pinakes.model.record import Record
 from pinakes.sources.port import RowSource, TableSource, id_column_of, notes_of
 
@@ -77,7 +77,7 @@ def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Itera
 def profile_table(source: RowSource) -> ProfiledTable:
     """Profile the columns of a source."""
     read, is_sample = read_rows(source)
-    rows = [flattened(row) for row in read]
+    rows = flattened_rows(read)
     return ProfiledTable(
         source=source.name,
         rows=rows,

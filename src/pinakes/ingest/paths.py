@@ -1,14 +1,17 @@
-"""Paths to values in rows: `title`, `stats.power`, `authors[].name`, `firstname surname`."""
+"""Paths to values in rows: `title`, `stats.power`, `authors[].name`, `currencies.*.name`, `firstname surname`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+EVERY = "*"
+"""The step that stands for every key of an object whose keys are data, as currency codes are."""
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, or None.
 
     A column of exactly that name takes precedence. `a b` joins the texts at both with a space; `list[].key` collects
-    the key of every item into one flat list.
+    the key of every item into one flat list, and `object.*.key` that of every value of an object.
     """
     if path in row:
         return row[path]
@@ -27,32 +30,29 @@ def has_path(row: Mapping[str, Any], path: str) -> bool:
     return _has_steps(row, path.split("."))
 
 
-def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with nested objects flattened into columns named by their paths."""
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        if isinstance(value, Mapping) and value and "." not in name:
-            flat |= {f"{name}.{inner}": deeper for inner, deeper in flattened(value).items()}
-        else:
-            flat[name] = value
-    return flat
-
-
 def _has_steps(value: Any, steps: list[str]) -> bool:
     if not steps or value is None or value == []:
         return True
     if isinstance(value, list | tuple):
         return any(_has_steps(item, steps) for item in value)
+    if steps[0] == EVERY:
+        return isinstance(value, Mapping) and (not value or any(_has_steps(one, steps[1:]) for one in value.values()))
     name = steps[0].removesuffix("[]")
     return isinstance(value, Mapping) and name in value and _has_steps(value[name], steps[1:])
 
 
 def _walk(value: Any, steps: list[str]) -> Any:
     for place, step in enumerate(steps):
+        if step == EVERY:
+            return _collect(value.values() if isinstance(value, Mapping) else (), steps[place + 1 :])
         name = step.removesuffix("[]")
         value = value.get(name) if isinstance(value, Mapping) else None
         if step.endswith("[]"):
-            items = value if isinstance(value, list | tuple) else [value]
-            found = [_walk(item, steps[place + 1 :]) for item in items if item is not None]
-            return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
+            return _collect(value if isinstance(value, list | tuple) else [value], steps[place + 1 :])
     return value
+
+
+def _collect(items: Iterable[Any], steps: list[str]) -> list[Any]:
+    """Return what is at a path in each item, as one flat list."""
+    found = [_walk(item, steps) for item in items if item is not None]
+    return [part for one in found if one is not None for part in (one if isinstance(one, list) else [one])]
