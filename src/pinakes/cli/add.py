@@ -35,10 +35,10 @@ from pinakes.errors import InputError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import EMBEDDED, require_name
 from pinakes.settings import require_shelf
-from pinakes.sources.compressed import is_compressed
 from pinakes.sources.database.address import database_of, shown_address
-from pinakes.sources.location import join_locations
-from pinakes.sources.options import ReadOptions
+from pinakes.sources.location import join_locations, stem_of
+from pinakes.sources.opener import holds_tables
+from pinakes.sources.options import ALL_SHEETS, ReadOptions
 from pinakes.sources.port import RowSource
 
 
@@ -84,10 +84,10 @@ def add_command(
 ) -> None:
     """Build a catalogue from LOCATION, or update it.
 
-    LOCATION is a file of CSV, JSON, JSON Lines, Parquet or SQLite (also compressed), a folder of documents, a
-    database ("postgresql://USER@HOST/DATABASE", "mysql://…"), a LanceDB table ("lancedb:DATABASE#TABLE"), or a query to
-    a provider of a catalogue package ("PREFIX:QUERY?limit=200").
-    Several files are read as one table.
+    LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
+    tables or documents, a database ("postgresql://USER@HOST/DATABASE", "mysql://…"), a LanceDB table
+    ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200"). Several
+    files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
@@ -105,7 +105,7 @@ def add_command(
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
     if name is not None:
         require_name(name)
-    if spec_name is None and spec_file is None and Path(location).expanduser().is_dir():
+    if spec_name is None and spec_file is None and is_document_folder(app, location, name):
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
@@ -141,6 +141,14 @@ def add_command(
     _print_report(chosen, report, as_json=as_json)
 
 
+def is_document_folder(app: App, location: str, name: str | None) -> bool:
+    """Return whether a location is a folder of documents, or of a catalogue that was built from documents."""
+    path = Path(location).expanduser()
+    installed = app.library.find_installed(name or name_of(location)) if path.is_dir() else None
+    is_of_documents = installed is not None and installed.own_declaration is None
+    return path.is_dir() and (is_of_documents or not holds_tables(path))
+
+
 def get_folder_reader(app: App) -> CataloguePackage:
     """Return the package that reads folders given without --as."""
     package = app.packages.find_folder_reader()
@@ -151,10 +159,8 @@ def get_folder_reader(app: App) -> CataloguePackage:
 
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the default name of a catalogue built from a location."""
-    location = database_of(location) or location
-    path = Path(location.rstrip("/"))
-    whole = path.with_suffix("") if is_compressed(path) else path
-    return catalogue_name(f"{whole.stem} {table}" if table else whole.stem)
+    stem = database_of(location) or stem_of(location)
+    return catalogue_name(f"{stem} {table}" if table and table != ALL_SHEETS else stem)
 
 
 def _given_recipe(package: CataloguePackage | None, spec_file: Path | None) -> Recipe | None:

@@ -6,12 +6,14 @@ by ` + `. A name is enough to read its source again.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from pinakes.errors import InputError
+from pinakes.sources.compressed import without_compression
 from pinakes.sources.options import NO_OPTIONS, ReadOptions
 
 LIMIT_MARK = "?limit="
@@ -21,6 +23,9 @@ JOINT = " + "
 """Stands between the locations of a source of several files."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 PATTERN = re.compile(r"[*?\[]")
+SIGNS = "*?[]-_. "
+SHORTEST_STEM = 3
+"""Files whose names have less in common are called by their folder."""
 NUMBERS = ("skip", "header_rows")
 SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
@@ -59,6 +64,27 @@ def join_locations(locations: tuple[str, ...]) -> str:
 def split_locations(location: str) -> tuple[str, ...]:
     """Return the locations that a location joins; one alone where it joins none."""
     return (location,) if JOINT not in location or _exists(location) else tuple(location.split(JOINT))
+
+
+def stem_of(location: str) -> str:
+    """Return the name of a location's file without suffixes, or what its files have in common, or their folder."""
+    parts = split_locations(location)
+    stems = [_stem(one).strip(SIGNS) for one in parts]
+    shared = stems[0] if len(stems) == 1 else common_beginning(stems).rstrip(f"0123456789{SIGNS}")
+    is_telling = len(shared) >= SHORTEST_STEM or (len(stems) == 1 and shared)
+    return shared if is_telling or is_address(parts[0]) else Path(parts[0]).expanduser().absolute().parent.name
+
+
+def common_beginning(texts: Sequence[str]) -> str:
+    """Return the longest text that all texts begin with."""
+    first, last = min(texts), max(texts)
+    differing = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    return first[: next(differing, min(len(first), len(last)))]
+
+
+def _stem(location: str) -> str:
+    path = Path(location.partition("?")[0] if is_address(location) else location.rstrip("/"))
+    return without_compression(path if path.stem.strip(".") else path.absolute().resolve()).stem
 
 
 def is_address(location: str) -> bool:

@@ -1,7 +1,9 @@
 """Opens the source that a location names: a file by its suffix, a folder of documents, or a provider by its prefix."""
 
+import glob
 import importlib
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -9,15 +11,19 @@ from typing import cast
 from pinakes.errors import InputError
 from pinakes.sources.compressed import COMPRESSED, require_file, without_compression
 from pinakes.sources.csv_rows import CsvRows
-from pinakes.sources.folder_rows import FolderRows
+from pinakes.sources.extract import find_format
+from pinakes.sources.folder_rows import FolderRows, iter_files
+from pinakes.sources.joined_rows import JoinedRows
 from pinakes.sources.json_rows import JsonRows
-from pinakes.sources.location import SourceLocation, is_address
+from pinakes.sources.location import SourceLocation, is_address, is_pattern, join_locations, split_locations
 from pinakes.sources.options import NO_OPTIONS, ReadOptions
 from pinakes.sources.parquet_rows import ParquetRows
 from pinakes.sources.port import RowSource
 from pinakes.sources.sqlite_rows import SqliteRows
 
 SHEET_READER = "pinakes.sources.sheet_rows"
+ABOUT = ("readme", "license", "licence", "changelog", "notice", "copying", "codebook", "datapackage")
+"""The beginnings of the names of documents that are about the tables beside them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +121,59 @@ def _open_address(location: str, options: ReadOptions) -> RowSource:
 
 
 def _open_path(location: str, options: ReadOptions) -> RowSource:
+    files = _find_files(location)
+    if files is not None:
+        return _open_files(location, files, options)
     path = _require_path(location)
     if path.is_dir():
         options.require_only((), location=location)
         return FolderRows(path)
-    known = ENDINGS.get(without_compression(path).suffix.lower())
+    return _open_file(path, options)
+
+
+def _open_file(path: Path, options: ReadOptions) -> RowSource:
+    known = find_format_of(path)
     if known is None:
-        raise InputError(f"{location}: unsupported file type; supported: {_kinds()}")
-    options.require_only(known.options, location=location)
+        raise InputError(f"{path}: unsupported file type; supported: {_kinds()}")
+    options.require_only(known.options, location=str(path))
     return known.open(path, options)
+
+
+def find_format_of(path: Path) -> FileFormat | None:
+    """Return the format of a file of a table, by its suffix; None for any other file."""
+    return ENDINGS.get(without_compression(path).suffix.lower())
+
+
+def holds_tables(path: Path) -> bool:
+    """Return whether a folder is one of tables: it has more of them than of documents, not counting read-me files."""
+    if not path.is_dir():
+        return False
+    files = list(iter_files(path))
+    tables = sum(find_format_of(file) is not None for file in files)
+    documents = sum(find_format(file) is not None and not file.stem.lower().startswith(ABOUT) for file in files)
+    return tables > documents
+
+
+def _find_files(location: str) -> list[Path] | None:
+    """Return the files of a location of several: a list, a pattern, or a folder of tables; None for any other."""
+    if is_pattern(location):
+        found = [Path(one) for one in sorted(glob.glob(os.path.expanduser(location), recursive=True))]
+        files = [one for one in found if one.is_file() and find_format_of(one)]
+        if not files:
+            raise InputError(f"{location}: no file of a supported type matches; supported: {_kinds()}")
+        return files
+    parts = split_locations(location)
+    if len(parts) > 1:
+        return [file for part in parts for file in _find_files(part) or [require_file(_require_path(part))]]
+    path = _require_path(location)
+    return [file for file in iter_files(path) if find_format_of(file)] if holds_tables(path) else None
+
+
+def _open_files(location: str, files: Sequence[Path], options: ReadOptions) -> RowSource:
+    """Open several files as one table; its name has their whole paths, so that it is read the same from anywhere."""
+    whole = join_locations(tuple(os.path.abspath(os.path.expanduser(part)) for part in split_locations(location)))
+    name = SourceLocation(location=whole, options=options).name
+    return JoinedRows(name, files, lambda file: _open_file(file, options))
 
 
 def _require_path(location: str) -> Path:

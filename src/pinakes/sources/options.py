@@ -19,6 +19,9 @@ MEANT_FOR = {
 MOST_LINES = 1_000
 """The most lines that can be skipped, or be a header."""
 
+ALL_SHEETS = "*"
+"""Stands for all sheets with the columns of the main one, read as one table."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:

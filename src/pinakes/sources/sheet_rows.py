@@ -20,13 +20,11 @@ from pinakes.sources.grid_layout import (
 )
 from pinakes.sources.location import SourceLocation
 from pinakes.sources.notes import ReadingNotes
-from pinakes.sources.options import ReadOptions
+from pinakes.sources.options import ALL_SHEETS, ReadOptions
 from pinakes.sources.port import SourceRow
 from pinakes.sources.unpacked import MAX_UNPACKED_MB
 from pinakes.sources.workbook import Sheet, Workbook
 
-ALL_SHEETS = "*"
-"""Stands for all sheets with the columns of the main one, read as one table."""
 SHEET_COLUMN = "sheet"
 SECTION_COLUMN = "section"
 SAMPLE_ROWS = 200
