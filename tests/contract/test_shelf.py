@@ -287,7 +287,8 @@ def test_a_digest_without_a_vector_anywhere_is_still_missing_and_can_be_given_la
     stock.apply(named)
     assert stock.nearest("one") == []
     assert stock.shelf.writer().missing_embeddings([b"one"]) == {b"one"}
-    assert stock.shelf.writer().unchanged([named]) == set()
+    assert stock.shelf.writer().unchanged([named]) == {"one"}, "a vector that is still to come is no change"
+    assert stock.shelf.writer().unchanged([stock.embedded(stock.record("one"))]) == set()
     stock.put(stock.record("one"))
     assert stock.nearest("one") == ["one"]
 

@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
-from pinakes.ingest.pipeline import BATCH_RECORDS
+from pinakes.ingest.embedding import MOST_BATCH
 from pinakes.model.scope import WHOLE
 from pinakes.settings import EmbeddingSettings, Settings
 
-pytestmark = pytest.mark.row("A10")
+pytestmark = [pytest.mark.row("A10"), pytest.mark.row("N12")]
 
 PINAKES = str(Path(sys.executable).with_name("pinakes"))
 ROWS = 2_000
@@ -105,6 +107,20 @@ class Builds:
         assert all(finding["ok"] for finding in json.loads(examined.stdout)), examined.stdout
         assert examined.returncode == 0
 
+    def require_searchable(self, open_library: Callable[[Settings], Any]) -> None:
+        """Require that every record is found by its words, and that a search says how many are found by meaning."""
+        with open_library(Settings(home=self.home)) as library:
+            view = library.app.open_catalogue("anime").view()
+            assert view.reader.count(WHOLE) == ROWS
+            page = view.search("Story 1999", scope=WHOLE, limit=1)
+            assert view.spec.title_of(page.hits[0].record) == "Story 1999"
+            assert view.reader.awaiting_vectors == ROWS - self.count_vectors()
+
+    def count_vectors(self) -> int:
+        """Return how many texts have a vector in the store."""
+        with closing(apsw.Connection(str(self.home / "catalogues" / "anime" / "records.sqlite"))) as db:
+            return int(db.execute("SELECT count(*) FROM embeddings").get)
+
     @property
     def stories(self) -> dict[str, int]:
         """How often the text of each record was embedded; titles and probes of the calibration are left out."""
@@ -128,13 +144,14 @@ def test_a_build_killed_at_several_points_and_run_again_is_whole_and_embeds_each
     for kill in KILLS:
         killed = builds.add_until(kill - done, signal.SIGKILL)
         assert killed.returncode == -signal.SIGKILL
-        done = len(builds.stories) // BATCH_RECORDS * BATCH_RECORDS // EmbeddingSettings().batch_size
+        done = builds.count_vectors() // EmbeddingSettings().batch_size
+        builds.require_searchable(open_library)
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr
     report = json.loads(finished.stdout)
     assert report["rows"] == ROWS == report["written"] + report["unchanged"]
     assert len(builds.stories) == ROWS
-    assert builds.embedded_again <= BATCH_RECORDS * len(KILLS)
+    assert builds.embedded_again <= MOST_BATCH * len(KILLS)
     builds.require_whole(open_library)
 
 
@@ -142,9 +159,9 @@ def test_a_build_killed_after_the_last_text_was_embedded_embeds_nothing_again(
     builds: Builds, open_library: Callable[[Settings], Any]
 ) -> None:
     process = builds.start("add", str(builds.file), "--as", "anime", "--json")
-    index = builds.home / "catalogues" / "anime" / "index"
-    while not index.exists() and process.poll() is None:
-        os.sched_yield()  # the records are committed when the index begins
+    pack = builds.home / "catalogues" / "anime" / "pack.lock"
+    while not pack.exists() and process.poll() is None:
+        os.sched_yield()  # the pack is begun when every text is embedded
     process.kill()
     process.communicate()
     finished = builds.add()
@@ -178,8 +195,8 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
     assert "Traceback" not in stopped.stderr
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr
-    assert json.loads(finished.stdout)["unchanged"] >= BATCH_RECORDS
-    assert builds.embedded_again <= BATCH_RECORDS
+    assert json.loads(finished.stdout)["unchanged"] == ROWS
+    assert builds.embedded_again <= MOST_BATCH
     builds.require_whole(open_library)
 
 
@@ -197,8 +214,9 @@ def test_a_build_whose_embedder_dies_says_so_and_goes_on_where_it_was(
     assert "Traceback" not in failed.stderr
     builds.server.on_request = lambda _number: None
     builds.server.mood = "well"
+    builds.require_searchable(open_library)
     assert builds.add().returncode == 0
-    assert builds.embedded_again <= BATCH_RECORDS
+    assert builds.embedded_again <= MOST_BATCH
     builds.require_whole(open_library)
 
 

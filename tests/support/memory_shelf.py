@@ -58,10 +58,14 @@ class MemoryView:
         *,
         model: ModelId | None,
         change_no: int,
+        vector_no: int = 0,
+        awaiting_vectors: int = 0,
     ) -> None:
         self.spec = spec
         self.model = model
         self.change_no = change_no
+        self.vector_no = vector_no
+        self.awaiting_vectors = awaiting_vectors if model else 0
         self._records = dict(sorted(records.items()))
         self._vectors = dict(vectors)
 
@@ -220,13 +224,23 @@ class MemoryShelf:
         self._embeddings: dict[bytes, Vector] = {}
         self._changes: list[PastChange] = []
         self._last_key = 0
+        self._vector_no = 0
         self._lock = threading.RLock()
 
     def reader(self) -> MemoryView:
         """Return a view of the records as they are now."""
         with self._lock:
-            vectors = {key: self._embeddings[digest] for key, digest in self._digests.items()}
-            return MemoryView(self.spec, self._records, vectors, model=self.model, change_no=len(self._changes))
+            given = {key: self._embeddings.get(digest) for key, digest in self._digests.items()}
+            vectors = {key: vector for key, vector in given.items() if vector is not None}
+            return MemoryView(
+                self.spec,
+                self._records,
+                vectors,
+                model=self.model,
+                change_no=len(self._changes),
+                vector_no=self._vector_no,
+                awaiting_vectors=len(given) - len(vectors),
+            )
 
     def find_reader(self) -> MemoryView:
         """Return a view of the records as they are now: there is nothing to wait for."""
@@ -305,6 +319,38 @@ class MemoryShelf:
         """Return the ids of those puts that would change nothing."""
         return {put.record.id for put in puts if self._is_unchanged(put)}
 
+    def count_unembedded(self) -> int:
+        """Return how many different texts have no vector yet."""
+        return len(set(self._digests.values()) - set(self._embeddings))
+
+    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records without a vector that follow a key."""
+        with self._lock:
+            bare = [
+                key
+                for key in sorted(self._records)
+                if key > (after or 0) and self._digests.get(key) not in self._embeddings
+            ]
+            return [(key, self._records[key]) for key in bare[:limit]]
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts, and return how many of these records still have that text."""
+        with self._lock:
+            self._embeddings.update({one: vector for one, vector in vectors.items() if one not in self._embeddings})
+            keys = {self._keys[one]: digest for one, digest in digests.items() if one in self._keys}
+            same = {key: digest for key, digest in keys.items() if self._digests.get(key, digest) == digest}
+            self._digests |= same
+            self._vector_no += 1
+            return len(same)
+
+    @contextmanager
+    def sole_embedder(self, *, wait_s: float) -> Iterator[None]:
+        """Keep nobody out: there is one process."""
+        yield
+
+    def publish_vectors(self) -> None:
+        """Do nothing: there are no indexes."""
+
     def check(self, *, checkpoint: Checkpoint = never_stop) -> Iterator[Problem]:
         """Yield nothing: there is no file and no index that could be wrong."""
         checkpoint()
@@ -334,10 +380,10 @@ class MemoryShelf:
                     change.embedding.require_fits(self.model)
 
     def _put(self, put: Put, author: Author) -> None:
-        if put.embedding is not None and put.embedding.vector is not None and self.model is not None:
-            self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
         if self._is_unchanged(put):
             return
+        if put.embedding is not None and put.embedding.vector is not None and self.model is not None:
+            self._embeddings.setdefault(put.embedding.digest, put.embedding.vector)
         key = self._keys.get(put.record.id)
         before = self._records[key] if key is not None else None
         if key is None:
@@ -345,7 +391,7 @@ class MemoryShelf:
             key = self._keys[put.record.id] = Key(self._last_key)
         self._records[key] = put.record
         self._digests.pop(key, None)
-        if put.embedding is not None and put.embedding.digest in self._embeddings:
+        if put.embedding is not None:
             self._digests[key] = put.embedding.digest
         self._log(put.record.id, author, before=before, after=put.record)
 
@@ -373,7 +419,11 @@ class MemoryShelf:
 
     def _is_unchanged(self, put: Put) -> bool:
         key = self._keys.get(put.record.id)
-        digest = None if put.embedding is None else put.embedding.digest
-        if key is None or self._digests.get(key) != digest:
+        if key is None or encode_record(self._records[key]) != encode_record(put.record):
             return False
-        return encode_record(self._records[key]) == encode_record(put.record)
+        stored, given = self._digests.get(key), put.embedding
+        if given is None:
+            return stored is None
+        if given.vector is None:
+            return stored in (None, given.digest)
+        return stored == given.digest and (self.model is None or stored in self._embeddings)

@@ -21,7 +21,7 @@ from pinakes.errors import (
 )
 from pinakes.gate.gate import Gate
 from pinakes.ingest.mapping import RowMapping
-from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, SearchPage
+from pinakes.model.hits import EVIDENCE_AT, Evidence, FacetCount, Hit, SearchPage, describe_degraded
 from pinakes.model.principal import LOCAL_USER, Action, Cost, Principal
 from pinakes.model.record import Key, Record, RecordId, Tag
 from pinakes.model.scope import KIND_FIELD, WHOLE, WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range, Scope
@@ -214,6 +214,7 @@ __all__ = [
     "clean",
     "deferred",
     "depth_for",
+    "describe_degraded",
     "did_you_mean",
     "field_values",
     "fields_text",

@@ -17,10 +17,18 @@ from pinakes.catalogue.loader import LoadedSpec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError, InputError, RegressionError, StorageError
-from pinakes.ingest.edits.apply import embed_missing
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
-from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest, Progress, Target, ingest, remove_source
+from pinakes.ingest.pipeline import (
+    UNREQUESTED,
+    IngestReport,
+    IngestRequest,
+    Progress,
+    Target,
+    embed_late,
+    ingest_rows,
+    remove_source,
+)
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER, Installed
 from pinakes.model.scope import WHOLE
 from pinakes.packs.builder import build_pack, is_current_pack
@@ -31,6 +39,9 @@ from pinakes.sources.opener import OpenProvider, no_provider, open_source
 from pinakes.sources.options import NO_OPTIONS, ReadOptions, flag
 from pinakes.sources.port import RowSource
 from pinakes.tools.relations import describe_dangling, find_dangling
+
+WAIT_S = 10.0
+"""How long the update of a graded catalogue waits for another process that embeds."""
 
 
 def _never(_location: str) -> bool:
@@ -135,43 +146,56 @@ class _Update:
     guard: UpdateGuard | None
 
     def run(self, progress: Progress) -> IngestReport:
-        """Write what has changed, and all that is derived from it; undo it where the guard refuses it."""
-        try:
+        """Write what has changed, so that it is found by words, then embed and derive the rest.
+
+        The update of a graded catalogue is embedded and judged before it is seen, and undone where it is refused.
+        """
+        if self.guard is not None:
+            return self._run_guarded(self.guard, progress)
+        with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+            target = self._target(ledger)
             with self.shelf.writer().exclusive():
-                return self._guarded(progress)
+                report = self._write(target, ledger, progress)
+            embed_late(target, report, progress=progress)
+        self._derive(self.shelf.reader(), report)
+        return report
+
+    def _run_guarded(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
+        writer = self.shelf.writer()
+        try:
+            with writer.sole_embedder(wait_s=WAIT_S), writer.exclusive():
+                return self._judged(guard, progress)
         except RegressionError:
-            if self.guard is not None:
-                self.guard.publish_former()
+            guard.publish_former()
             raise
 
-    def _guarded(self, progress: Progress) -> IngestReport:
-        if self.guard is None:
-            return self._write(progress)
+    def _judged(self, guard: UpdateGuard, progress: Progress) -> IngestReport:
         last = self.shelf.history().list_changes(limit=1)
         since = last[0].change_no if last else 0
-        self.guard.begin()
+        guard.begin()
         with self.shelf.withheld():
             try:
-                return self._write(progress)
+                with closing(Ledger(self.place.folder / LEDGER_FILE)) as ledger:
+                    report = self._write(self._target(ledger), ledger, progress)
             except RegressionError:
-                self.guard.undo(self.shelf, since=since, author=self.request.author)
+                guard.undo(self.shelf, since=since, author=self.request.author)
                 raise
+            self._derive(self.shelf.reader(), report)
+            return report
 
-    def _write(self, progress: Progress) -> IngestReport:
-        source, place, loaded = self.source, self.place, self.recipe.loaded
-        with closing(Ledger(place.folder / LEDGER_FILE)) as ledger:
-            target = self._target(ledger)
-            report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
-            if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
-                report = _replace_samples(samples, source, target, self.shelf, report=report)
-                place = _forget_sources(place, ledger, samples)
-            reader = self.shelf.reader()
-            if self.guard is not None:
-                self.guard.require_no_regression(reader, loaded.spec, report, self.embedder)
-            _note_dangling(report, reader, loaded.spec)
-            self._derive(reader, report)
-            self.recipe.keep_files(source.name, place.folder)
-            self.app.library.complete(place, source=source.name)
+    def _write(self, target: Target, ledger: Ledger, progress: Progress) -> IngestReport:
+        """Write the rows, and make the catalogue visible as a whole."""
+        source, place, spec = self.source, self.place, self.recipe.loaded.spec
+        report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
+        if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
+            report = _replace_samples(samples, source, target, self.shelf, report=report)
+            place = _forget_sources(place, ledger, samples)
+        if self.guard is not None:
+            embed_late(target, report, progress=progress)
+            self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
+        _note_dangling(report, self.shelf.reader(), spec)
+        self.recipe.keep_files(source.name, place.folder)
+        self.app.library.complete(place, source=source.name)
         return report
 
     def _target(self, ledger: Ledger) -> Target:
@@ -189,7 +213,7 @@ class _Update:
         """Build the pack and the calibration, unless they are those of the records already."""
         embedder = self.embedder
         measured_by = CatalogueEmbedder(self.shelf, lambda _model: embedder) if embedder else None
-        if report.written or report.removed or not _is_derived(reader, self.place, measured_by):
+        if report.written or report.removed or report.embedded or not _is_derived(reader, self.place, measured_by):
             _derive(reader, self.recipe.loaded, self.place, measured_by)
 
 
@@ -222,11 +246,9 @@ def _ingested(
 ) -> IngestReport:
     """Ingest a source; where the ledger lost its origins, count the records of unknown origin."""
     is_forgotten = source.is_whole and is_known and not target.ledger.origins(source.name)
-    report = ingest(source, target, progress=progress)
+    report = ingest_rows(source, target, progress=progress)
     if is_forgotten:
         report.unplaced = max(shelf.reader().count(WHOLE) - target.ledger.count_ids_from_sources(), 0)
-    if target.spec.editable and target.embedder:
-        embed_missing(shelf, target.embedder)  # of edits that were made while the embedder was away
     if shelf.is_empty():
         raise InputError(f"{source.name}: none of its {report.rows} rows makes a record{report.first_reason}")
     return report
@@ -265,7 +287,7 @@ def _is_derived(reader: ShelfReader, place: Installed, embedder: Embedder | None
     except StorageError:
         return False
     is_calibrated = embedder is None or (calibration is not None and calibration.model == embedder.model)
-    return is_calibrated and is_current_pack(place.folder / PACK_FOLDER, reader.change_no)
+    return is_calibrated and is_current_pack(place.folder / PACK_FOLDER, reader.change_no, reader.vector_no)
 
 
 def _derive(reader: ShelfReader, loaded: LoadedSpec, place: Installed, embedder: Embedder | None) -> None:

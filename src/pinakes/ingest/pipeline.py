@@ -1,8 +1,9 @@
-"""The ingest pipeline: rows in, shelf out, in batches that are each atomic.
+"""The ingest pipeline: rows in, shelf out, in batches that are each atomic; then the vectors of new texts.
 
-A batch is mapped, validated, embedded where its text is new, and written in one transaction. An interrupted run is
-resumed by running it again: records that were written are recognised and cost nothing. Edits made by hand since are
-reconciled by `hand_edits`.
+A batch is mapped, validated and written in one transaction; when all are, the records can be found by words. Then the
+texts without a vector are embedded. An interrupted run is resumed by running it again: records that were written are
+recognised and cost nothing, and so are texts that were embedded. Edits made by hand since are reconciled by
+`hand_edits`.
 """
 
 import hashlib
@@ -12,25 +13,28 @@ from dataclasses import dataclass, field
 from pinakes.catalogue.codec import decode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
-from pinakes.errors import InputError
+from pinakes.errors import EmbeddingElsewhereError, InputError
 from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.edits.hand_edits import HandEdits
-from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
+from pinakes.ingest.embedding import LateEmbedding, build_puts, with_vectors
 from pinakes.ingest.grouping import GroupedRow, iter_grouped, read_group
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.port import LOCAL, Author, Delete, Put, ShelfWriter
+from pinakes.shelf.port import LOCAL, Author, Delete, ShelfWriter
 from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector, notes_of
 
 BATCH_RECORDS = 256
+WHOLE_BATCH_RECORDS = 2_048
+"""How many records are written at once, from a provider and from a file, which is read again in little time."""
 WHOLE_SOURCE = ""
 """The place under which the ledger keeps the stamp of a source that was read whole."""
 KINDS_SHOWN = 12
 KIND_NOT_READ = "files of this kind are not read"
 CELLS_KEPT = 1000
 """The number of unreadable cells of each field that are listed; more are only counted."""
+WAIT_S = 1.0
 PROGRESS_ROWS = 100
 """Progress is reported after so many rows, written or not, so that a long reading can be ended between them."""
 
@@ -51,6 +55,8 @@ class IngestReport:
     metadata: int = 0
     removed: int = 0
     embedded: int = 0
+    to_embed: int = 0
+    """Texts that had no vector when embedding began; 0 until then."""
     edited: int = 0
     """Records that keep edits made by hand, wholly or in part."""
     unplaced: int = 0
@@ -124,12 +130,41 @@ class Target:
 
 
 def ingest(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
+    """Sync the shelf with the source, and embed what lacks a vector."""
+    report = ingest_rows(source, target, progress=progress)
+    embed_late(target, report, progress=progress)
+    return report
+
+
+def ingest_rows(source: RowSource, target: Target, *, progress: Progress) -> IngestReport:
     """Sync the shelf with the source: write new and changed records, remove those that are gone, and publish.
 
     A whole source is read from its beginning, and records of rows that it no longer has are removed. A query to a
-    provider resumes where it was interrupted, and only adds.
+    provider resumes where it was interrupted, and only adds. Nothing is embedded.
     """
     return _Run(source, target, progress).run()
+
+
+def embed_late(target: Target, report: IngestReport, *, progress: Progress) -> None:
+    """Embed the records that lack a vector; while another process embeds, wait and report progress each second."""
+    embedder, writer = target.embedder, target.writer
+    if embedder is None or target.spec.embed is None:
+        return
+
+    def note(texts: int) -> None:
+        report.embedded = texts
+        report.to_embed = max(report.to_embed, texts)
+        progress(report)
+
+    while True:
+        try:
+            with writer.sole_embedder(wait_s=WAIT_S):
+                report.to_embed = writer.count_unembedded()
+                progress(report)
+                LateEmbedding(spec=target.spec, writer=writer, embedder=embedder, progress=note).run()
+                return
+        except EmbeddingElsewhereError:
+            progress(report)
 
 
 def remove_source(name: str, target: Target) -> int:
@@ -295,10 +330,11 @@ class _Run:
 
     def _iter_batches(self, start: int) -> Iterator[list[tuple[Record, Origin]]]:
         """Yield records in batches that never split the records of one row, so that a row is written whole."""
+        size = WHOLE_BATCH_RECORDS if self._source.is_whole else BATCH_RECORDS
         batch: list[tuple[Record, Origin]] = []
         for records in self._iter_rows(start):
             batch += records
-            if len(batch) >= BATCH_RECORDS:
+            if len(batch) >= size:
                 yield batch
                 batch = []
         if batch:
@@ -438,33 +474,14 @@ class _Batches:
             self._given[put.embedding.digest] = vector
 
     def write(self, batch: Sequence[Record], report: IngestReport) -> list[Record]:
-        """Write new and changed records, with the vectors of texts not seen before, and return these records."""
+        """Write new and changed records, with the vectors that came with them, and return these records."""
         writer = self._target.writer
-        puts, texts = build_puts(batch, self._target.spec)
-        if self._target.embedder is None:
-            puts = self._with_known_vectors(puts)
+        puts = with_vectors(build_puts(batch, self._target.spec)[0], self._given)
         unchanged = writer.unchanged(puts)
         fresh = [put for put in puts if put.record.id not in unchanged]
-        vectors = self._embed(fresh, texts)
         if fresh:
-            writer.apply(
-                with_vectors(fresh, {**self._given, **vectors}), author=self._target.request.author
-            )  # commit point of a batch
+            writer.apply(fresh, author=self._target.request.author)  # commit point of a batch
         report.written += len(fresh)
         report.unchanged += len(unchanged)
-        report.embedded += len(vectors)
         self._given.clear()
         return [put.record for put in fresh]
-
-    def _with_known_vectors(self, puts: Sequence[Put]) -> list[Put]:
-        """Return puts without embeddings that the shelf lacks; there is no embedder to make them."""
-        missing = missing_digests(puts, self._target.writer)
-        return [Put(record=put.record) if put.embedding and put.embedding.digest in missing else put for put in puts]
-
-    def _embed(self, puts: Sequence[Put], texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
-        """Return the vectors of the texts that the shelf lacks."""
-        if self._target.embedder is None:
-            return {}
-        missing = missing_digests(puts, self._target.writer) - self._given.keys()
-        wanted = {digest: text for digest, text in texts.items() if digest in missing}
-        return dict(iter_vectors(wanted, self._target.embedder, batch_size=BATCH_RECORDS))

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pinakes.model.record import Key, Record
 
+FOUND_BY_MEANING = "can be found by meaning so far"
+
 
 class Scored(NamedTuple):
     """A record's key and its score in one ranking."""
@@ -172,4 +174,14 @@ class SearchPage:
     evidence: Evidence
     """The evidence of the strongest among the first hits."""
     degraded: str | None = None
-    """Why the search was not hybrid, or answered from stale data; None otherwise."""
+    """Why the search was not hybrid, or answered from stale data or from few vectors; None otherwise."""
+
+    @property
+    def is_partly_embedded(self) -> bool:
+        """Whether only a part of the records can be found by meaning so far."""
+        return self.degraded is not None and FOUND_BY_MEANING in self.degraded
+
+
+def describe_degraded(reason: str) -> str:
+    """Return why a search was degraded, as a line of an answer."""
+    return reason if FOUND_BY_MEANING in reason else f"searched by words alone: {reason}"

@@ -69,6 +69,7 @@ def _write_pack(reader: ShelfReader, declaration: str, fresh: Path, *, name: str
         "format": FORMAT,
         "catalogue": name,
         "change_no": reader.change_no,
+        "vector_no": reader.vector_no,
         "records": records,
         "embeddings": vectors,
         "model": reader.model.name if reader.model else None,
@@ -104,9 +105,12 @@ def check_pack(folder: Path) -> list[str]:
     return problems
 
 
-def is_current_pack(folder: Path, change_no: int) -> bool:
-    """Tell whether there is a sound pack of the records as of this change."""
-    return folder.is_dir() and not check_pack(folder) and load_manifest(folder).get("change_no") == change_no
+def is_current_pack(folder: Path, change_no: int, vector_no: int) -> bool:
+    """Tell whether there is a sound pack of the records as of this change, with these vectors."""
+    if not folder.is_dir() or check_pack(folder):
+        return False
+    manifest = load_manifest(folder)
+    return (manifest.get("change_no"), manifest.get("vector_no", 0)) == (change_no, vector_no)
 
 
 def _write_records(reader: ShelfReader, path: Path) -> int:

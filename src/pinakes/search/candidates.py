@@ -35,6 +35,8 @@ class Candidates:
     named: Floats
     covered: float = 1.0
     """The share of the query's words that the best record by words has."""
+    awaiting: NDArray[np.bool_] | None = None
+    """The records whose vector is still to come: words speak for both arms. None: no record's is."""
 
     @property
     def has_cosines(self) -> bool:
@@ -66,10 +68,12 @@ def line_up(
     known: Floats,
     named: Floats,
     full_score: float = 0.0,
+    some_await_vectors: bool = False,
 ) -> Candidates:
     """Align the results of the arms by key; `keys` are those of `candidate_keys`.
 
     `full_score` is the score by BM25 of a record of average length that has every word of the query; 0: not known.
+    `some_await_vectors` says that the catalogue is being embedded, so that a missing vector is still to come.
     """
     bm25 = np.zeros(len(keys))
     bm25[np.searchsorted(keys, lexical.keys)] = lexical.scores
@@ -90,6 +94,7 @@ def line_up(
         known=known,
         named=named,
         covered=covered,
+        awaiting=np.all(vectors == 0, axis=1) if some_await_vectors and query is not None else None,
     )
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pinakes.model.hits import EVIDENCE_AT
 from pinakes.search.calibrate import Calibration
@@ -65,6 +66,8 @@ class WeighedEvidence:
     """The strength by words alone."""
     cosine: Floats
     name: Floats
+    awaiting: NDArray[np.bool_] | None = None
+    """The candidates whose vector is still to come: for them words alone count."""
 
     def strengths(self) -> Floats:
         """Return the strength of each candidate."""
@@ -74,14 +77,18 @@ class WeighedEvidence:
         """Return the parts of one candidate's strength; their sum is the strength."""
         one = slice(row, row + 1)
         content = float(self._by_content(one)[0])
-        parts = self._logistic_parts(one, content) if self.addends else {WORDS: content}
+        parts = self._logistic_parts(one, content) if self._has_meaning(row) else {WORDS: content}
         return {**parts, NAME: max(float(self.name[row]) - content, 0.0)}
 
     def _by_content(self, rows: slice) -> Floats:
         if not self.addends:
             return self.by_words[rows]
         by_content = _logistic(self._sum(rows))
-        return np.where(self.cosine[rows] >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
+        strengths = np.where(self.cosine[rows] >= SAME_TEXT, 1.0, np.minimum(by_content, CONTENT_AT_MOST))
+        return strengths if self.awaiting is None else np.where(self.awaiting[rows], self.by_words[rows], strengths)
+
+    def _has_meaning(self, row: int) -> bool:
+        return bool(self.addends) and (self.awaiting is None or not self.awaiting[row])
 
     def _sum(self, rows: slice) -> Floats:
         return sum((addend[rows] for addend in self.addends.values()), np.full(len(self.name[rows]), OFFSET))
@@ -106,6 +113,7 @@ def weigh_evidence(
         by_words=WORDS_ALONE * covered,
         cosine=candidates.cosine,
         name=candidates.name,
+        awaiting=candidates.awaiting,
     )
 
 

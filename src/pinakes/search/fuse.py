@@ -68,6 +68,8 @@ def rank_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) -
         found = np.flatnonzero(is_found)
         ranked = found[np.lexsort((candidates.keys[found], -arm[found]))]
         total[ranked] += 1.0 / (spec.rrf_k + 1 + np.arange(len(ranked)))
+        if name == MEANING and candidates.awaiting is not None:
+            total[candidates.awaiting] *= len(arms)
         steps[name] = total / best_possible
     return FusionSteps(candidates=candidates, spec=spec, steps=steps)
 
@@ -78,9 +80,9 @@ def blend_steps(candidates: Candidates, query: Vector | None, spec: SearchSpec) 
         return FusionSteps(candidates=candidates, spec=spec, steps={WORDS: candidates.lexical})
     by_words, by_meaning = _arm_weights(candidates, spec)
     words = by_words * candidates.lexical
-    first = words + by_meaning * over_best(candidates.cosine)
+    first = words + by_meaning * _meaning(candidates, candidates.cosine)
     moved = _towards_best(candidates, query, first, spec)
-    second = words + by_meaning * over_best((candidates.vectors @ moved).astype(np.float64))
+    second = words + by_meaning * _meaning(candidates, (candidates.vectors @ moved).astype(np.float64))
     smoothed = _smoothed(candidates, second, spec)
     steps = {WORDS: words, MEANING: first, FEEDBACK: second, NEIGHBOURS: smoothed}
     return FusionSteps(candidates=candidates, spec=spec, steps=steps)
@@ -94,6 +96,12 @@ def reciprocal_rank(candidates: Candidates, query: Vector | None, spec: SearchSp
 def blend(candidates: Candidates, query: Vector | None, spec: SearchSpec) -> Floats:
     """Score by a weighted sum of both arms, with relevance feedback, smoothed over neighbours, and with priors."""
     return blend_steps(candidates, query, spec).scores()
+
+
+def _meaning(candidates: Candidates, cosines: Floats) -> Floats:
+    """Return the scores by meaning; a record whose vector is still to come has that of its words."""
+    scores = over_best(cosines)
+    return scores if candidates.awaiting is None else np.where(candidates.awaiting, candidates.lexical, scores)
 
 
 def _arm_weights(candidates: Candidates, spec: SearchSpec) -> tuple[float, float]:
@@ -123,6 +131,8 @@ def _smoothed(candidates: Candidates, scores: Floats, spec: SearchSpec) -> Float
     weights = np.maximum(np.take_along_axis(near, neighbours, axis=1), 0.0) ** 2
     spread = _spread(scores[best])
     means = (weights * spread[neighbours]).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-12)
+    if candidates.awaiting is not None:
+        means = np.where(candidates.awaiting[best], spread, means)
     smoothed = scores * 0.0
     floor = scores[best].min()
     mixed = (1 - spec.smoothing_weight) * spread + spec.smoothing_weight * means

@@ -11,7 +11,7 @@ import numpy as np
 from pinakes.catalogue.spec import CatalogueSpec, SearchSpec, embedding_text
 from pinakes.embed.port import Embedder
 from pinakes.errors import ExpectedError
-from pinakes.model.hits import Ranking, SearchMode, SearchPage, build_ranking
+from pinakes.model.hits import FOUND_BY_MEANING, Ranking, SearchMode, SearchPage, build_ranking
 from pinakes.model.record import Key
 from pinakes.model.scope import KNOWN_FIELD, WHOLE, Scope
 from pinakes.model.vectors import ModelId, Vector
@@ -146,7 +146,7 @@ class Searcher:
             ranking=rank_rows(candidates, scores, strengths, best_rows(candidates, scores, reader, rows_for(wanted))),
             total_matches=count_with_evidence(strengths),
             mode=SearchMode.FTS_ONLY if query_vector.vector is None else SearchMode.HYBRID,
-            degraded=query_vector.problem or reader.stale,
+            degraded=query_vector.problem or reader.stale or about_awaited_vectors(reader),
             reader=reader,
             scope=scope,
             spec=self.spec,
@@ -253,6 +253,7 @@ class Searcher:
             known=known,
             named=share_of_named(reader, self.spec, text, found, fields=self.search_spec.named),
             full_score=words.total,
+            some_await_vectors=reader.awaiting_vectors > 0,
         )
 
     def _trusted_vectors(
@@ -264,6 +265,14 @@ class Searcher:
         discount = self.search_spec.little_known_discount if self.spec.known else 0.0
         vectors = reader.vectors(keys)
         return vectors * (1 - discount * (1 - known[:, None])).astype(np.float32) if discount else vectors
+
+
+def about_awaited_vectors(reader: ShelfReader) -> str | None:
+    """Return which part of the records can be found by meaning, while the others are being embedded."""
+    if not reader.awaiting_vectors:
+        return None
+    records = reader.count(WHOLE)
+    return f"{100 * (records - reader.awaiting_vectors) // max(records, 1)} % of the records {FOUND_BY_MEANING}"
 
 
 def embed_query(embedder: Embedder | None, reader: ShelfReader, text: str) -> QueryVector:

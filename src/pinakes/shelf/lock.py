@@ -14,17 +14,17 @@ LOCK_FILE = "lock"
 class CatalogueLock:
     """A reentrant lock file in the folder of a catalogue."""
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._lock = filelock.FileLock(folder / LOCK_FILE)
+    def __init__(self, folder: Path, name: str, *, file: str = LOCK_FILE) -> None:
+        self._lock = filelock.FileLock(folder / file)
         self._name = name
 
     @contextmanager
-    def held(self, timeout_s: float) -> Iterator[None]:
+    def held(self, timeout_s: float, *, error_type: type[BusyError] = BusyError) -> Iterator[None]:
         """Hold the lock; raise BusyError where another process or thread holds it for longer than the timeout."""
         try:
             self._lock.acquire(timeout=timeout_s)
         except filelock.Timeout as error:
-            raise BusyError(
+            raise error_type(
                 f"catalogue '{self._name}' is being written by another process (lock: {self._lock.lock_file})"
             ) from error
         try:

@@ -152,6 +152,14 @@ class ShelfReader(Protocol):
         """The number of the last change in this snapshot."""
 
     @property
+    def vector_no(self) -> int:
+        """A number that grows when the snapshot has vectors that came later than their records."""
+
+    @property
+    def awaiting_vectors(self) -> int:
+        """How many records have a text to embed and no vector yet; 0 where the shelf has no model."""
+
+    @property
     def model(self) -> ModelId | None:
         """The embedding model of the vectors, or None without vectors."""
 
@@ -248,7 +256,28 @@ class ShelfWriter(Protocol):
         """Return the digests without a stored vector."""
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing."""
+        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts have no vector yet."""
+
+    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records without a vector that follow a key, in key order; some may have no text."""
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that text.
+
+        A record is given by the digest of its text. It is not a change of the record: nothing is logged.
+        """
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to add vectors over many batches; raise EmbeddingElsewhereError where another has it.
+
+        It keeps no reader or writer waiting.
+        """
+
+    def publish_vectors(self) -> None:
+        """Make the vectors added since visible to readers; holds the write lock for a moment only."""
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one; ids that never existed are left out."""

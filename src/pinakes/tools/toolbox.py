@@ -26,6 +26,7 @@ class CatalogueVersion(NamedTuple):
 
     name: str
     change_no: int
+    vector_no: int
     stale: str | None
     is_public: bool
     """Whether every record is visible to every caller."""
@@ -47,7 +48,7 @@ class VersionedCatalogue:
         found = self._known(reader)
         if found is None:
             is_public = reader.count(NO_AUDIENCE) == reader.count(WHOLE)
-            found = CatalogueVersion(self._catalogue.name, reader.change_no, reader.stale, is_public)
+            found = CatalogueVersion(self._catalogue.name, reader.change_no, reader.vector_no, reader.stale, is_public)
             self._last = found
         return found
 
@@ -58,8 +59,8 @@ class VersionedCatalogue:
 
     def _known(self, reader: ShelfReader) -> CatalogueVersion | None:
         last = self._last
-        is_same = last is not None and (last.change_no, last.stale) == (reader.change_no, reader.stale)
-        return last if is_same else None
+        now = reader.change_no, reader.vector_no, reader.stale
+        return last if last is not None and (last.change_no, last.vector_no, last.stale) == now else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from pinakes.api import shown_id, why_lines
+from pinakes.api import describe_degraded, shown_id, why_lines
 from pinakes_catalogues.anime.shapes import (
     AnimeDetails,
     AnimeShape,
@@ -21,7 +21,7 @@ from pinakes_catalogues.anime.shapes import (
 def search_text(result: SearchResult) -> str:
     """Return the text of `search_anime`."""
     head = f"{result.total_matches} matches, evidence: {result.evidence} ({result.search_mode})"
-    degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
+    degraded = [describe_degraded(result.degraded)] if result.degraded else []
     lines = [head, *degraded, *_numbered(map(_hit_lines, result.results)), *result.remarks]
     return result.with_evidence("\n".join(lines))
 

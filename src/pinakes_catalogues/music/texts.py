@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pinakes.api import json_text, shown_id, value_text, why_lines
+from pinakes.api import describe_degraded, json_text, shown_id, value_text, why_lines
 from pinakes_catalogues.music.grouping import ALBUM, ARTIST, TRACK
 from pinakes_catalogues.music.shapes import (
     Entry,
@@ -23,7 +23,7 @@ GROUPS = {ARTIST: "artists", ALBUM: "albums", TRACK: "tracks"}
 
 def search_text(result: SearchResult) -> str:
     """Return the text of a search."""
-    degraded = [f"searched by words alone: {result.degraded}"] if result.degraded else []
+    degraded = [describe_degraded(result.degraded)] if result.degraded else []
     lines = [*_iter_groups(result), f"evidence: {result.evidence}", *degraded, *result.notes]
     return result.with_evidence("\n".join(lines))
 

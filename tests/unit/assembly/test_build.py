@@ -57,7 +57,8 @@ def add_films(app: App, folder: Path) -> int:
 
 def has_current_pack(app: App, shelf: Shelf) -> bool:
     """Tell whether the catalogue's pack is sound and has its last change."""
-    return is_current_pack(app.library.get_installed("films").folder / PACK_FOLDER, shelf.reader().change_no)
+    reader = shelf.reader()
+    return is_current_pack(app.library.get_installed("films").folder / PACK_FOLDER, reader.change_no, reader.vector_no)
 
 
 def test_a_pack_that_is_older_than_edits_by_hand_is_made_again_with_the_next_build(app: App, tmp_path: Path) -> None:

@@ -8,28 +8,26 @@ a ConflictError names who changed what.
 If the embedder fails, the edit succeeds without vectors: `embed_missing` makes them later.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from pinakes.embed.port import Embedder
 from pinakes.errors import ConflictError, ExpectedError, InputError, StorageError
 from pinakes.ingest.edits.draft import EditPlan, EditRequest
 from pinakes.ingest.edits.plan import plan_edit
 from pinakes.ingest.edits.undo import describe_change, is_visible
-from pinakes.ingest.embedding import build_puts, iter_vectors, missing_digests, with_vectors
-from pinakes.model.record import Key, Record
-from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Visibility
+from pinakes.ingest.embedding import LateEmbedding, build_puts, iter_vectors, missing_digests, with_vectors
+from pinakes.model.record import Record
+from pinakes.model.scope import SEES_EVERYTHING, Visibility
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf, ShelfReader
+from pinakes.shelf.port import LOCAL, Author, Delete, PastChange, Put, Shelf
 
 ATTEMPTS = 10
 """The number of times that an edit without a plan's token is planned again after a conflict."""
 EMBEDDED_AT_ONCE = 64
-LOOKED_AT_ONCE = 1_000
+WAIT_S = 10.0
+"""How long the vectors of edits wait for another process that embeds."""
 SEEN_OF_HISTORY = 500
-
-ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,31 +158,12 @@ def embed_missing(shelf: Shelf, embedder: Embedder) -> int:
 
     Records edited while the embedder was down are found by words alone until then.
     """
-    reader = shelf.reader()
-    if shelf.spec.embed is None or reader.model != embedder.model:
+    if shelf.spec.embed is None or shelf.reader().model != embedder.model:
         return 0
-    count, after = 0, None
-    while keys := reader.scan(scope=WHOLE, after=after, limit=LOOKED_AT_ONCE):
-        bare = [key for key, row in zip(keys, reader.vectors(keys), strict=True) if not row.any()]
-        count += sum(_embed_some(some, reader, shelf, embedder) for some in _iter_batches(bare, EMBEDDED_AT_ONCE))
-        after = keys[-1]
-    if count:
-        shelf.writer().publish()
-    return count
-
-
-def _embed_some(keys: Sequence[Key], reader: ShelfReader, shelf: Shelf, embedder: Embedder) -> int:
-    """Write records again with their vectors; skip them all if one has changed since the reader's snapshot."""
-    made, _ = embed_records(list(reader.fetch(keys, scope=WHOLE).values()), shelf, embedder, reader.model)
-    puts = [put for put in made if put.embedding is not None]
-    digests = {put.record.id: put.embedding.digest for put in puts if put.embedding is not None}
-    known = shelf.history().versions(list(digests), as_of=reader.change_no)
-    try:
-        shelf.writer().apply(puts, expected={one: known.get(one, 0) for one in digests})
-    except ConflictError:
-        return 0
-    lacking = shelf.writer().missing_embeddings(digests.values())
-    return sum(digest not in lacking for digest in digests.values())
+    late = LateEmbedding(spec=shelf.spec, writer=shelf.writer(), embedder=embedder)
+    with shelf.writer().sole_embedder(wait_s=WAIT_S):
+        late.run()
+    return late.records
 
 
 def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, Vector], str | None]:
@@ -195,11 +174,6 @@ def _embed(texts: Mapping[bytes, str], embedder: Embedder) -> tuple[dict[bytes, 
     except ExpectedError as error:
         return vectors, error.message
     return vectors, None
-
-
-def _iter_batches(items: Sequence[ItemT], size: int) -> Iterator[Sequence[ItemT]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def _parse_token(token: str) -> tuple[int, str]:

@@ -7,7 +7,7 @@ Format: `meta.json` and one `.npy` file per array, named by `_arrays`.
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,15 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
-from pinakes.shelf.columns import Columns, NumberColumn, TermColumn, TermColumnBuilder
+from pinakes.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
 from pinakes.shelf.terms import column_number, entries_of, number_fields, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
+VECTOR_ARRAYS = ("vectors", "codes", "scales", "sketch_", "mean", "awaiting")
+"""How the names of the arrays begin that change when vectors come."""
 Array = NDArray[Any]
 
 
@@ -40,6 +42,8 @@ class SegmentRow:
     key: Key
     record: Record
     vector: Vector | None
+    awaits_vector: bool = False
+    """Whether its text has no vector yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,15 @@ class Segment:
     vectors: VectorTable | None
     mean: Vector | None = None
     """The mean that was subtracted from the vectors, before they were scaled to unit length again."""
+    vector_no: int = 0
+    """The number of the store's last vectors that this segment has."""
+    awaiting: Mask | None = None
+    """The rows whose text has no vector yet; None means that there is none."""
+
+    @property
+    def name(self) -> str:
+        """The name of its folder; each state of the vectors has its own."""
+        return f"base-{self.change_no}-{self.vector_no}" if self.vector_no else f"base-{self.change_no}"
 
     def rows_of(self, keys: Sequence[Key]) -> NDArray[np.int64]:
         """Return the row of each key, −1 for a key that is not in this segment."""
@@ -79,6 +92,7 @@ def build_segment(
     change_no: int,
     model: ModelId | None,
     mean: Vector | None = None,
+    vector_no: int = 0,
 ) -> Segment:
     """Build a segment in memory; rows come in key order.
 
@@ -87,7 +101,7 @@ def build_segment(
     builder = _SegmentBuilder(spec, model, mean)
     for row in rows:
         builder.add(row)
-    return builder.build(change_no)
+    return builder.build(change_no, vector_no)
 
 
 class _SegmentBuilder:
@@ -103,6 +117,8 @@ class _SegmentBuilder:
         self._id_ends = array("q")
         self._titles = TitleArraysBuilder()
         self._vectors = bytearray()
+        self._has_vectors = False
+        self._awaiting = bytearray()
         self._terms = {name: TermColumnBuilder() for name in term_fields(spec)}
         self._numbers = {name: array("d") for name in number_fields(spec)}
 
@@ -112,15 +128,26 @@ class _SegmentBuilder:
         self._id_letters += row.record.id.encode()
         self._id_ends.append(len(self._id_letters))
         self._titles.add(self._spec.names_of(row.record))
-        self._vectors += bytes(4 * self._dimension) if row.vector is None else row.vector.tobytes()
+        self._add_vector(row.vector)
+        self._awaiting.append(row.awaits_vector)
         for name, column in self._terms.items():
             column.add(entries_of(row.record, name))
         for name, values in self._numbers.items():
             values.append(column_number(row.record, name, self._spec))
 
-    def build(self, change_no: int) -> Segment:
+    def _add_vector(self, vector: Vector | None) -> None:
+        """Add the vector of the row whose key was added last; nothing is kept before the first one."""
+        if vector is None and not self._has_vectors:
+            return
+        if not self._has_vectors:
+            self._has_vectors = True
+            self._vectors += bytes(4 * self._dimension * (len(self._keys) - 1))
+        self._vectors += bytes(4 * self._dimension) if vector is None else vector.tobytes()
+
+    def build(self, change_no: int, vector_no: int) -> Segment:
         """Return the segment of the rows added so far."""
         vectors, mean = self._vector_table()
+        awaiting = np.frombuffer(self._awaiting, dtype=bool)
         return Segment(
             change_no=change_no,
             keys=np.frombuffer(self._keys, dtype=np.int64),
@@ -134,26 +161,57 @@ class _SegmentBuilder:
             titles=TitleIndex(self._titles.build()),
             vectors=vectors,
             mean=mean,
+            vector_no=vector_no,
+            awaiting=awaiting if awaiting.any() else None,
         )
 
     def _vector_table(self) -> tuple[VectorTable | None, Vector | None]:
         """Return the vectors, and the mean that was subtracted from them."""
-        if not self._vectors:
+        if not self._has_vectors:
             return None, self._mean
         rows = np.frombuffer(self._vectors, dtype=np.float32).reshape(-1, self._dimension)
-        if not self._is_centred:
-            return build_vector_table(rows), None
-        mean = measure_mean(rows) if self._mean is None else self._mean
-        for start in range(0, len(rows), BLOCK_ROWS):  # in place: a second array of a million rows would take 1.5 GB
-            block = slice(start, start + BLOCK_ROWS)
-            rows[block] = centre(rows[block], mean)
-        return build_vector_table(rows), mean
+        return _centred_table(rows, is_centred=self._is_centred, mean=self._mean)
 
 
-def save_segment(segment: Segment, folder: Path) -> None:
-    """Write a segment to a new folder, synced to disk."""
+def _centred_table(rows: Vector, *, is_centred: bool, mean: Vector | None) -> tuple[VectorTable, Vector | None]:
+    """Return the table of vectors, which are centred in place where their model asks for it, and their mean."""
+    if not is_centred:
+        return build_vector_table(rows), None
+    mean = measure_mean(rows) if mean is None else mean
+    for start in range(0, len(rows), BLOCK_ROWS):  # in place: a second array of a million rows would take 1.5 GB
+        block = slice(start, start + BLOCK_ROWS)
+        rows[block] = centre(rows[block], mean)
+    return build_vector_table(rows), mean
+
+
+def with_late_vectors(
+    segment: Segment, rows: Iterable[tuple[Key, Vector | None]], *, model: ModelId, vector_no: int
+) -> Segment:
+    """Return a segment with other vectors; rows have every record that has or awaits a vector, in any order."""
+    vectors = np.zeros((segment.columns.size, model.dimension), dtype=np.float32)
+    awaiting = np.zeros(segment.columns.size, dtype=bool)
+    places = {key: row for row, key in enumerate(segment.keys.tolist())}
+    for key, vector in rows:
+        row = places.get(key)
+        if row is None:
+            continue
+        if vector is None:
+            awaiting[row] = True
+        else:
+            vectors[row] = vector
+    table, mean = _centred_table(vectors, is_centred=model.is_centred, mean=None)
+    return replace(
+        segment, vectors=table, mean=mean, vector_no=vector_no, awaiting=awaiting if awaiting.any() else None
+    )
+
+
+def save_segment(segment: Segment, folder: Path, *, like: Path | None = None) -> None:
+    """Write a segment to a new folder, synced to disk; arrays that are not of vectors are linked to those of `like`."""
     folder.mkdir(parents=True)
     for name, values in _arrays(segment).items():
+        if like is not None and not name.startswith(VECTOR_ARRAYS):
+            os.link(like / f"{name}.npy", folder / f"{name}.npy")
+            continue
         with (folder / f"{name}.npy").open("wb") as file:
             np.save(file, values)
             file.flush()
@@ -166,6 +224,8 @@ def save_segment(segment: Segment, folder: Path) -> None:
         "has_vectors": segment.vectors is not None,
         "has_sketches": segment.vectors is not None and segment.vectors.sketches is not None,
         "has_mean": segment.mean is not None,
+        "vector_no": segment.vector_no,
+        "has_awaiting": segment.awaiting is not None,
     }
     with (folder / META_FILE).open("wb") as file:
         file.write(orjson.dumps(meta))
@@ -206,6 +266,8 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         titles=TitleIndex(TitleArrays(**{name: load(f"title_{name}") for name in array_fields()})),
         vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
         mean=load("mean") if meta.get("has_mean") else None,
+        vector_no=meta.get("vector_no", 0),
+        awaiting=load("awaiting") if meta.get("has_awaiting") else None,
     )
 
 
@@ -229,6 +291,8 @@ def _arrays(segment: Segment) -> dict[str, Array]:
     arrays |= {f"number_{name}": column.values for name, column in segment.columns.numbers.items()}
     if segment.mean is not None:
         arrays["mean"] = segment.mean
+    if segment.awaiting is not None:
+        arrays["awaiting"] = segment.awaiting
     if segment.vectors is not None:
         table = segment.vectors
         arrays |= {"vectors": table.exact, "codes": table.codes, "scales": table.scales}

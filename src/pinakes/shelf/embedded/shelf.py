@@ -22,14 +22,15 @@ from typing import TypeVar
 import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import BusyError, ExpectedError, StorageError
+from pinakes.errors import BusyError, EmbeddingElsewhereError, ExpectedError, StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.columns import Mask
+from pinakes.shelf.embedded.base_folder import BaseFolder
 from pinakes.shelf.embedded.index_check import check_index
-from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, open_segment, save_segment
-from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, with_late_vectors
+from pinakes.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
 from pinakes.shelf.lock import CatalogueLock
@@ -54,7 +55,6 @@ WITHHELD_FILE = "update.lock"
 """Exists while an update is being judged: readers stay with the state before it."""
 FORMER_INDEX_FOLDER = "index.former"
 """The index before a rebuild, until the new one is accepted."""
-POINTER_FILE = "CURRENT"
 INDEX_FORMAT = 3
 
 TAIL_ROWS = 1_000
@@ -65,9 +65,14 @@ READER_LOCK_TIMEOUT_S = 0.05
 """A reader that finds the indexes stale updates them itself. While another process writes, it answers from the state
 that the indexes have reached, which has every acknowledged edit, and is marked as stale."""
 
+SWAP_ATTEMPTS = 3
+
 BEHIND = "another process is writing"
 
 WRITER_LOCK_TIMEOUT_S = 10.0
+READER_WAIT_S = 0.5
+"""How long a reader without any snapshot waits for a writer before it is refused as busy."""
+EMBEDDING_LOCK_FILE = "vectors.lock"
 
 StepT = TypeVar("StepT")
 
@@ -82,10 +87,12 @@ class EmbeddedShelf:
         self.spec = spec
         self.store = Store(folder / STORE_FILE, spec)
         self._index = folder / INDEX_FOLDER / f"{INDEX_FORMAT}-{spec.digest[:12]}"
+        self._bases = BaseFolder(self._index)
         self._text: TextIndex | None = None
         self._view: EmbeddedView | None = None
         self._guard = threading.RLock()
         self._lock = CatalogueLock(folder, spec.name)
+        self._embedding = CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE)
         self._is_withholding = False
 
     @classmethod
@@ -132,19 +139,19 @@ class EmbeddedShelf:
     def reader(self) -> EmbeddedView:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
-            if self._view is None or self._view.change_no != self.store.change_no():
+            if self._view is None or self._view.state != self.store.state():
                 self._view = self._rebuilding_if_damaged(self._refreshed)
             if self._view is not None:
                 return self._view
         # Locks are taken in the order of `publish`, so that the two cannot deadlock.
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+        with self._lock.held(READER_WAIT_S), self._guard:
             self._view = self._rebuilding_if_damaged(self._caught_up)
             return self._view
 
     def find_reader(self) -> EmbeddedView | None:
         """Return the kept snapshot if it has the store's last change; takes no lock, and some µs."""
         view = self._view
-        return view if view is not None and view.change_no == self.store.find_change_no() else None
+        return view if view is not None and view.state == self.store.find_state() else None
 
     def history(self) -> "EmbeddedShelf":
         """Return the change log: the shelf itself."""
@@ -183,8 +190,59 @@ class EmbeddedShelf:
             self.store.keep_vectors(model, vectors)
 
     def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
-        """Return the ids of the puts that would change nothing."""
-        return {put.record.id for put in puts if self.store.is_unchanged(put)}
+        """Return the ids of the puts that would change nothing; a vector that is still to come is no change."""
+        return self.store.unchanged(puts)
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts have no vector yet."""
+        return self.store.count_unembedded()
+
+    def list_unembedded(self, *, after: Key | None = None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records without a vector that follow a key, in key order; some may have no text."""
+        return self.store.list_unembedded(after=after, limit=limit)
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts durably, and return how many of these records still have that text."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            return self.store.add_vectors(digests, vectors)
+
+    def sole_embedder(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold the right to add vectors, which keeps no reader or writer waiting."""
+        return self._embedding.held(wait_s, error_type=EmbeddingElsewhereError)
+
+    def publish_vectors(self) -> None:
+        """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
+        for _ in range(SWAP_ATTEMPTS):
+            if self._try_publish_vectors():
+                return
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self._try_publish_vectors()
+
+    def _try_publish_vectors(self) -> bool:
+        """Build the base anew with the vectors of now; False where another process has replaced it meanwhile."""
+        vector_no, model, name = self.store.counter(STORED_VECTORS), self.store.model(), self._bases.name()
+        if name is None or model is None:
+            self.publish()
+            return True
+        try:
+            base = self._bases.open(name)
+        except DamagedIndexError:
+            return False
+        if base.vector_no < vector_no:
+            base = with_late_vectors(base, self.store.iter_vectors(), model=model, vector_no=vector_no)
+            fresh = self._bases.write_late(base, like=name)
+            if fresh is None or not self._swap_in(fresh, base.name, former=name):
+                return False
+        self.store.note_indexed(base.vector_no)
+        return True
+
+    def _swap_in(self, fresh: Path, name: str, *, former: str) -> bool:
+        """Replace the base, unless another process has done so since; tell whether it was replaced."""
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
+            if self._bases.name() != former:
+                return False
+            self._bases.swap_in(fresh, name)
+            return True
 
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""
@@ -211,7 +269,7 @@ class EmbeddedShelf:
             return step()
         except DamagedIndexError:
             self._text = None
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+        with self._lock.held(READER_WAIT_S):
             try:
                 return step()  # another process may have been swapping it
             except DamagedIndexError as error:
@@ -224,6 +282,8 @@ class EmbeddedShelf:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
         if self._is_withheld():
             return None if self._view is None else dataclasses.replace(self._view, stale=BEHIND)
+        if self._view is None:
+            self._publish_left_vectors()
         view = self._find_view()
         if view is not None:
             return view
@@ -231,11 +291,17 @@ class EmbeddedShelf:
             with self._lock.held(READER_LOCK_TIMEOUT_S):
                 return self._caught_up()
         except BusyError:
-            if self._view is None:
-                return None
-            is_reached = self._view.change_no == self._open_text().change_no()
+            known = self._view
+            is_reached = known is not None and known.change_no == self._open_text().change_no()
             view = None if is_reached else self._find_view(may_be_behind=True)
-            return view or dataclasses.replace(self._view, stale=BEHIND)
+            return view or (None if known is None else dataclasses.replace(known, stale=BEHIND))
+
+    def _publish_left_vectors(self) -> None:
+        """Publish the vectors that a process which was killed has stored, unless another one is embedding."""
+        if self.store.counter(STORED_VECTORS) == self.store.counter(INDEXED_VECTORS):
+            return
+        with suppress(BusyError), self.sole_embedder(wait_s=0):
+            self.publish_vectors()
 
     def _is_withheld(self) -> bool:
         """Tell whether another writer keeps its update from readers; a mark left by one that was killed is removed."""
@@ -269,7 +335,7 @@ class EmbeddedShelf:
             base = self._find_base()
             if base is None or not base.change_no <= change_no <= last or (change_no < last and not may_be_behind):
                 return None
-            model = self.store.model()
+            model, vector_no = self.store.model(), self.store.state().vector_no
             changed = self.store.changed_since(base.change_no, until=change_no)
             tail = build_segment(
                 self.store.iter_rows_as_of(changed, change_no),
@@ -288,6 +354,7 @@ class EmbeddedShelf:
             base_alive=_alive(base, changed),
             model=model,
             change_no=change_no,
+            vector_no=vector_no,
             stale=BEHIND if change_no < last else None,
         )
 
@@ -313,32 +380,20 @@ class EmbeddedShelf:
             if waiting <= max(TAIL_ROWS, TAIL_SHARE * base.columns.size):
                 return
         model, change_no = self.store.model(), self.store.change_no()
-        self._swap_base(build_segment(self.store.iter_rows(), self.spec, change_no=change_no, model=model))
-
-    def _swap_base(self, segment: Segment) -> None:
-        name = f"base-{segment.change_no}"
-        for leftover in self._index.glob("base-*.new"):
-            shutil.rmtree(leftover)
-        shutil.rmtree(self._index / name, ignore_errors=True)
-        save_segment(segment, self._index / f"{name}.new")
-        os.replace(self._index / f"{name}.new", self._index / name)
-        pointer = self._index / f"{POINTER_FILE}.new"
-        pointer.write_text(name, encoding="utf-8")
-        os.replace(pointer, self._index / POINTER_FILE)  # commit point: readers open the new base from here on
-        outdated = [other for other in self._index.glob("base-*") if other.name != name]
-        outdated += [other for other in self._index.parent.iterdir() if other != self._index]
-        for other in outdated:
-            shutil.rmtree(other, ignore_errors=True)
+        vector_no = self.store.counter(STORED_VECTORS)  # before the rows: they may have more, and never less
+        rows = self.store.iter_rows()
+        segment = build_segment(rows, self.spec, change_no=change_no, model=model, vector_no=vector_no)
+        self._bases.swap(segment)
+        self.store.note_indexed(vector_no)
 
     def _find_base(self) -> Segment | None:
         """Return the current base, mapped once for each generation, or None where none was built yet."""
-        try:
-            name = (self._index / POINTER_FILE).read_text(encoding="ascii", errors="replace").strip()
-        except FileNotFoundError:
+        name = self._bases.name()
+        if name is None:
             return None
-        if self._view is not None and f"base-{self._view.base.change_no}" == name:
+        if self._view is not None and self._view.base.name == name:
             return self._view.base
-        return open_segment(self._index / name)
+        return self._bases.open(name)
 
     def _open_text(self) -> TextIndex:
         if self._text is None:

@@ -9,9 +9,8 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -22,9 +21,21 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.embedded.change_log import PAST_CHANGES, conditions_of, logged_change
 from pinakes.shelf.embedded.segment import SegmentRow
-from pinakes.shelf.history import LoggedChange, keepable, require_unmoved, with_afters
-from pinakes.shelf.port import LOCAL, RECORDS_PART, Author, Change, Checkpoint, Delete, Op, PastChange, Problem, Put
+from pinakes.shelf.history import keepable, require_unmoved, with_afters
+from pinakes.shelf.port import (
+    LOCAL,
+    RECORDS_PART,
+    Author,
+    Change,
+    Checkpoint,
+    Delete,
+    Embedding,
+    PastChange,
+    Problem,
+    Put,
+)
 from pinakes.shelf.sqlite_check import check_sqlite_file
 
 SCHEMA = """
@@ -49,8 +60,21 @@ SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 MAX_CHANGE_NO = 2**63 - 1
+STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
+"""Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
+_STATE = f"""SELECT (SELECT max(change_no) FROM changes),
+                    (SELECT CAST(value AS INTEGER) FROM meta WHERE name = '{INDEXED_VECTORS}')"""
+_HAS_NO_VECTOR = """NOT EXISTS (SELECT 1 FROM embeddings WHERE embeddings.digest = records.digest
+                    AND model = (SELECT value FROM meta WHERE name = 'model'))"""
 PUT_BACK = "put it back from a back-up, or move the catalogue's folder away and add it again"
 IF_DAMAGED = f"if it is damaged, {PUT_BACK}"
+
+
+class StoreState(NamedTuple):
+    """The number of the last change, and that of the last vectors in the index that came apart from changes."""
+
+    change_no: int
+    vector_no: int
 
 
 class Store:
@@ -65,7 +89,7 @@ class Store:
         self._open: weakref.WeakSet[apsw.Connection] = weakref.WeakSet()  # one per thread, dropped with it
         self._guard = threading.Lock()
         self._watch: apsw.Connection | None = None
-        """The connection of `find_change_no`, without a busy timeout."""
+        """The connection of `find_state`, without a busy timeout."""
         self._watch_guard = threading.Lock()
 
     def create(self, model: ModelId | None) -> bool:
@@ -115,14 +139,19 @@ class Store:
         with self._failing():
             return _last_change(self._db())
 
-    def find_change_no(self) -> int | None:
-        """Return the number of the last change; None where reading it would wait."""
+    def state(self) -> StoreState:
+        """Return what a view has to be up to."""
+        with self._failing():
+            return _state_of(self._db())
+
+    def find_state(self) -> StoreState | None:
+        """Return the same; None where reading it would wait."""
         if not self._watch_guard.acquire(blocking=False):
             return None
         try:
             if self._watch is None:
                 self._watch = self._connect(busy_timeout_ms=0)
-            return _last_change(self._watch)
+            return _state_of(self._watch)
         except (apsw.Error, StorageError):
             return None
         finally:
@@ -187,12 +216,62 @@ class Store:
                     self._delete(db, change, author)
             return self.change_no()
 
-    def is_unchanged(self, put: Put) -> bool:
-        """Tell whether the same record is stored, with its vector of the present model."""
-        row = self._find_row("SELECT body, digest FROM records WHERE id = ?", (put.record.id,))
-        if row is None or row != (encode_record(put.record), _digest_of(put)):
+    def unchanged(self, puts: Sequence[Put]) -> set[RecordId]:
+        """Return the ids of the puts whose record is stored as it is, and whose vector is, where it is given."""
+        ids = keepable([put.record.id for put in puts])
+        stored = {row[0]: row[1:] for row in self._select("SELECT id, body, digest FROM records WHERE id IN ({})", ids)}
+        return {put.record.id for put in puts if put.record.id in stored and self._is_same(put, *stored[put.record.id])}
+
+    def _is_same(self, put: Put, body: bytes, digest: bytes | None) -> bool:
+        if body != encode_record(put.record) or not _is_same_digest(digest, put):
             return False
-        return put.embedding is None or self.has_embedding(put.embedding.digest)
+        has_vector = put.embedding is not None and put.embedding.vector is not None
+        return not has_vector or (digest is not None and self.has_embedding(digest))
+
+    def count_unembedded(self) -> int:
+        """Return how many different texts lack a vector of the present model."""
+        return int(self._find_row(f"SELECT count(DISTINCT digest) FROM records WHERE {_HAS_NO_VECTOR}")[0])
+
+    def list_unembedded(self, *, after: Key | None, limit: int) -> list[tuple[Key, Record]]:
+        """Return records after a key that lack a vector of the present model, also those without a text."""
+        query = f"SELECT key, id, body FROM records WHERE key > ? AND {_HAS_NO_VECTOR} ORDER BY key LIMIT ?"
+        rows = self._rows(query, (after or 0, limit))
+        return [(Key(key), decode_record(RecordId(record_id), body, self.spec)) for key, record_id, body in rows]
+
+    def add_vectors(self, digests: Mapping[RecordId, bytes], vectors: Mapping[bytes, Vector]) -> int:
+        """Store vectors of texts, and return how many of these records still have that text."""
+        with self._transaction() as db:
+            for digest, vector in vectors.items():
+                self._insert_vector(db, Embedding(digest=digest, vector=vector))
+            query = "UPDATE records SET digest = ?1 WHERE id = ?2 AND ifnull(digest, ?1) = ?1"
+            embedded = 0
+            for record_id, digest in digests.items():
+                db.execute(query, (digest, record_id))
+                embedded += db.changes()
+            db.execute(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", (STORED_VECTORS, str(self.counter(STORED_VECTORS) + 1))
+            )
+        return embedded
+
+    def counter(self, name: str) -> int:
+        """Return one of the counters of vectors."""
+        row = self._find_row("SELECT CAST(value AS INTEGER) FROM meta WHERE name = ?", (name,))
+        return int(row[0]) if row else 0
+
+    def note_indexed(self, vector_no: int) -> None:
+        """Store that the index has the vectors of this number, so that readers open it."""
+        if self.counter(INDEXED_VECTORS) == vector_no:
+            return
+        with self._transaction() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (INDEXED_VECTORS, str(vector_no)))
+
+    def iter_vectors(self) -> Iterator[tuple[Key, Vector | None]]:
+        """Yield the key of each record that has a text, with its vector if there is one."""
+        query = """SELECT key, vector FROM records LEFT JOIN embeddings
+                   ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')
+                   WHERE records.digest IS NOT NULL"""
+        for key, vector in self._rows(query):
+            yield Key(key), None if vector is None else np.frombuffer(vector, dtype=np.float32)
 
     def has_embedding(self, digest: bytes, model: ModelId | None = None) -> bool:
         """Tell whether the vector of this text is stored, by this store's model where none is given."""
@@ -208,7 +287,7 @@ class Store:
         """Return past changes, newest first, read in one transaction."""
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
         with self.snapshot():
-            page = [_logged(row) for row in self._rows(_PAST.format(_conditions(asked)), asked)]
+            page = [logged_change(row) for row in self._rows(PAST_CHANGES.format(conditions_of(asked)), asked)]
             touched = list({change.id for change in page})
             oldest = page[-1].change_no if page else 0
             later = list(self._select(f"SELECT id, change_no, before {_LATER} AND id IN ({{}})", touched, oldest))
@@ -242,18 +321,19 @@ class Store:
 
     def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
         """Yield the records of these keys (all of them if None) with their vectors, in key order."""
-        query = """SELECT key, id, body, vector FROM records LEFT JOIN embeddings
+        query = """SELECT key, id, body, vector, records.digest IS NOT NULL FROM records LEFT JOIN embeddings
                    ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
         if keys is None:
             rows = self._rows(f"{query} ORDER BY key")
         else:
             wanted = ",".join(str(int(key)) for key in keys)
             rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")
-        for key, record_id, body, vector in rows:
+        for key, record_id, body, vector, has_text in rows:
             yield SegmentRow(
                 key=Key(key),
                 record=decode_record(RecordId(record_id), body, self.spec),
                 vector=None if vector is None else np.frombuffer(vector, dtype=np.float32),
+                awaits_vector=bool(has_text) and vector is None,
             )
 
     def iter_rows_as_of(self, keys: Sequence[Key], change_no: int) -> Iterator[SegmentRow]:
@@ -291,7 +371,7 @@ class Store:
                 "INSERT INTO records (id, body, digest) VALUES (?, ?, ?) RETURNING key", (put.record.id, body, digest)
             ).get
             self._log(db, author, key=key, id=put.record.id, op="insert", before=None)
-        elif is_new or old[1:] != (body, digest):
+        elif is_new or old[1] != body or not _is_same_digest(old[2], put):
             db.execute("UPDATE records SET body = ?, digest = ? WHERE key = ?", (body, digest, old[0]))
             self._log(db, author, key=old[0], id=put.record.id, op="update", before=old[1])
 
@@ -300,14 +380,16 @@ class Store:
         embedding = put.embedding
         if embedding is None:
             return None, False
-        if embedding.vector is None:
-            return embedding.digest if self.has_embedding(embedding.digest) else None, False
+        return embedding.digest, embedding.vector is not None and self._insert_vector(db, embedding)
+
+    def _insert_vector(self, db: apsw.Connection, embedding: Embedding) -> bool:
+        """Store the vector of a text, and tell whether it is new; without a model there is none."""
         embedding.require_fits(self.model())
         db.execute(
             "INSERT OR IGNORE INTO embeddings SELECT value, ?, ? FROM meta WHERE name = 'model'",
             (embedding.digest, np.ascontiguousarray(embedding.vector, dtype=np.float32).tobytes()),
         )
-        return embedding.digest, db.changes() > 0
+        return db.changes() > 0
 
     def _delete(self, db: apsw.Connection, change: Delete, author: Author) -> None:
         old = db.execute("DELETE FROM records WHERE id = ? RETURNING key, body", (change.id,)).fetchone()
@@ -377,42 +459,23 @@ class Store:
 
 _LATER = "FROM changes WHERE change_no > ?"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
-_PAST = """SELECT change_no, id, op, before, principal, call_id, at FROM changes {}
-           ORDER BY change_no DESC LIMIT :limit"""
-_NARROWED = {
-    "before": "change_no < :before",
-    "call_id": "call_id = :call_id",
-    "ids": "id IN (SELECT value FROM json_each(:ids))",
-}
-
-
-def _conditions(asked: Mapping[str, Any]) -> str:
-    """Return the WHERE clause of the given filters; their values are bound."""
-    clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
-    if asked["call_id"]:
-        clauses.append("call_id <> ''")  # lets SQLite use the partial index
-    return f"WHERE {' AND '.join(clauses)}" if clauses else ""
 
 
 def _as_json(ids: Sequence[RecordId]) -> str:
     return orjson.dumps(keepable(ids)).decode()
 
 
-def _logged(row: tuple[Any, ...]) -> LoggedChange:
-    change_no, record_id, op, before, principal, call_id, at = row
-    return LoggedChange(
-        change_no=change_no,
-        id=RecordId(record_id),
-        op=Op(op),
-        before=before,
-        author=Author(principal=principal, call_id=call_id),
-        at=datetime.fromisoformat(at).replace(tzinfo=UTC),
-    )
-
-
 def _last_change(db: apsw.Connection) -> int:
     return int(db.execute("SELECT max(change_no) FROM changes").get or 0)
 
 
-def _digest_of(put: Put) -> bytes | None:
-    return None if put.embedding is None else put.embedding.digest
+def _state_of(db: apsw.Connection) -> StoreState:
+    row = db.execute(_STATE).fetchone() or (0, 0)
+    return StoreState(row[0] or 0, row[1] or 0)
+
+
+def _is_same_digest(stored: bytes | None, put: Put) -> bool:
+    """Tell whether a stored record refers to the text of a put; one without a digest gets it with its vector."""
+    if put.embedding is None:
+        return stored is None
+    return stored == put.embedding.digest or (stored is None and put.embedding.vector is None)

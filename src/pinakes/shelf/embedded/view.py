@@ -16,7 +16,7 @@ from pinakes.model.scope import WORDS_FIELD, Condition, Scope
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.columns import Mask, TermColumn
 from pinakes.shelf.embedded.segment import Segment
-from pinakes.shelf.embedded.store import Store
+from pinakes.shelf.embedded.store import Store, StoreState
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.vectors import Rows, Scores
 from pinakes.shelf.occurrences import EntryOccurrences, join_occurrences
@@ -41,6 +41,7 @@ class EmbeddedView:
     searcher: tantivy.Searcher
     model: ModelId | None
     change_no: int
+    vector_no: int = 0
     stale: str | None = None
     _last_masks: dict[tuple[Condition, ...], list[Mask | None]] = field(default_factory=dict, repr=False)
     _mask_guard: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -48,7 +49,20 @@ class EmbeddedView:
     @property
     def mean(self) -> Vector | None:
         """The mean that was subtracted from the vectors, where their model asks for it."""
-        return self.base.mean
+        return self.tail.mean if self.base.mean is None else self.base.mean
+
+    @property
+    def state(self) -> StoreState:
+        """The state of the store that this snapshot is of."""
+        return StoreState(self.change_no, self.vector_no)
+
+    @cached_property
+    def awaiting_vectors(self) -> int:
+        """How many records have a text without a vector yet."""
+        if self.model is None:
+            return 0
+        alive = self._alive([None] * len(self._segments))
+        return sum(_count_awaiting(one, mask) for one, mask in zip(self._segments, alive, strict=True))
 
     def fetch(self, keys: Sequence[Key], *, scope: Scope) -> Mapping[Key, Record]:
         """Return the records of these keys that exist and are visible."""
@@ -230,6 +244,14 @@ class EmbeddedView:
 def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> EntryOccurrences:
     entries, rows = column.occurrences(mask)
     return EntryOccurrences(names=column.entries, entries=entries, keys=keys[rows])
+
+
+def _count_awaiting(segment: Segment, alive: Mask | None) -> int:
+    """Count the rows that await a vector; all rows do in a segment without vectors that does not say which."""
+    awaiting = segment.awaiting
+    if awaiting is None:
+        awaiting = np.full(segment.columns.size, segment.vectors is None)
+    return int(np.count_nonzero(awaiting if alive is None else awaiting & alive))
 
 
 def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:

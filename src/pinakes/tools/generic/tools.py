@@ -355,6 +355,7 @@ def _notes(found: MergedPage) -> list[str]:
     return [
         *(f"{name}: {UNREADABLE}" for name in found.unread),
         *(f"{_listed(names)}: searched by words alone ({reason})" for reason, names in by_reason.items()),
+        *(f"{name}: {page.degraded}" for name, page in found.pages.items() if page.is_partly_embedded),
     ]
 
 

@@ -1,0 +1,38 @@
+"""The change log of a store, as it is queried: past changes, newest first."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pinakes.model.record import RecordId
+from pinakes.shelf.history import LoggedChange
+from pinakes.shelf.port import Author, Op
+
+PAST_CHANGES = """SELECT change_no, id, op, before, principal, call_id, at FROM changes {}
+           ORDER BY change_no DESC LIMIT :limit"""
+_NARROWED = {
+    "before": "change_no < :before",
+    "call_id": "call_id = :call_id",
+    "ids": "id IN (SELECT value FROM json_each(:ids))",
+}
+
+
+def conditions_of(asked: Mapping[str, Any]) -> str:
+    """Return the WHERE clause of the given filters; their values are bound."""
+    clauses = [clause for name, clause in _NARROWED.items() if asked[name] is not None]
+    if asked["call_id"]:
+        clauses.append("call_id <> ''")  # lets SQLite use the partial index
+    return f"WHERE {' AND '.join(clauses)}" if clauses else ""
+
+
+def logged_change(row: tuple[Any, ...]) -> LoggedChange:
+    """Return a row of the log as a value."""
+    change_no, record_id, op, before, principal, call_id, at = row
+    return LoggedChange(
+        change_no=change_no,
+        id=RecordId(record_id),
+        op=Op(op),
+        before=before,
+        author=Author(principal=principal, call_id=call_id),
+        at=datetime.fromisoformat(at).replace(tzinfo=UTC),
+    )
