@@ -157,10 +157,6 @@ class BusyError(StorageError):
     code = "busy"
 
 
-class EmbeddingElsewhereError(BusyError):
-    """Another process is embedding the texts of the same catalogue."""
-
-
 class ModelError(ExpectedError):
     """The embedding model is missing, damaged, or not the one the catalogue was built with."""
 

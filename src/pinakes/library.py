@@ -14,6 +14,7 @@ CATALOGUES/NAME/tuned.toml       the weights that were tuned for it
 import os
 import re
 import shutil
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,6 +68,13 @@ class Library:
         """Return the complete catalogues, sorted by name; `check` reports those whose marker is damaged."""
         found = (_find(marker) for marker in self._markers(INSTALLED_FILE).values())
         return [one for one in found if one is not None]
+
+    def stamps(self) -> dict[str, Hashable]:
+        """Return a token of each complete catalogue that differs when its marker or spec was written; cheap to read."""
+        return {
+            name: (_stamp_of(marker), _stamp_of(marker.with_name(DECLARATION_FILE)))
+            for name, marker in self._markers(INSTALLED_FILE).items()
+        }
 
     def list_unfinished(self) -> list[str]:
         """Return the names of the catalogues whose first build has not finished."""
@@ -188,6 +196,15 @@ class Library:
             if path != marker:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(catalogue.folder)
+
+
+def _stamp_of(path: Path) -> Hashable:
+    """Return a token of a file that differs when it was written or replaced; None where there is none."""
+    try:
+        known = path.stat()
+    except OSError:
+        return None
+    return known.st_mtime_ns, known.st_ino, known.st_size
 
 
 def _find_marker(folder: Path) -> Path | None:

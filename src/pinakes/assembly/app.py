@@ -2,7 +2,7 @@
 
 import importlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,13 +11,14 @@ from typing import cast
 
 from pinakes.api.package import CataloguePackage
 from pinakes.api.registry import PACKAGES, PackageRegistry
+from pinakes.assembly.following import FollowedLibrary
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.catalogue.loader import LoadedSpec, load_spec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.adapters import MissingEmbedder, build_embedder, find_local, is_on_this_machine
 from pinakes.embed.breaker import WatchedEmbedder
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, ModelError, NotFoundError, StorageError
+from pinakes.errors import BusyError, ExpectedError, ModelError, NotFoundError, StorageError
 from pinakes.gate.cache import AnswerCache
 from pinakes.gate.gate import Gate, Limiter, Observer
 from pinakes.grading.tuned_file import TUNED_FILE, TunedWeightsFile
@@ -30,7 +31,7 @@ from pinakes.search.calibrate import CalibrationFile
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.embedded.shelf import EmbeddedShelf, file_of
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_tools
@@ -90,6 +91,10 @@ class App:
         self._watching: dict[str, WatchedEmbedder] = {}
         self._open: dict[str, OpenCatalogue] = {}
         self._unserved: dict[str, str] = {}
+        self._files: dict[str, Hashable] = {}
+        """Catalogue → the file of its records, as it was opened."""
+        self._unread: set[str] = set()
+        """The catalogues that could not be read when their tools were built."""
         self._toolboxes: ToolboxesByVisibility | None = None
         self._faulty: dict[str, Sequence[Problem]] = {}
 
@@ -158,6 +163,7 @@ class App:
             installed = self.library.get_installed(name)
             spec = self.spec_of(installed).spec
             on_embedded_shelf(self.library, installed, spec)
+            self._files[name] = file_of(installed.folder)
             shelf = EmbeddedShelf.open(installed.folder, spec)
             self._open[name] = self._opened(installed, shelf)
         return self._open[name]
@@ -205,12 +211,25 @@ class App:
         The limiter bounds calls, and observers are notified of each. Server tools administer the server: they are in
         every caller's toolbox, whatever catalogues the caller may see.
         """
-        wanted = self._openable(names)
-        by_name = {one.name: one for one in wanted}
-        choice = ToolChoice.ALL if tools is ToolChoice.AUTO and len(wanted) > 1 else tools
-        toolboxes = ToolboxesByVisibility(
-            list(by_name), lambda visible: self._toolbox([by_name[name] for name in visible], choice, server_tools)
+        served = {one.name: one for one in self._openable(names)}
+        followed = FollowedLibrary(
+            library=self.library,
+            served=served,
+            unserved=self._unserved,
+            only=names,
+            reopen=self._reopen,
+            is_other=self._is_other,
+            forget=self._forget,
         )
+
+        def make(visible: Sequence[str]) -> Toolbox:
+            choice = ToolChoice.ALL if tools is ToolChoice.AUTO and len(served) > 1 else tools
+            return self._toolbox([served[name] for name in visible if name in served], choice, server_tools)
+
+        def find_names() -> Sequence[str] | None:
+            return sorted(served) if followed.look() or self._can_read_more() else None
+
+        toolboxes = ToolboxesByVisibility(list(served), make, find_names=find_names)
         self._toolboxes = toolboxes
         toolboxes.of(SEES_EVERYTHING)  # the most used one, built before the first call
         size = self.settings.server.cache_size
@@ -225,6 +244,7 @@ class App:
     def _toolbox(self, wanted: Sequence[Installed], choice: ToolChoice, server_tools: ServerTools) -> Toolbox:
         """Return the tools and resources over these catalogues, and the server tools."""
         opened = [self.open_catalogue(one.name) for one in wanted]
+        self._unread |= {one.name for one in opened if not _is_readable(one)}
         if not opened:
             return Toolbox(server_tools.tools, server_tools.resources)
         parts = [part for package, some in self._by_package(wanted) for part in self._find_parts(package, some)]
@@ -248,6 +268,10 @@ class App:
         """Return the parts of a package; none where its code fails: its catalogues then have the generic tools."""
         try:
             return [_package_parts(package, catalogues)]
+        except StorageError as error:
+            logger.warning("the tools of '%s' are without a catalogue that cannot be read: %s", package.name, error)
+            readable = [one for one in catalogues if _is_readable(one)]
+            return [_package_parts(package, readable)] if readable else []
         except Exception as error:  # foreign code: whatever it raises, the other packages must go on
             logger.exception("catalogue package '%s' failed; its own tools are not served", package.name)
             message = f"the tools of the package '{package.name}' failed: {type(error).__name__}: {error}"
@@ -311,6 +335,35 @@ class App:
             return error.message
         return None
 
+    def _reopen(self, installed: Installed) -> str | None:
+        """Open a catalogue that is new or was replaced, and return why that fails; BusyError keeps the former one."""
+        former = self._open.pop(installed.name, None)
+        problem = self.find_problem(installed.name)
+        if former is not None and problem is None and not _is_readable(self._open[installed.name]):
+            self._open[installed.name] = former
+            raise BusyError(f"catalogue '{installed.name}' is being built anew")
+        return problem
+
+    def _forget(self, name: str) -> None:
+        self._open.pop(name, None)
+
+    def _is_other(self, installed: Installed) -> bool:
+        """Tell whether a catalogue that is open follows another spec now, or its records are in another file."""
+        known = self._open.get(installed.name)
+        if known is None:
+            return True
+        try:
+            is_same_spec = self.spec_of(installed).spec.digest == known.spec.digest
+        except ExpectedError:
+            return False  # it goes on as it is
+        return not is_same_spec or self._files.get(installed.name) != file_of(installed.folder)
+
+    def _can_read_more(self) -> bool:
+        """Tell whether a catalogue can be read now that could not be when its tools were built."""
+        able = {one.name for one in self.list_open() if one.name in self._unread and _is_readable(one)}
+        self._unread -= able
+        return bool(able)
+
     def _by_package(self, wanted: Sequence[Installed]) -> list[tuple[CataloguePackage, list[OpenCatalogue]]]:
         """Return the packages of these catalogues, each with the open catalogues that follow it."""
         by_name: dict[str, list[OpenCatalogue]] = {}
@@ -345,6 +398,15 @@ class App:
         """Return the catalogues of a package that could not be opened."""
         installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
         return [name for name in self._unserved if name in installed and installed[name].spec_name == package]
+
+
+def _is_readable(catalogue: OpenCatalogue) -> bool:
+    """Tell whether a catalogue can be read now, without waiting long for whoever writes it."""
+    try:
+        catalogue.shelf.reader()
+    except StorageError:
+        return False
+    return True
 
 
 def _this_year() -> int:

@@ -77,6 +77,7 @@ def embed_beside(place: Installed, spec: CatalogueSpec, embedder: Embedder, prog
         return 0
     report = IngestReport()
     with closing(EmbeddedShelf.open(place.folder, spec)) as shelf:
+        report.to_embed = shelf.store.count()
         for texts in _iter_texts(shelf, spec):
             missing = shelf.missing_vectors(texts, embedder.model)
             wanted = {digest: text for digest, text in texts.items() if text and digest in missing}

@@ -112,7 +112,7 @@ def _refresh(app: App, package: CataloguePackage, name: str, location: str, requ
     if any(one.name == name for one in _list_catalogues(app, package)):
         source = Source(catalogue=name, location=location, is_folder=True)
         return refresh_from_source(app, source, lambda _rows: None, request=request)
-    report = add_catalogue(
+    return add_catalogue(
         app,
         open_rows(package, location),
         recipe=package_recipe(package),
@@ -120,5 +120,3 @@ def _refresh(app: App, package: CataloguePackage, name: str, location: str, requ
         progress=lambda _report: None,
         request=request,
     )
-    logger.warning("catalogue '%s' is new; it is served after the next start", name)
-    return report

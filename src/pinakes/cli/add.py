@@ -1,6 +1,8 @@
 """`add`: build a catalogue from a table, or update it."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,9 +33,10 @@ from pinakes.cli.opening import open_app
 from pinakes.cli.progress import progress_bar, summary
 from pinakes.cli.proposal import print_proposal
 from pinakes.cli.read_options import read_options
-from pinakes.errors import InputError
+from pinakes.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.library import EMBEDDED, require_name
+from pinakes.model.scope import WHOLE
 from pinakes.settings import require_shelf
 from pinakes.sources.database.address import database_of, shown_address
 from pinakes.sources.location import join_locations, stem_of
@@ -93,11 +96,12 @@ def add_command(
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
     with one of them, the spec of an existing catalogue is inferred anew.
 
-    An interrupted build can be run again: it continues, and no text is embedded twice. Run again after the file has
-    changed, it writes new and changed rows and removes deleted ones. A source added to a catalogue that holds the
-    sample data replaces the sample data. With another --model, all texts are embedded anew; until that is done,
-    servers go on answering with the former vectors. An update of a catalogue that was graded (pinakes eval) is undone
-    and refused if it answers its questions worse than before, beyond noise; --force keeps it.
+    All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
+    found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
+    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones. A source added
+    to a catalogue that holds the sample data replaces the sample data. With another --model, all texts are embedded
+    anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that was graded
+    (pinakes eval) is undone and refused if it answers its questions worse than before, beyond noise; --force keeps it.
     """
     app = open_app()
     location = join_locations(locations)
@@ -126,7 +130,11 @@ def add_command(
         installed = app.library.find_installed(chosen)
         choice = want_model(app, recipe.loaded.spec, installed, asked=model, is_own=recipe.is_own)
         require_model(app, choice, quiet=as_json)
-    with progress_bar(Path(shown_address(location)).name, total=source.count_rows(), hidden=as_json) as report_progress:
+    searchable = f'search it now: pinakes search {chosen} "..."'
+    with (
+        _saying_what_is_there(app, chosen),
+        progress_bar(chosen, total=source.count_rows(), hidden=as_json, when_searchable=searchable) as report_progress,
+    ):
         report = add_catalogue(
             app,
             source,
@@ -147,6 +155,30 @@ def is_document_folder(app: App, location: str, name: str | None) -> bool:
     installed = app.library.find_installed(name or name_of(location)) if path.is_dir() else None
     is_of_documents = installed is not None and installed.own_declaration is None
     return path.is_dir() and (is_of_documents or not holds_tables(path))
+
+
+@contextmanager
+def _saying_what_is_there(app: App, name: str) -> Iterator[None]:
+    """Say of a build that is stopped, or whose embedder fails, what can be searched and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise InterruptedByUser(f"stopped; everything finished so far is kept: {describe_built(app, name)}") from error
+    except (ModelError, UnavailableError):
+        click.echo(f"pinakes: {describe_built(app, name)}", err=True)
+        raise
+
+
+def describe_built(app: App, name: str) -> str:
+    """Say in a sentence what can be searched of a catalogue whose build has not finished, and how to go on."""
+    again = "to go on, run the same command again"
+    try:
+        reader = app.open_catalogue(name).shelf.reader()
+    except ExpectedError:
+        return f"'{name}' cannot be searched before all its rows are read; {again}"
+    records, awaiting = reader.count(WHOLE), reader.awaiting_vectors
+    by_meaning = f", {records - awaiting:,} of them by meaning" if reader.model else ""
+    return f"the {records:,} records of '{name}' can be searched by words{by_meaning}; {again}"
 
 
 def get_folder_reader(app: App) -> CataloguePackage:

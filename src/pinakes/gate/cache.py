@@ -64,6 +64,11 @@ class AnswerCache:
             while len(self._answers) > self._size:
                 self._answers.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget every answer: a catalogue that was replaced may have the change number of the former one."""
+        with self._guard:
+            self._answers.clear()
+
     def statistics(self) -> CacheStatistics:
         """Return the counters."""
         with self._guard:

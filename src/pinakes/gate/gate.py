@@ -154,6 +154,13 @@ class Gate:
         self.cache = cache
         self.guide = Guide(toolboxes)
 
+    def refresh(self) -> bool:
+        """Follow catalogues that were added, replaced or removed; tell whether callers have other lists now."""
+        is_changed = self._toolboxes.refresh()
+        if is_changed and self.cache is not None:
+            self.cache.clear()
+        return is_changed
+
     def list_tools(self, principal: Principal) -> list[ToolSpec]:
         """Return the tools that the principal may call, sorted by name."""
         return self._toolboxes.of(principal.visibility).list_callable(principal)
@@ -276,7 +283,7 @@ class Gate:
         def work() -> Completions:
             return self._complete(principal, template, variable, typed, others)
 
-        return PendingCall(context=context, finish=lambda: self._audited(context, work, _no_summary))
+        return PendingCall(context=context, finish=lambda: self._audited(context, work, lambda _found: NO_SUMMARY))
 
     def toolbox_of(self, principal: Principal) -> Toolbox:
         """Return the tools, resources, media and catalogues that the principal may see."""
@@ -481,10 +488,6 @@ def _answer_summary(answer: Answer) -> ResultSummary:
 
 def _content_summary(content: ResourceContent) -> ResultSummary:
     return ResultSummary(content.size_bytes, content.digest)
-
-
-def _no_summary(_result: object) -> ResultSummary:
-    return NO_SUMMARY
 
 
 def _position(cursor: str | None) -> int:

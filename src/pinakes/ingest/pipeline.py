@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pinakes.catalogue.codec import decode_record
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
-from pinakes.errors import EmbeddingElsewhereError, InputError
+from pinakes.errors import InputError
 from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.edits.hand_edits import HandEdits
 from pinakes.ingest.embedding import LateEmbedding, build_puts, with_vectors
@@ -22,6 +22,7 @@ from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, require_valid
 from pinakes.model.record import Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
+from pinakes.shelf.lock import EmbeddingElsewhereError
 from pinakes.shelf.port import LOCAL, Author, Delete, ShelfWriter
 from pinakes.sources.port import Reading, RecallingSource, RowSource, SelectiveSource, SourceRow, SourceVector, notes_of
 

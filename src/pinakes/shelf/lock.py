@@ -11,6 +11,10 @@ from pinakes.errors import BusyError
 LOCK_FILE = "lock"
 
 
+class EmbeddingElsewhereError(BusyError):
+    """Another process is embedding the texts of the same catalogue."""
+
+
 class CatalogueLock:
     """A reentrant lock file in the folder of a catalogue."""
 

@@ -115,6 +115,10 @@ class Toolbox:
         """Return this toolbox, the same for every caller."""
         return self
 
+    def refresh(self) -> bool:
+        """Do nothing: the toolbox is always the same."""
+        return False
+
     def versions(self, names: Iterable[str] | None) -> Versions:
         """Return the version of each of these catalogues, or of all; raise StorageError where one cannot be read."""
         return tuple(one.version() for one in self._watched(names))
@@ -136,6 +140,9 @@ class Toolboxes(Protocol):
     def of(self, visibility: Visibility) -> Toolbox:
         """Return the toolbox of a caller with this visibility."""
 
+    def refresh(self) -> bool:
+        """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other ones now."""
+
 
 class ToolboxesByVisibility:
     """Implements `Toolboxes`: one for each set of visible catalogues, built at first use.
@@ -144,9 +151,17 @@ class ToolboxesByVisibility:
     count, a list of values or a schema, can tell them of it.
     """
 
-    def __init__(self, names: Sequence[str], make: Callable[[tuple[str, ...]], Toolbox]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        make: Callable[[tuple[str, ...]], Toolbox],
+        *,
+        find_names: Callable[[], Sequence[str] | None] = lambda: None,
+    ) -> None:
+        """`find_names` returns the catalogues where these, or what they are, changed since it was last called."""
         self._names = tuple(names)
         self._make = make
+        self._find_names = find_names
         self._kept: OrderedDict[tuple[str, ...], Toolbox] = OrderedDict()
         self._guard = threading.Lock()
 
@@ -160,3 +175,13 @@ class ToolboxesByVisibility:
             while len(self._kept) > KEPT_TOOLBOXES:
                 self._kept.popitem(last=False)
             return self._kept[visible]
+
+    def refresh(self) -> bool:
+        """Follow catalogues that were added, replaced or removed; tell whether toolboxes are other ones now."""
+        names = self._find_names()
+        if names is None:
+            return False
+        with self._guard:
+            self._names = tuple(names)
+            self._kept.clear()
+        return True

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from pinakes.shelf.embedded.segment import Segment, open_segment, save_segment
@@ -59,3 +60,12 @@ class BaseFolder:
         outdated += [other for other in self._folder.parent.iterdir() if other != self._folder]
         for other in outdated:
             shutil.rmtree(other, ignore_errors=True)
+
+
+def size_of(folder: Path) -> int:
+    """Return the size of the files below a folder, leaving out those that go meanwhile."""
+    size_bytes = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size_bytes += path.stat().st_size if path.is_file() else 0
+    return size_bytes

@@ -14,7 +14,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -22,18 +22,18 @@ from typing import TypeVar
 import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.errors import BusyError, EmbeddingElsewhereError, ExpectedError, StorageError
+from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.columns import Mask
-from pinakes.shelf.embedded.base_folder import BaseFolder
+from pinakes.shelf.embedded.base_folder import BaseFolder, size_of
 from pinakes.shelf.embedded.index_check import check_index
 from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, with_late_vectors
 from pinakes.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView
-from pinakes.shelf.lock import CatalogueLock
+from pinakes.shelf.lock import CatalogueLock, EmbeddingElsewhereError
 from pinakes.shelf.port import (
     LOCAL,
     RECORDS_PART,
@@ -269,6 +269,7 @@ class EmbeddedShelf:
             return step()
         except DamagedIndexError:
             self._text = None
+            self._require_own_spec()
         with self._lock.held(READER_WAIT_S):
             try:
                 return step()  # another process may have been swapping it
@@ -277,6 +278,11 @@ class EmbeddedShelf:
             self._text = None
             shutil.rmtree(self._index, ignore_errors=True)
             return step()
+
+    def _require_own_spec(self) -> None:
+        """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
+        if self._view is not None and not self._bases.name() and any(self._index.parent.glob("*/text")):
+            raise BusyError(f"catalogue '{self.spec.name}' was just built by another spec; ask again")
 
     def _refreshed(self) -> EmbeddedView | None:
         """Return a current snapshot; while another process writes, a stale one, or None where none is kept."""
@@ -445,7 +451,7 @@ class EmbeddedShelf:
             change_no=view.change_no,
             stale=view.stale,
             model=view.model,
-            index_bytes=_size_of(self.folder / INDEX_FOLDER),
+            index_bytes=size_of(self.folder / INDEX_FOLDER),
             sqlite_file=self.store.path,
             counters=view.counters(),
         )
@@ -471,13 +477,13 @@ class EmbeddedShelf:
         return self._lock.held(WRITER_LOCK_TIMEOUT_S)
 
 
-def _size_of(folder: Path) -> int:
-    """Return the size of the files below a folder, leaving out those that go meanwhile."""
-    size_bytes = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            size_bytes += path.stat().st_size if path.is_file() else 0
-    return size_bytes
+def file_of(folder: Path) -> Hashable:
+    """Return the identity of the file with a shelf's records; None where there is none."""
+    try:
+        known = (folder / STORE_FILE).stat()
+    except OSError:
+        return None
+    return known.st_dev, known.st_ino
 
 
 def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:
