@@ -16,7 +16,7 @@ from pinakes.assembly.update_guard import UpdateGuard, guarding
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
-from pinakes.errors import ExpectedError, InputError, RegressionError, StorageError
+from pinakes.errors import ExpectedError, InputError, ModelError, RegressionError, StorageError
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import RowMapping, build_mapping, mapping_of_source
 from pinakes.ingest.pipeline import (
@@ -218,9 +218,13 @@ class _Update:
 
 
 def _choose_embedder(app: App, recipe: Recipe, name: str, asked: str | None) -> Embedder:
-    """Return the embedder of a catalogue, before anything is made: it may be missing."""
+    """Return the embedder of a catalogue, before anything is made: a model may be missing."""
     installed = app.library.find_installed(name)
-    return get_embedder(app, want_model(app, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own))
+    embedder = get_embedder(app, want_model(app, recipe.loaded.spec, installed, asked=asked, is_own=recipe.is_own))
+    is_local = app.settings.embedding.kind == "local"  # an endpoint that is away now may be there when it is needed
+    if is_local and (problem := embedder.check()) is not None:
+        raise ModelError(problem)
+    return embedder
 
 
 def _reserve(app: App, recipe: Recipe, name: str) -> Installed:

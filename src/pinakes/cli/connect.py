@@ -105,7 +105,7 @@ def _serve_stdio(settings: Settings, load: Callable[..., Gate]) -> None:
         gate = loader.submit(load, None, observers, NO_SERVER_TOOLS)
         stdio = importlib.import_module(STDIO_MODULE)
         naming = stdio.ToolNaming.of(settings.mcp)
-        stdio.serve_stdio(gate.result, log_level=settings.log_level, naming=naming, at_end=close)
+        stdio.serve_stdio(gate, log_level=settings.log_level, naming=naming, at_end=close)
     close()
 
 

@@ -1,6 +1,7 @@
 """The gate for callers on the event loop: work runs in threads, cached and refused calls need none."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -100,6 +101,13 @@ class AsyncGate:
             if noted:
                 await self._workers.run_aside(partial(gate.refuse, noted, error))
             raise
+
+    def find_loaded(self) -> Gate | None:
+        """Return the gate if it is loaded, without waiting; None also where it could not be."""
+        if self._loaded is None and self._is_loaded():
+            with suppress(Exception):  # reported by whoever waits for it
+                self._loaded = self._gate()
+        return self._loaded
 
     async def _load(self) -> Gate:
         """Return the gate; wait in a thread while it loads."""

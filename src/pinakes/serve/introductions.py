@@ -54,6 +54,10 @@ class Introductions:
                 return text
         return GENERAL
 
+    def forget(self) -> None:
+        """Forget every text: there are other catalogues now."""
+        self._kept.clear()
+
     async def _make(self, principal: Principal, *, is_plain: bool) -> str | None:
         self._limiter = self._limiter or anyio.CapacityLimiter(THREADS)
 

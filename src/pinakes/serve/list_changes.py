@@ -1,4 +1,7 @@
-"""Connections that are told when the rights of their caller change, and with them the lists of tools and prompts."""
+"""Connections that are told when their lists of tools and prompts change.
+
+They do when the rights of their caller change, and when catalogues are added to the library, replaced or removed.
+"""
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -24,9 +27,9 @@ Tell = Callable[[], Coroutine[Any, Any, None]]
 
 @dataclass(eq=False, slots=True)
 class _Subscriber:
-    """A connection, as whom it was last known, and the way to tell it."""
+    """A connection, as whom it was last known (None: without accounts), and the way to tell it."""
 
-    identity: Identity
+    identity: Identity | None
     tell: Tell
 
 
@@ -38,15 +41,15 @@ class ListChanges:
 
     def identities(self) -> list[Identity]:
         """Return the identity of each connection; safe to call from other threads."""
-        return [one.identity for one in list(self._open)]
+        return [one.identity for one in list(self._open) if one.identity is not None]
 
-    def subscribe(self, identity: Identity, tell: Tell) -> Callable[[], None]:
+    def subscribe(self, identity: Identity | None, tell: Tell) -> Callable[[], None]:
         """Add a connection; return the function that removes it."""
         subscriber = _Subscriber(identity, tell)
         self._open.add(subscriber)
         return lambda: self._open.discard(subscriber)
 
-    def subscribe_session(self, identity: Identity, context: Context) -> None:
+    def subscribe_session(self, identity: Identity | None, context: Context) -> None:
         """Add the connection of a session that was initialized (up to 2025-11-25) until it closes."""
         session = context.session
 
@@ -58,7 +61,7 @@ class ListChanges:
         session._connection.exit_stack.callback(self.subscribe(identity, tell))
 
     async def listen(
-        self, identity: Identity, context: Context, params: types.SubscriptionsListenRequestParams
+        self, identity: Identity | None, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Serve `subscriptions/listen` (from 2026-07-28) until the client ends it; only changes of lists are sent."""
         bus = InMemorySubscriptionBus()
@@ -71,12 +74,16 @@ class ListChanges:
             return await ListenHandler(bus)(context, params.model_copy(update={"notifications": _served(params)}))
 
     @contextmanager
-    def _subscribed(self, identity: Identity, tell: Tell) -> Iterator[None]:
+    def _subscribed(self, identity: Identity | None, tell: Tell) -> Iterator[None]:
         unsubscribe = self.subscribe(identity, tell)
         try:
             yield
         finally:
             unsubscribe()
+
+    def tell_all(self) -> list[Tell]:
+        """Return how to tell each connection, for a change that concerns every caller."""
+        return [partial(_tell, one) for one in list(self._open)]
 
     def note_changed(self, changes: Mapping[Identity, Identity | None]) -> list[Tell]:
         """Note who is connected now, and forget those whose credential is no longer valid.
@@ -84,14 +91,17 @@ class ListChanges:
         Return how to tell each connection whose lists changed. That may take as long as the client does not read, so
         nothing should wait for it.
         """
-        changed = [one for one in list(self._open) if one.identity in changes]
-        for one in changed:
+        told: list[Tell] = []
+        for one in list(self._open):
+            if one.identity is None or one.identity not in changes:
+                continue
             now = changes[one.identity]
             if now is None:
                 self._open.discard(one)
             else:
                 one.identity = now
-        return [partial(_tell, one) for one in changed if one in self._open]
+                told.append(partial(_tell, one))
+        return told
 
 
 async def _tell(subscriber: _Subscriber) -> None:

@@ -54,7 +54,7 @@ ERROR_CODES = {UnauthenticatedError: -32010, RateLimitedError: -32011, Overloade
 """Error codes from JSON-RPC's range for servers, where neither MCP nor its SDK has any."""
 
 LISTS = ("tools", "prompts")
-"""The lists that depend on the caller's rights, and whose changes are told."""
+"""The lists that depend on the catalogues and the caller's rights, and whose changes are told."""
 DOTTED = ToolNaming()
 NO_NAMES: Mapping[str, str] = {}
 
@@ -72,7 +72,7 @@ class Handlers:
     def __init__(
         self, gate: AsyncGate, callers: Callers, *, naming: ToolNaming = DOTTED, lists: ListChanges | None = None
     ) -> None:
-        """Answer by the gate; `lists` has the connections to tell when rights change, None where they never do."""
+        """Answer by the gate; `lists` has the connections to tell when lists change, None where they never do."""
         self._gate = gate
         self._callers = callers
         self._naming = naming
@@ -112,9 +112,8 @@ class Handlers:
 
     def _subscribe(self, context: Context, capabilities: dict[str, Any]) -> None:
         """Tell the client later when its lists change, and now that this will happen."""
-        identity = self._callers(context).identity
-        if self._lists is not None and identity is not None:
-            self._lists.subscribe_session(identity, context)
+        if self._lists is not None:
+            self._lists.subscribe_session(self._callers(context).identity, context)
             for kind in LISTS:
                 capabilities[kind] = {**capabilities.get(kind, {}), "listChanged": True}
 
@@ -139,10 +138,9 @@ class Handlers:
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell the client when its lists change, until it ends the request."""
-        identity = self._callers(context).identity
-        if self._lists is None or identity is None:
+        if self._lists is None:
             raise MCPError(code=types.METHOD_NOT_FOUND, message="Method not found")
-        return await self._lists.listen(identity, context, params)
+        return await self._lists.listen(self._callers(context).identity, context, params)
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that the caller may use."""

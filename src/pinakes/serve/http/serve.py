@@ -25,6 +25,7 @@ from pinakes.serve.http.routes import build_routes
 from pinakes.serve.http.run import listen, run, url_of
 from pinakes.serve.http.service import Phase, Service
 from pinakes.serve.http.streams import Streams
+from pinakes.serve.library_watch import watch_library
 from pinakes.serve.list_changes import ListChanges
 from pinakes.serve.mcp_server import Handlers
 from pinakes.serve.tool_naming import ToolNaming
@@ -105,8 +106,9 @@ def _build_app(service: Service, gate: "Future[Gate]") -> ASGIApp:
         origins=server.allowed_origins,
     )
     tasks: list[Task] = [lambda: _note_loaded(gate, service.phase)]
-    lists = ListChanges() if control else None
-    if control and lists:
+    lists = ListChanges()
+    tasks.append(lambda: watch_library(service.gate, lists))
+    if control:
         tasks.append(lambda: _watch_rights(control, service.streams, lists))
     routes = build_routes(service)
     if not service.settings.mcp.enabled:

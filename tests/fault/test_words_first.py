@@ -1,0 +1,266 @@
+"""A table is searched by words while its texts are being embedded, by servers that were there before it.
+
+What one process writes keeps no call about another catalogue waiting, and needs no restart to be seen.
+"""
+
+import csv
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import httpx
+import pytest
+
+from pinakes.settings import Settings
+from pinakes.shelf.embedded.shelf import INDEX_FOLDER
+from pinakes.shelf.lock import CatalogueLock
+from support.processes import PINAKES, ServerProcess, wait_until
+
+pytestmark = pytest.mark.row("N12")
+
+ROWS = 300
+PATIENCE_S = 30.0
+LIST_CHANGED = "notifications/tools/list_changed"
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def write_table(path: Path, subject: str) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "title", "year", "story"])
+        for number in range(ROWS):
+            rows.writerow(
+                [number + 1, f"{subject} {number:03}", 1950 + number % 70, f"A {subject} about tale {number}."]
+            )
+    return path
+
+
+class Home:
+    """A library in a folder, whose commands run in processes of their own."""
+
+    def __init__(self, folder: Path, server: Any) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.environment = {**os.environ, "PINAKES_HOME": str(self.home), **server.environment()}
+
+    def start(self, *arguments: str, **streams: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen([*PINAKES, *arguments], env=self.environment, text=True, **streams)
+
+    def run(self, *arguments: str) -> None:
+        done = subprocess.run(
+            [*PINAKES, *arguments], env=self.environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+
+    def add(self, name: str, *options: str) -> None:
+        self.run("add", str(write_table(self.folder / f"{name}.csv", name)), "--yes", *options)
+
+    @contextmanager
+    def being_written(self, name: str) -> Iterator[None]:
+        """Hold the write lock of a catalogue whose index is not there, as a build by another spec does."""
+        folder = self.home / "catalogues" / name
+        (folder / INDEX_FOLDER).rename(folder / "index.away")
+        with CatalogueLock(folder, name).held(1.0):
+            yield
+
+
+class StdioServer:
+    """`pinakes serve` with a client that keeps what it is told."""
+
+    def __init__(self, home: Home, *names: str) -> None:
+        self.told: list[str] = []
+        self._process = home.start("serve", *names, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._lines: Queue[str] = Queue()
+        self._last = 0
+        threading.Thread(target=self._read, daemon=True).start()
+        self.hello = self.ask("initialize", INITIALIZE)
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def search(self, catalogue: str, query: str) -> dict[str, Any]:
+        found = self.ask("tools/call", {"name": "search", "arguments": {"query": query, "catalogue": catalogue}})
+        return dict(found)
+
+    def list_catalogues(self) -> list[str]:
+        tools = {tool["name"]: tool for tool in self.ask("tools/list", {})["tools"]}
+        return sorted(_enum_of(tools["search"]["inputSchema"]["properties"]["catalogue"]))
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._last += 1
+        self._send({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+        while True:
+            message = json.loads(self._lines.get(timeout=PATIENCE_S))
+            if message.get("id") == self._last:
+                return dict(message["result"])
+            self.told.append(message.get("method", ""))
+
+    def hear(self) -> list[str]:
+        self.ask("ping", {})
+        return self.told
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        assert self._process.wait(PATIENCE_S) == 0
+        self._process.stdout.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+
+
+def _enum_of(schema: dict[str, Any]) -> list[str]:
+    found = schema.get("enum") or next((one["enum"] for one in schema.get("anyOf", ()) if "enum" in one), [])
+    return list(found)
+
+
+@pytest.fixture
+def home(tmp_path: Path, embedding_server: Any) -> Home:
+    made = Home(tmp_path, embedding_server)
+    made.add("letters", "--no-embed")
+    made.add("plays", "--no-embed")
+    return made
+
+
+@pytest.fixture
+def serve(home: Home) -> Iterator[Callable[..., StdioServer]]:
+    servers: list[StdioServer] = []
+
+    def start(*names: str) -> StdioServer:
+        servers.append(StdioServer(home, *names))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@contextmanager
+def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `add`, and keep its embedder from answering more than a few requests until the block ends."""
+    table, go_on = write_table(home.folder / f"{name}.csv", name), threading.Event()
+
+    def hold(number: int) -> None:
+        if number > 2:
+            go_on.wait(PATIENCE_S)
+
+    embedding_server.requests = 0
+    embedding_server.on_request = hold
+    environment = {**home.environment, "PINAKES_EMBED_TIMEOUT_S": "60"}
+    process = subprocess.Popen(
+        [*PINAKES, "add", str(table), "--yes"],
+        env=environment,
+        text=True,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        embedding_server.on_request = lambda _number: None
+        go_on.set()
+        _output, errors = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, errors
+    assert f"search it now: pinakes search {name}" in errors
+
+
+def test_a_server_over_stdio_has_a_new_catalogue_by_words_then_by_meaning_without_a_restart(
+    home: Home, embedding_server: Any, serve: Callable[..., StdioServer]
+) -> None:
+    server = serve()
+    assert server.hello["capabilities"]["tools"]["listChanged"] is True
+    assert server.list_catalogues() == ["letters", "plays"]
+    with half_embedded(home, embedding_server, "films"):
+        wait_until(lambda: LIST_CHANGED in server.hear(), timeout_s=PATIENCE_S)
+        assert server.list_catalogues() == ["films", "letters", "plays"]
+        found = server.search("films", "films 299")["structuredContent"]
+        assert found["results"][0]["title"] == "films 299"
+        wait_until(lambda: "so far" in str(server.search("films", "tale 7")), timeout_s=PATIENCE_S)
+    wait_until(lambda: "so far" not in str(server.search("films", "tale 7")), timeout_s=PATIENCE_S)
+
+
+def test_a_server_over_http_has_a_new_catalogue_by_words_then_by_meaning_without_a_restart(
+    home: Home, embedding_server: Any, start_server: Callable[..., ServerProcess]
+) -> None:
+    server = start_server(home.home, "--no-accounts", environment=embedding_server.environment())
+
+    def search(query: str) -> httpx.Response:
+        asked = {"query": query, "catalogue": "films"}
+        return httpx.post(f"{server.url}/v1/tools/search", json=asked, timeout=PATIENCE_S)
+
+    assert search("films 299").status_code == 404
+    with half_embedded(home, embedding_server, "films"):
+        wait_until(lambda: search("films 299").status_code == 200, timeout_s=PATIENCE_S)
+        assert search("films 299").json()["results"][0]["title"] == "films 299"
+        wait_until(lambda: "so far" in search("tale 7").text, timeout_s=PATIENCE_S)
+    wait_until(lambda: "so far" not in search("tale 7").text, timeout_s=PATIENCE_S)
+
+
+def test_a_server_of_named_catalogues_keeps_to_them_and_one_that_is_removed_leaves_the_lists(
+    home: Home, serve: Callable[..., StdioServer]
+) -> None:
+    every, named = serve(), serve("letters", "plays")
+    home.add("films", "--no-embed")
+    wait_until(lambda: "films" in every.list_catalogues(), timeout_s=PATIENCE_S)
+    (home.home / "catalogues" / "plays").rename(home.folder / "away")
+    wait_until(lambda: every.list_catalogues() == ["films", "letters"], timeout_s=PATIENCE_S)
+    wait_until(lambda: LIST_CHANGED in named.hear(), timeout_s=PATIENCE_S)
+    assert "films" not in str(named.ask("tools/list", {}))
+    assert "plays" not in str(named.ask("tools/list", {}))
+
+
+@pytest.mark.alone
+def test_a_server_started_while_a_catalogue_is_written_serves_the_others_at_once_and_that_one_when_it_is_free(
+    home: Home, serve: Callable[..., StdioServer]
+) -> None:
+    with home.being_written("plays"):
+        server = serve()
+        server.list_catalogues()
+        began = time.monotonic()
+        assert server.search("letters", "letters 7")["structuredContent"]["results"]
+        assert time.monotonic() - began < 1.0
+        busy = server.search("plays", "plays 7")
+        assert busy["isError"]
+        assert "being written by another process" in str(busy)
+        assert server.list_catalogues() == ["letters", "plays"]
+    wait_until(lambda: not server.search("plays", "plays 7")["isError"], timeout_s=3.0)
+
+
+@pytest.mark.alone
+def test_nothing_waits_more_than_a_second_for_the_writer_of_another_catalogue(
+    home: Home, open_library: Callable[[Settings], Any]
+) -> None:
+    with home.being_written("plays"):
+        began = time.monotonic()
+        with open_library(Settings(home=home.home)) as library:
+            assert time.monotonic() - began < 1.0, "opening the library"
+            for tool, arguments in (
+                ("search", {"query": "letters 7", "catalogue": "letters"}),
+                ("search", {"query": "letters 7"}),
+                ("browse", {}),
+                ("fetch", {"id": "letters/8"}),
+            ):
+                began = time.monotonic()
+                assert not library.call(tool, **arguments).is_error, tool
+                assert time.monotonic() - began < 1.0, tool
+            began = time.monotonic()
+            refused = library.call("search", query="plays 7", catalogue="plays")
+            assert refused.error is not None
+            assert refused.error.code == "busy"
+            assert time.monotonic() - began < 2.5
+            assert not library.gate.refresh(), "it is still being written"
+    with open_library(Settings(home=home.home)) as library:
+        assert not library.call("search", query="plays 7", catalogue="plays").is_error
