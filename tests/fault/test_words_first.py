@@ -18,14 +18,18 @@ from typing import Any
 import httpx
 import pytest
 
+from pinakes.ingest.embedding import FIRST_BATCH
+from pinakes.model.vectors import Vector
 from pinakes.settings import Settings
 from pinakes.shelf.embedded.shelf import INDEX_FOLDER
 from pinakes.shelf.lock import CatalogueLock
+from support.embedders import word_vector
 from support.processes import PINAKES, ServerProcess, wait_until
 
 pytestmark = pytest.mark.row("N12")
 
 ROWS = 300
+HELD_AFTER = FIRST_BATCH
 PATIENCE_S = 30.0
 LIST_CHANGED = "notifications/tools/list_changed"
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -150,15 +154,18 @@ def serve(home: Home) -> Iterator[Callable[..., StdioServer]]:
 
 @contextmanager
 def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `add`, and keep its embedder from answering more than a few requests until the block ends."""
+    """Run `add`, and keep its embedder from answering more than the first batch until the block ends."""
     table, go_on = write_table(home.folder / f"{name}.csv", name), threading.Event()
+    embedded: list[str] = []
 
-    def hold(number: int) -> None:
-        if number > 2:
-            go_on.wait(PATIENCE_S)
+    def hold(text: str, dimension: int) -> Vector:
+        if text.endswith("."):  # the text of a record, not a query
+            embedded.append(text)
+            if len(embedded) > HELD_AFTER:
+                go_on.wait(PATIENCE_S)
+        return word_vector(text, dimension)
 
-    embedding_server.requests = 0
-    embedding_server.on_request = hold
+    embedding_server.vector_of = hold
     environment = {**home.environment, "PINAKES_EMBED_TIMEOUT_S": "60"}
     process = subprocess.Popen(
         [*PINAKES, "add", str(table), "--yes"],
@@ -170,7 +177,6 @@ def half_embedded(home: Home, embedding_server: Any, name: str) -> Iterator[subp
     try:
         yield process
     finally:
-        embedding_server.on_request = lambda _number: None
         go_on.set()
         _output, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import cast
 
 from pinakes.api.package import CataloguePackage
@@ -31,7 +32,7 @@ from pinakes.search.calibrate import CalibrationFile
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.search.searcher import Reranker, Searcher
 from pinakes.settings import Settings
-from pinakes.shelf.embedded.shelf import EmbeddedShelf, file_of
+from pinakes.shelf.embedded.shelf import STORE_FILE, EmbeddedShelf
 from pinakes.shelf.port import BuildableShelf, Problem, Shelf
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.edits import edit_tools
@@ -163,7 +164,7 @@ class App:
             installed = self.library.get_installed(name)
             spec = self.spec_of(installed).spec
             on_embedded_shelf(self.library, installed, spec)
-            self._files[name] = file_of(installed.folder)
+            self._files[name] = _file_of(installed.folder)
             shelf = EmbeddedShelf.open(installed.folder, spec)
             self._open[name] = self._opened(installed, shelf)
         return self._open[name]
@@ -356,7 +357,7 @@ class App:
             is_same_spec = self.spec_of(installed).spec.digest == known.spec.digest
         except ExpectedError:
             return False  # it goes on as it is
-        return not is_same_spec or self._files.get(installed.name) != file_of(installed.folder)
+        return not is_same_spec or self._files.get(installed.name) != _file_of(installed.folder)
 
     def _can_read_more(self) -> bool:
         """Tell whether a catalogue can be read now that could not be when its tools were built."""
@@ -398,6 +399,15 @@ class App:
         """Return the catalogues of a package that could not be opened."""
         installed = {one.name: one for one in self.library.list_installed() if one.own_declaration is None}
         return [name for name in self._unserved if name in installed and installed[name].spec_name == package]
+
+
+def _file_of(folder: Path) -> Hashable:
+    """Return the identity of the file with a catalogue's records; None where there is none."""
+    try:
+        known = (folder / STORE_FILE).stat()
+    except OSError:
+        return None
+    return known.st_dev, known.st_ino
 
 
 def _is_readable(catalogue: OpenCatalogue) -> bool:

@@ -25,6 +25,9 @@ _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
 _TOKEN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
+_PLAIN_WORD = re.compile("[a-z0-9]+")
+_SPECIAL = re.compile("[a-z0-9]['+#]")
+"""Where a plain text has none of these, its words are its runs of letters and digits."""
 _APOSTROPHE = re.compile(r"['’]")
 
 _english = Stemmer.Stemmer("english")
@@ -32,7 +35,10 @@ _english = Stemmer.Stemmer("english")
 
 def index_tokens(text: str) -> list[str]:
     """Return the tokens that a text is indexed under."""
-    return [token for match in _TOKEN.finditer(fold(text)) for token in _indexed(match)]
+    folded = fold(text)
+    if folded.isascii() and not _SPECIAL.search(folded):
+        return [stem(word[:MAX_TOKEN_CHARS]) for word in _PLAIN_WORD.findall(folded)]
+    return [token for match in _TOKEN.finditer(folded) for token in _indexed(match)]
 
 
 def query_tokens(text: str) -> list[str]:

@@ -23,6 +23,8 @@ _NAME_NOISE = re.compile(r"[\W_]+")
 
 def clean(text: str) -> str:
     """Return the text in compatibility form, without control, invisible or broken characters."""
+    if text.isascii() and text.isprintable():
+        return text
     return unicodedata.normalize("NFKC", _UNWANTED.sub(" ", text))
 
 

@@ -7,7 +7,7 @@ Format: `meta.json` and one `.npy` file per array, named by `_arrays`.
 import os
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
 from pinakes.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
-from pinakes.shelf.terms import column_number, entries_of, number_fields, term_fields
+from pinakes.shelf.terms import Entry, column_number, entries_of, number_fields, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -44,6 +44,14 @@ class SegmentRow:
     vector: Vector | None
     awaits_vector: bool = False
     """Whether its text has no vector yet."""
+    _entries: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def entries_of(self, name: str) -> list[Entry]:
+        """Return the distinct values of a term field; the text index and the columns ask for the same."""
+        found = self._entries.get(name)
+        if found is None:
+            found = self._entries[name] = entries_of(self.record, name)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,16 +106,16 @@ def build_segment(
 
     Where the model's vectors are centred, `mean` is subtracted, or the mean of these rows where none is given.
     """
-    builder = _SegmentBuilder(spec, model, mean)
+    builder = SegmentBuilder(spec, model, mean)
     for row in rows:
         builder.add(row)
     return builder.build(change_no, vector_no)
 
 
-class _SegmentBuilder:
+class SegmentBuilder:
     """Collects rows in flat buffers: a million records as objects would fill the memory."""
 
-    def __init__(self, spec: CatalogueSpec, model: ModelId | None, mean: Vector | None) -> None:
+    def __init__(self, spec: CatalogueSpec, model: ModelId | None, mean: Vector | None = None) -> None:
         self._spec = spec
         self._dimension = model.dimension if model else 0
         self._is_centred = model is not None and model.is_centred
@@ -131,9 +139,14 @@ class _SegmentBuilder:
         self._add_vector(row.vector)
         self._awaiting.append(row.awaits_vector)
         for name, column in self._terms.items():
-            column.add(entries_of(row.record, name))
+            column.add(row.entries_of(name))
         for name, values in self._numbers.items():
             values.append(column_number(row.record, name, self._spec))
+
+    def added(self, row: SegmentRow) -> SegmentRow:
+        """Add the next row, and return it."""
+        self.add(row)
+        return row
 
     def _add_vector(self, vector: Vector | None) -> None:
         """Add the vector of the row whose key was added last; nothing is kept before the first one."""

@@ -14,25 +14,22 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
-
-import numpy as np
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import BusyError, ExpectedError, StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId, Vector
-from pinakes.shelf.columns import Mask
 from pinakes.shelf.embedded.base_folder import BaseFolder, size_of
 from pinakes.shelf.embedded.index_check import check_index
-from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, build_segment, with_late_vectors
+from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, SegmentBuilder, build_segment, with_late_vectors
 from pinakes.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from pinakes.shelf.embedded.text_index import TextIndex
-from pinakes.shelf.embedded.view import EmbeddedView
+from pinakes.shelf.embedded.view import EmbeddedView, alive_rows
 from pinakes.shelf.lock import CatalogueLock, EmbeddingElsewhereError
 from pinakes.shelf.port import (
     LOCAL,
@@ -70,7 +67,7 @@ SWAP_ATTEMPTS = 3
 BEHIND = "another process is writing"
 
 WRITER_LOCK_TIMEOUT_S = 10.0
-READER_WAIT_S = 0.5
+READER_WAIT_S = 0.2
 """How long a reader without any snapshot waits for a writer before it is refused as busy."""
 EMBEDDING_LOCK_FILE = "vectors.lock"
 
@@ -357,7 +354,7 @@ class EmbeddedShelf:
             searcher=text.searcher,
             base=base,
             tail=tail,
-            base_alive=_alive(base, changed),
+            base_alive=alive_rows(base, changed),
             model=model,
             change_no=change_no,
             vector_no=vector_no,
@@ -366,8 +363,20 @@ class EmbeddedShelf:
 
     def _catch_up(self) -> None:
         """Update every index to the store. The lock is held."""
+        if self._bases.name() is None and not self._open_text().change_no() and self.store.change_no():
+            self._build_first()
+            return
         self._catch_up_text()
         self._renew_base()
+
+    def _build_first(self) -> None:
+        """Build both indexes in one pass over the records. The lock is held."""
+        change_no, vector_no = self.store.change_no(), self.store.counter(STORED_VECTORS)
+        builder = SegmentBuilder(self.spec, self.store.model())
+        rows = map(builder.added, self.store.iter_rows())
+        self._open_text().update(self.store.changed_since(0), rows, change_no=change_no)
+        self._bases.swap(builder.build(change_no, vector_no))
+        self.store.note_indexed(vector_no)
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""
@@ -475,23 +484,3 @@ class EmbeddedShelf:
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the write lock over several steps."""
         return self._lock.held(WRITER_LOCK_TIMEOUT_S)
-
-
-def file_of(folder: Path) -> Hashable:
-    """Return the identity of the file with a shelf's records; None where there is none."""
-    try:
-        known = (folder / STORE_FILE).stat()
-    except OSError:
-        return None
-    return known.st_dev, known.st_ino
-
-
-def _alive(base: Segment, changed: Sequence[Key]) -> Mask | None:
-    """Return the rows of the base that were not changed since; None means all."""
-    rows = base.rows_of(changed)
-    dead = rows[rows >= 0]
-    if not len(dead):
-        return None
-    alive = np.ones(base.columns.size, dtype=bool)
-    alive[dead] = False
-    return alive

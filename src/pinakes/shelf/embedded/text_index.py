@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from pinakes.catalogue.spec import CatalogueSpec, FieldType
 from pinakes.errors import StorageError
 from pinakes.model.hits import Ranking, build_ranking
-from pinakes.model.record import Key, Record
+from pinakes.model.record import Key
 from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
-from pinakes.shelf.terms import asked_term, entries_of, number_of, term_fields, text_tokens
+from pinakes.shelf.terms import asked_term, number_of, term_fields, text_tokens
 from pinakes.text.query import TextQuery
 
 ALL = "all"
@@ -83,7 +83,7 @@ class TextIndex:
             # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
             writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
         for row in rows:
-            writer.add_document(self._document(row.key, row.record))
+            writer.add_document(self._document(row))
         writer.delete_documents_by_query(
             tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
         )
@@ -232,9 +232,9 @@ class TextIndex:
         terms = [asked_term(field, value) for value in values]
         return self._any_value(ALL if field == WORDS_FIELD else _filter_name(field), terms)
 
-    def _document(self, key: Key, record: Record) -> tantivy.Document:
-        document = tantivy.Document()
-        document.add_unsigned(KEY, int(key))
+    def _document(self, row: SegmentRow) -> tantivy.Document:
+        document, record = tantivy.Document(), row.record
+        document.add_unsigned(KEY, int(row.key))
         texts = {field.name: " ".join(text_tokens(record, (field,))) for field in self.spec.searched_fields}
         document.add_text(ALL, " ".join(texts.values()))
         for field in self.spec.boosted_fields:
@@ -242,7 +242,7 @@ class TextIndex:
         for field in self.spec.fields_searched_as_names:
             document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
         for name in term_fields(self.spec):
-            for term in {term for term, _, _ in entries_of(record, name)}:
+            for term in {term for term, _, _ in row.entries_of(name)}:
                 document.add_text(_filter_name(name), term)
         for field in self.spec.column_fields:
             number = number_of(record, field) if field.is_numeric else math.nan

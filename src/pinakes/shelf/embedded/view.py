@@ -246,6 +246,17 @@ def _part(column: TermColumn, mask: Mask | None, keys: NDArray[np.int64]) -> Ent
     return EntryOccurrences(names=column.entries, entries=entries, keys=keys[rows])
 
 
+def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
+    """Return the rows of the base that were not changed since; None means all."""
+    rows = base.rows_of(changed)
+    dead = rows[rows >= 0]
+    if not len(dead):
+        return None
+    alive = np.ones(base.columns.size, dtype=bool)
+    alive[dead] = False
+    return alive
+
+
 def _count_awaiting(segment: Segment, alive: Mask | None) -> int:
     """Count the rows that await a vector; all rows do in a segment without vectors that does not say which."""
     awaiting = segment.awaiting
