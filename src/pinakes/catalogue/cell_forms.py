@@ -9,11 +9,21 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pinakes.text.cells import find_date, find_written_list, read_number, text_of
+from pinakes.text.cells import (
+    Quantity,
+    date_order_of,
+    find_date,
+    find_literal,
+    find_written_list,
+    number_and_unit,
+    read_number,
+    text_of,
+)
 
 LONGEST_NUMBER = 40
 LARGEST_WHOLE = 2**53
-BOOLEANS = frozenset({"yes", "no", "true", "false", "y", "n", "t", "f"})
+YES_AND_NO = "yes no true false y n t f ja nein oui non sí sì sim não x ✓ ✔ ✗ ✘"
+BOOLEANS = frozenset(YES_AND_NO.split())
 DIGIT = re.compile(r"\d")
 PLAIN_NUMBER = re.compile(r"-?([1-9]\d{0,14}|0)(\.\d{1,15})?")
 """A number as programs write it, which most cells with digits are."""
@@ -23,10 +33,12 @@ URL = re.compile(r"(https?|ftp)://\S+", re.IGNORECASE)
 CODE = re.compile(r"0\d+")
 YEAR = re.compile(r"[12]\d{3}(\.0)?")
 DECIMALS = re.compile(r"[.,]\d\d\D*$")
-DATE_LIKE = re.compile(r"(?=\D*\d)[\w .,:/+-]{4,35}")
-WRITTEN_STRUCTURE = re.compile(r"\[\s*(array\(|\{\s*')|\{\s*'")
-"""The beginning of objects as Python and numpy write them."""
-QUANTITY = re.compile(r"([-+]?\d[\d., '\u00a0\u202f]*?)\s*([^\W\d_][^\d]{0,11})")
+DATE_LIKE = re.compile(r"[\w .,:/+'’~-]{4,40}")
+STRUCTURE = ("[", "{", "array(")
+"""The beginnings of lists and objects, as JSON, Python and numpy write them."""
+WRITTEN_STRUCTURE = re.compile(r"(array\(|\[|\{)\s*(array\(|\[|\{)?\s*['\"]")
+LONGEST_READ = 20_000
+"""The longest written structure that is read; of a longer one, the beginning tells the form."""
 
 
 class Form(StrEnum):
@@ -48,11 +60,12 @@ class Form(StrEnum):
 
 
 class Cell(NamedTuple):
-    """The form of a cell, and its number and unit if it has one."""
+    """The form of a cell, with its number and unit, or the order of day and month of a date such as `3/4/2019`."""
 
     form: Form
     number: float | None = None
     unit: str = ""
+    date_order: str = ""
 
 
 TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
@@ -84,7 +97,7 @@ def read_text_cell(text: str) -> Cell:
     """Return the form of a cell of text that is not empty and has no space around it, with its number."""
     if PLAIN_NUMBER.fullmatch(text):
         return _read_plain_number(text)
-    if text.startswith(("[", "{")):
+    if text.startswith(STRUCTURE):
         return Cell(_form_of_structure(text))
     if "://" in text and URL.fullmatch(text):
         return URL_CELL
@@ -107,31 +120,43 @@ def _read_figures(text: str) -> Cell:
     """Return the form of a short text with digits."""
     if CODE.fullmatch(text):
         return CODE_CELL
-    number = read_number(text)
-    if number is not None:
-        is_year = YEAR.fullmatch(text)
-        form = Form.YEAR if is_year else _form_of_number(number, is_exact=bool(DECIMALS.search(text)))
-        return Cell(form, number)
-    if DATE_LIKE.fullmatch(text) and DATE_MARK.search(text) and find_date(text):
-        return DATE_CELL
-    return _read_quantity(text)
+    quantity = number_and_unit(text)
+    if quantity is not None and (not quantity.unit or quantity.is_money):
+        number = _read_amount(text, quantity)
+        if number is not None:
+            return number
+    if DATE_LIKE.fullmatch(text) and DATE_MARK.search(text) and (date_cell := _find_date_cell(text)):
+        return date_cell
+    if quantity is None or (quantity.is_range and not quantity.unit):
+        return TEXT_CELL
+    return Cell(Form.QUANTITY, quantity.number, quantity.unit)
 
 
-def _read_quantity(text: str) -> Cell:
-    match = QUANTITY.fullmatch(text)
-    number = read_number(match[1]) if match else None
-    return Cell(Form.QUANTITY, number, match[2].strip()) if match and number is not None else TEXT_CELL
+def _read_amount(text: str, quantity: Quantity) -> Cell | None:
+    """Return the form of a plain number or an amount of money; None for a range without a unit, as `1760–1803`."""
+    if quantity.is_range and not quantity.unit:
+        return None
+    is_year = YEAR.fullmatch(text)
+    form = Form.YEAR if is_year else _form_of_number(quantity.number, is_exact=bool(DECIMALS.search(text)))
+    return Cell(form, quantity.number, quantity.unit)
+
+
+def _find_date_cell(text: str) -> Cell | None:
+    is_date = find_date(text) or find_date(text, month_first=True)
+    return Cell(Form.DATE, None, "", date_order_of(text) or "") if is_date else None
 
 
 def _form_of_structure(text: str) -> Form:
     """Return the form of a text that starts like a list or an object."""
+    if len(text) > LONGEST_READ:
+        return Form.OBJECT if WRITTEN_STRUCTURE.match(text) else Form.TEXT
     items = find_written_list(text)
     if items is not None:
         return _form_of_list(items)
     try:
         return Form.OBJECT if isinstance(orjson.loads(text), dict) else Form.TEXT
     except orjson.JSONDecodeError:
-        return Form.OBJECT if WRITTEN_STRUCTURE.match(text) else Form.TEXT
+        return Form.OBJECT if isinstance(find_literal(text), dict | list) else Form.TEXT
 
 
 def _form_of_number(number: float, *, is_exact: bool = False) -> Form:

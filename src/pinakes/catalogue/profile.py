@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pinakes.catalogue.cell_forms import URL, Cell, Form, form_of, read_cell, read_text_cells
 from pinakes.catalogue.list_marks import LIST_WORD, count_parts, find_separator
-from pinakes.text.cells import is_nothing, list_in, text_of
+from pinakes.text.cells import is_nothing, list_in, same_unit, text_of
 from pinakes.text.normalise import fold_name
 
 __all__ = ["LIST_WORD", "ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]
@@ -76,6 +76,8 @@ class ColumnProfile:
     """The first cell of each form, as text."""
     units: Mapping[str, int]
     """The units of numbers, the most frequent first, with the number of cells that have each."""
+    date_orders: Mapping[str, int]
+    """The orders of day and month that its dates can have (`dmy`, `mdy`, `either`), with the number of cells."""
     least: float | None
     most: float | None
     mean_length: float
@@ -210,12 +212,14 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
     column = _Cells(cells)
     read = column.read
     counts = column.counts
-    forms, distinct_of, units = Counter[Form](), Counter[Form](), Counter[str]()
+    forms, distinct_of, units, orders = Counter[Form](), Counter[Form](), Counter[str](), Counter[str]()
     for cell, count in zip(read, counts, strict=True):
         forms[cell.form] += count
         distinct_of[cell.form] += 1
         if cell.unit:
             units[cell.unit] += count
+        elif cell.date_order:
+            orders[cell.date_order] += count
     separator = column.find_separator(name_words(name)) if Form.TEXT in forms else ""
     items = column.count_items() or count_parts(zip(column.texts, counts, strict=True), separator)
     lengths = [len(text) for text in column.texts]
@@ -230,7 +234,8 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
         forms=dict(forms),
         distinct_of=dict(distinct_of),
         examples=column.examples,
-        units=dict(units.most_common()),
+        units=_merged_units(units),
+        date_orders=dict(orders),
         least=float(known.min()) if len(known) else None,
         most=float(known.max()) if len(known) else None,
         mean_length=sum(length * count for length, count in zip(lengths, counts, strict=True)) / filled
@@ -345,6 +350,15 @@ def _key(cell: Any) -> Any:
     if cell is None or isinstance(cell, str):
         return cell
     return type(cell), text_of(cell)
+
+
+def _merged_units(units: Counter[str]) -> dict[str, int]:
+    """Return the units with other spellings of each counted as the most frequent one, the most frequent first."""
+    merged: Counter[str] = Counter()
+    for unit, count in units.most_common():
+        known = next((one for one in merged if same_unit(one, unit)), unit) if len(merged) <= FEW_VALUES else unit
+        merged[known] += count
+    return dict(merged.most_common())
 
 
 def _mean_length(texts: Counter[str]) -> float:

@@ -1,5 +1,6 @@
 """The field that is proposed for a column, with the reason for its type and its uses."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,13 +10,18 @@ from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.infer.columns import GROUP_WORD, gaps, has_word, is_code, is_link, is_year, percent
 from pinakes.catalogue.list_marks import LIST_WORD, PEOPLE_WORD
 from pinakes.catalogue.profile import ColumnProfile
-from pinakes.catalogue.spec import NUMERIC_TYPES, DateOrder, FieldType, Role
+from pinakes.catalogue.spec import NUMERIC_TYPES, DateOrder, Epoch, FieldType, Role
 from pinakes.text.normalise import clean
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
 FEWEST_QUANTITIES = 8
 """Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
+MOST_OTHER_UNITS = 0.1
+"""The share of cells that may be in another unit; each costs the cell."""
+MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
+EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
+EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
 LIST_MARK = ","
 """The separator of lists where none is found."""
 
@@ -37,6 +43,7 @@ class InferredField:
     """The columns that the field is composed of, where it is not one column."""
     unit: str = ""
     date_order: DateOrder | None = None
+    epoch: Epoch | None = None
 
     @property
     def uses(self) -> str:
@@ -99,23 +106,45 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
 def _number(base: InferredField, column: ColumnProfile) -> InferredField:
     if is_code(column):
         return _code(base, column)
+    if column.units:
+        return _quantity(base, column)
     is_whole = column.form in (Form.WHOLE, Form.YEAR)
+    if is_whole and (epoch := _find_epoch(column)):
+        reason = f"moments, counted in {EPOCH_UNITS[epoch]} from 1970{gaps(column)}"
+        return replace(base, type=FieldType.DATE, epoch=epoch, filtered=True, reason=reason)
     called = "years" if is_year(column) else "whole numbers" if is_whole else "numbers"
-    extent = f", {_extent(column.least, column.most)}" if column.least is not None and column.most is not None else ""
-    reason = f"{called}{extent}{gaps(column)}{_odd(column, 'no number')}"
+    reason = f"{called}{_extent(column)}{gaps(column)}{_odd(column, 'no number')}"
     return replace(base, type=FieldType.INT if is_whole else FieldType.FLOAT, filtered=True, reason=reason)
 
 
+def _find_epoch(column: ColumnProfile) -> Epoch | None:
+    """Return the unit of a column of moments, told by its name and by numbers of the last decades."""
+    if column.least is None or column.most is None or not has_word(column, MOMENT_WORD):
+        return None
+    return next((unit for unit, (least, most) in EPOCHS.items() if least <= column.least and column.most <= most), None)
+
+
 def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
-    """Return the field for numbers with a unit, if they are of one unit and are no few fixed sizes."""
-    other_units = sum(column.units.values()) - column.units[column.unit]
-    if column.distinct < FEWEST_QUANTITIES or other_units > 0.05 * column.filled or is_code(column):
+    """Return the field for numbers with a unit, if nearly all are of one unit and they are no few fixed sizes."""
+    of_unit = column.units[column.unit]
+    others = sum(column.units.values()) - of_unit
+    is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
+    if is_size or is_code(column) or (others > MOST_OTHER_UNITS * column.filled):
         return _text(base, column)
+    is_named = 2 * of_unit >= column.filled - column.odd
+    odd = _odd(column, "no number")
+    if others:
+        odd += f"; {others:,} are not in '{column.unit}'" if others > 1 else f"; 1 is not in '{column.unit}'"
+    called = f"numbers in '{column.unit}'" if is_named else "numbers"
+    reason = f"{called}{_extent(column)}{gaps(column)}{odd}"
+    kind = FieldType.INT if _are_whole(column) else FieldType.FLOAT
+    return replace(base, type=kind, unit=column.unit if is_named else "", filtered=True, reason=reason)
+
+
+def _are_whole(column: ColumnProfile) -> bool:
+    """Tell whether all numbers are whole, and not written with decimals, as `$25.00` is."""
     known = column.numbers[~np.isnan(column.numbers)]
-    kind = FieldType.INT if all(float(number).is_integer() for number in known) else FieldType.FLOAT
-    extent = _extent(float(known.min()), float(known.max()))
-    reason = f"numbers of '{column.unit}', {extent}{gaps(column)}{_odd(column, 'no number')}"
-    return replace(base, type=kind, unit=column.unit, filtered=True, reason=reason)
+    return Form.NUMBER not in column.forms and bool(np.all(known == np.floor(known)))
 
 
 def _odd(column: ColumnProfile, called: str) -> str:
@@ -126,11 +155,14 @@ def _odd(column: ColumnProfile, called: str) -> str:
     return f"; {cells} {called}, as {_quoted(column.examples[column.odd_forms[0]])}"
 
 
-def _extent(least: float, most: float) -> str:
-    """Return the range of numbers in words; thousands are grouped unless they could be years."""
-    grouping = "," if most > 9999 else ""
-    return " to ".join(
-        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}" for value in (least, most)
+def _extent(column: ColumnProfile) -> str:
+    """Return the range of numbers as a part of a reason; thousands are grouped unless they could be years."""
+    if column.least is None or column.most is None:
+        return ""
+    grouping = "," if column.most > 9999 else ""
+    return ", " + " to ".join(
+        f"{value:{grouping}.0f}" if float(value).is_integer() else f"{value:{grouping}.6g}"
+        for value in (column.least, column.most)
     )
 
 
@@ -139,8 +171,21 @@ def _code(base: InferredField, column: ColumnProfile) -> InferredField:
 
 
 def _date(base: InferredField, column: ColumnProfile) -> InferredField:
-    reason = f"dates{gaps(column)}{_odd(column, 'no date')}"
-    return replace(base, type=FieldType.DATE, filtered=True, reason=reason)
+    order, told = _date_order(column)
+    reason = f"dates{told}{gaps(column)}{_odd(column, 'no date')}"
+    return replace(base, type=FieldType.DATE, date_order=order, filtered=True, reason=reason)
+
+
+def _date_order(column: ColumnProfile) -> tuple[DateOrder | None, str]:
+    """Return the order of day and month, if it is not the usual one, and the reason for it."""
+    day_first, month_first = (column.date_orders.get(order, 0) for order in DateOrder)
+    if month_first > day_first:
+        against = f", but {day_first:,} with the day first" if day_first else ""
+        return DateOrder.MONTH_FIRST, f" with the month first{against}"
+    if day_first:
+        against = f", but {month_first:,} with the month first" if month_first else ""
+        return None, f" with the day first{against}"
+    return None, " taken with the day first, which no cell tells" if column.date_orders else ""
 
 
 def _url(base: InferredField, column: ColumnProfile) -> InferredField:
