@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from pinakes.assembly.rows_left_out import RowsLeftOut, count_rows_left_out
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
 from pinakes.catalogue.infer.declare import Inferred, infer_declaration
 from pinakes.catalogue.infer.names import catalogue_name, catalogue_title
 from pinakes.catalogue.loader import LoadedSpec, compile_text
 from pinakes.catalogue.profile import ColumnProfile, profile_columns
+from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.ingest.flattening import flattened_rows
 from pinakes.ingest.mapping import RowMapping, build_mapping
@@ -34,6 +36,8 @@ class Proposal:
     records: tuple[Record, ...]
     notes: tuple[str, ...] = ()
     """Remarks on the source."""
+    rows_left_out: tuple[str, ...] = ()
+    """Sentences on the rows that would make no record: how many, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,10 @@ class ProfiledTable:
     columns: Sequence[ColumnProfile]
     id_column: str | None
     """The primary key that the source declares, if it does."""
+    is_sample: bool = False
+    """Whether the rows are a sample of the source's."""
+    unreadable: tuple[RowsLeftOut, ...] = ()
+    """The rows that the source could not read."""
     notes: tuple[str, ...] = ()
     """Remarks on the source."""
 
@@ -64,7 +72,18 @@ class ProfiledTable:
             spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
         )
         records = tuple(islice(_records_in(self.rows, build_mapping(loaded.spec)), SHOWN_RECORDS))
-        return Proposal(inferred=inferred, loaded=loaded, records=records, notes=self.notes)
+        return Proposal(
+            inferred=inferred,
+            loaded=loaded,
+            records=records,
+            notes=self.notes,
+            rows_left_out=tuple(self._rows_left_out(loaded.spec)),
+        )
+
+    def _rows_left_out(self, spec: CatalogueSpec) -> Iterator[str]:
+        sample = len(self.rows) if self.is_sample else 0
+        for left_out in (*self.unreadable, *count_rows_left_out(self.rows, self.columns, spec)):
+            yield left_out.line(sample=sample)
 
 
 def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Iterator[Record]:
@@ -76,13 +95,15 @@ def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Itera
 
 def profile_table(source: RowSource) -> ProfiledTable:
     """Profile the columns of a source."""
-    read, is_sample = read_rows(source)
-    rows = flattened_rows(read)
+    read = read_rows(source)
+    rows = flattened_rows(read.rows)
     return ProfiledTable(
         source=source.name,
         rows=rows,
-        columns=profile_columns(rows, is_sample=is_sample),
+        columns=profile_columns(rows, is_sample=read.is_sample),
         id_column=id_column_of(source),
+        is_sample=read.is_sample,
+        unreadable=read.unreadable,
         notes=tuple(_notes_on(source)),
     )
 
@@ -100,26 +121,36 @@ def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> P
 
 def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
     """Return the rows that a spec is inferred from, as `read_rows` does."""
-    return read_rows(source)[0]
+    return list(read_rows(source).rows)
 
 
-def read_rows(source: RowSource) -> tuple[list[Mapping[str, Any]], bool]:
-    """Return the rows that a spec is inferred from, and whether they are a sample.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """The rows that a spec is inferred from."""
+
+    rows: Sequence[Mapping[str, Any]]
+    is_sample: bool
+    unreadable: tuple[RowsLeftOut, ...] = ()
+
+
+def read_rows(source: RowSource) -> TableRows:
+    """Return the rows that a spec is inferred from.
 
     Those of a table of moderate size are read whole. Of a larger one, and of a provider, they are the first ones, and
     an even spread of those after them.
     """
     rows = _Rows()
-    problem = ""
+    problems: list[str] = []
     for row in islice(source.iter_rows(), SAMPLE_READ if source.is_whole else SAMPLE_HEAD):
         if row.problem:
-            problem = problem or f"{row.place}: {row.problem}"
+            problems.append(f"{row.place}: {row.problem}")
         else:
             rows.add(row.values)
-    if problem and not rows.head:
-        raise InputError(f"{source.name}: no row can be read; {problem}")
+    if problems and not rows.head:
+        raise InputError(f"{source.name}: no row can be read; {problems[0]}")
     is_whole = source.is_whole and rows.step == 1 and rows.count < SAMPLE_READ
-    return rows.head + rows.spread, not is_whole
+    unreadable = (RowsLeftOut(count=len(problems), reason=f"not readable, as {problems[0]}"),) if problems else ()
+    return TableRows(rows=rows.head + rows.spread, is_sample=not is_whole, unreadable=unreadable)
 
 
 class _Rows:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pinakes.catalogue.cell_forms import URL, Cell, Form, form_of, read_cell, read_text_cells
+from pinakes.catalogue.cell_forms import PLAIN_NUMBER, URL, Cell, Form, form_of, read_cell, read_text_cells
 from pinakes.catalogue.list_marks import LIST_WORD, count_parts, find_separator
 from pinakes.text.cells import is_nothing, list_in, same_unit, text_of
 from pinakes.text.normalise import fold_name
@@ -93,6 +93,8 @@ class ColumnProfile:
     """The number of distinct values in lists."""
     mean_item_length: float
     has_url_items: bool
+    has_number_items: bool
+    """Whether the values in lists are numbers alone."""
     fingerprint: str
     """A digest that is equal for columns with equal cells in every row."""
     codes: Codes = field(repr=False, compare=False)
@@ -249,6 +251,7 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
         distinct_items=len(items),
         mean_item_length=_mean_length(items),
         has_url_items=any(URL.fullmatch(item) for item in items),
+        has_number_items=bool(items) and all(map(PLAIN_NUMBER.fullmatch, items)),
         fingerprint=column.fingerprint,
         codes=column.codes,
         texts=column.texts,
@@ -314,8 +317,9 @@ class _Cells:
         for cell, raw, count in zip(self.read, self._raws, self.counts, strict=True):
             if cell.form is Form.LIST:
                 for item in list_in(raw, ""):
-                    if not is_nothing(item):
-                        items[text_of(item)] += count
+                    named = _name_of(item)
+                    if not is_nothing(named):
+                        items[text_of(named)] += count
         return items
 
 
@@ -350,6 +354,11 @@ def _key(cell: Any) -> Any:
     if cell is None or isinstance(cell, str):
         return cell
     return type(cell), text_of(cell)
+
+
+def _name_of(item: Any) -> Any:
+    """Return an item of a list, of an object its name."""
+    return item.get("name") or item.get("title") or item.get("value") if isinstance(item, dict) else item
 
 
 def _merged_units(units: Counter[str]) -> dict[str, int]:

@@ -23,8 +23,10 @@ def print_proposal(proposal: Proposal) -> None:
     for line in _naming(inferred):
         click.echo(line)
     print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
-    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes):
+    for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes, *proposal.rows_left_out):
         click.echo(safe_line(note))
+    for line in _judgement(inferred):
+        click.echo(safe_line(line))
     _print_records(proposal, len(proposal.records))
 
 
@@ -37,8 +39,8 @@ def print_changed(before: Proposal, after: Proposal) -> None:
     rows = [_field_row(field) for field in new.fields if field not in old.fields]
     if rows:
         print_table(FIELD_HEADINGS, rows)
-    for note in (*new.notes, *_left_out(new.left_out)):
-        if note not in (*old.notes, *_left_out(old.left_out)):
+    for note in (*new.notes, *_left_out(new.left_out), *after.rows_left_out):
+        if note not in (*old.notes, *_left_out(old.left_out), *before.rows_left_out):
             click.echo(safe_line(note))
     _print_records(after, LINES_AFTER_A_CHANGE)
 
@@ -48,6 +50,14 @@ def _naming(inferred: Inferred) -> list[str]:
     title = inferred.fields[0]
     id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
     return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
+
+
+def _judgement(inferred: Inferred) -> Iterator[str]:
+    """Yield why the table is no catalogue, if it is none, and the questions about it."""
+    if inferred.verdict:
+        yield f"note: {inferred.verdict}"
+    for question in inferred.questions:
+        yield f"{question.asks} Default: {question.default}; otherwise: {question.option}"
 
 
 def _field_row(field: InferredField) -> tuple[str, str, str, str]:

@@ -17,11 +17,12 @@ LONG_TEXT = 100
 SHORT_VALUE = 60
 FEWEST_QUANTITIES = 8
 """Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
-MOST_OTHER_UNITS = 0.1
-"""The share of cells that may be in another unit; each costs the cell."""
+MOST_OTHER_UNITS, MOST_OTHER_CURRENCIES = 0.1, 0.3
+"""The shares of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
 MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
 EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
 EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
+LONGEST_CODE, FEWEST_CODES = 12, 10
 LIST_MARK = ","
 """The separator of lists where none is found."""
 
@@ -96,6 +97,8 @@ def _list(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, type=FieldType.TEXTS, split=column.separator, reason=reason)
     if column.has_url_items:
         return replace(field, reason=f"lists of links{gaps(column)}")
+    if column.has_number_items and not has_word(column, LIST_WORD):
+        return replace(field, reason=f"lists of numbers{gaps(column)}")
     if column.mean_item_length > LONG_TEXT:
         return replace(field, searched=True)
     is_people = has_word(column, GROUP_WORD) or has_word(column, PEOPLE_WORD)
@@ -129,7 +132,8 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     of_unit = column.units[column.unit]
     others = sum(column.units.values()) - of_unit
     is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
-    if is_size or is_code(column) or (others > MOST_OTHER_UNITS * column.filled):
+    most_others = MOST_OTHER_UNITS if column.form is Form.QUANTITY else MOST_OTHER_CURRENCIES
+    if is_size or is_code(column) or (others > most_others * column.filled):
         return _text(base, column)
     is_named = 2 * of_unit >= column.filled - column.odd
     odd = _odd(column, "no number")
@@ -202,7 +206,7 @@ def _boolean(base: InferredField, column: ColumnProfile) -> InferredField:
 
 def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     field = replace(base, searched=True)
-    if is_code(column) and not column.has_few_values:
+    if (is_code(column) or _are_codes(column)) and not column.has_few_values:
         return _code(field, column)
     if column.mean_length > LONG_TEXT:
         return replace(field, reason=f"long text: {column.mean_length:.0f} characters per cell{gaps(column)}")
@@ -214,6 +218,12 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     counted = f"{column.distinct:,} different texts" if groups else "text"
     reason = f"{counted}{_mixed(column)}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
+
+
+def _are_codes(column: ColumnProfile) -> bool:
+    """Tell whether the texts are short signs without spaces, nearly all different, as country codes are."""
+    is_short = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
+    return is_short and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
 
 
 MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {

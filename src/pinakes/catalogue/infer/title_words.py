@@ -18,8 +18,9 @@ NOT_A_TITLE = frozenset(
 """Words before `name` or `title` that make it the name of something else."""
 AFTER_NAME = frozenset(("common", "full", "display", "english", "preferred", "text", "value", "short", "main"))
 ALTERNATIVE = re.compile(
-    r"alternatives?|aliase?s?|aka|also known as|synonyms|(alt|alternative|other|original|native|english|international) "
-    r"(titles?|names?|spellings?)|(titles?|names?) (alt|alternative|original|native|english|official)"
+    r"alternatives?|aliase?s?|aka|(also )?known as|synonyms|nicknames?"
+    r"|(alt|alternative|other|original|native|english|international) (titles?|names?|spellings?)"
+    r"|(titles?|names?) (alt|alternative|original|native|english|official)"
 )
 FIRST_NAME = re.compile(r"first ?name|given ?name|forename")
 LAST_NAME = re.compile(r"last ?name|sur ?name|family ?name")
