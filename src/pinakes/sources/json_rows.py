@@ -1,7 +1,8 @@
-"""Rows from JSON and JSON Lines files, plain or compressed (`.zst`, `.gz`)."""
+"""Rows from JSON and JSON Lines files, plain or compressed."""
 
 import codecs
 import io
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,30 +12,48 @@ from typing import Any
 
 import orjson
 
-from pinakes.errors import InputError
+from pinakes.errors import InputError, did_you_mean
 from pinakes.sources.compressed import open_decompressed, require_file, without_compression
+from pinakes.sources.json_table import ROW_LISTS, JsonTable, as_row, find_table, get_table, list_paths
 from pinakes.sources.location import SourceLocation
+from pinakes.sources.notes import ReadingNotes
 from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
-ROW_LISTS = ("data", "rows", "items", "records")
-"""Keys under which a JSON object may hold its rows."""
 LINES_ENDINGS = (".jsonl", ".ndjson")
 LINES = re.compile(rb"\s*\{.*\}\r?\n\{", re.DOTALL)
 """The beginning of a JSON Lines file."""
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+SHOWN_PATHS = 8
+NOT_A_NUMBER = re.compile(rb"\b(NaN|Infinity)\b")
 
 
 class JsonRows:
-    """Implements `RowSource` for a file of JSON (a list, or an object with a list) or JSON Lines."""
+    """Implements `RowSource` for a file of JSON (a list of objects anywhere in it) or JSON Lines."""
+
+    table_option = "--records"
+    """The option that chooses another list."""
 
     def __init__(self, path: Path, *, records: str | None = None) -> None:
         self._path = require_file(path)
         self._records = records
+        self._notes = ReadingNotes()
+        self._others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The absolute path, with the path of the records that was given."""
         return SourceLocation(location=str(self._path.resolve()), options=ReadOptions(records=self._records)).name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The decisions about where the records are, once they were read."""
+        return self._notes.texts
+
+    @property
+    def other_tables(self) -> tuple[str, ...]:
+        """The paths of other lists of objects, once the file was read."""
+        return self._others[:SHOWN_PATHS]
 
     def count_rows(self) -> int | None:
         """Return the number of lines of a JSON Lines file; None for JSON, which must be parsed to be counted."""
@@ -48,8 +67,9 @@ class JsonRows:
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; JSON Lines is recognised by the suffix, or by the beginning of the file."""
+        self._notes.clear()
         with self._opened() as file:
-            rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_list(file.read())
+            rows = self._iter_lines(file) if _is_lines(self._path, file) else self._iter_table(file.read())
             yield from islice(rows, start, None)
 
     @contextmanager
@@ -61,49 +81,78 @@ class JsonRows:
             yield file
 
     def _iter_lines(self, file: io.BufferedReader) -> Iterator[SourceRow]:
+        """Yield the rows of lines; with a path of records, each line may have several."""
         for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield _row(line, f"line {number}")
+            if not line.strip():
+                continue
+            row = _row(line, f"line {number}")
+            if self._records is None or row.problem:
+                yield row
+            else:
+                table = get_table(row.values, self._records)
+                yield from (_checked(one, row.place) for one in (table.rows if table else ()))
 
-    def _iter_list(self, text: bytes) -> Iterator[SourceRow]:
+    def _iter_table(self, content: bytes) -> Iterator[SourceRow]:
+        document = self._parse(content)
+        table = find_table(document) if self._records is None else get_table(document, self._records)
+        if table is None:
+            raise self._no_table(document)
+        self._note(table)
+        for number, values in enumerate(table.rows, start=1):
+            yield _checked(values, f"row {number}")
+
+    def _parse(self, content: bytes) -> Any:
         try:
-            document = orjson.loads(text)
+            return _loads(_as_utf8(content))
         except orjson.JSONDecodeError as error:
             raise InputError(
                 f"{self._path}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
             ) from error
-        rows = _rows_in(document)
-        if rows is None:
-            raise InputError(
-                f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}"
+
+    def _note(self, table: JsonTable) -> None:
+        self._others = table.others
+        if self._records is None and (table.others or "." in table.path):
+            self._notes.add(f"the records are read from '{table.path}' ({len(table.rows):,})")
+
+    def _no_table(self, document: Any) -> InputError:
+        if self._records is None:
+            return InputError(
+                f"{self._path}: no list of rows; expected a list or an object with {' or '.join(ROW_LISTS)}, or with a "
+                "list of objects anywhere in it"
             )
-        for number, values in enumerate(rows, start=1):
-            yield _checked(values, f"row {number}")
+        paths = list_paths(document)
+        known = f"; lists of objects in it: {', '.join(paths[:SHOWN_PATHS])}" if paths else ""
+        return InputError(f"{self._path}: no records at '{self._records}'{did_you_mean(self._records, paths)}{known}")
+
+
+def _as_utf8(content: bytes) -> bytes:
+    return content.decode("utf-16", errors="replace").encode() if content[:2] in UTF16_MARKS else content
+
+
+def _loads(text: bytes) -> Any:
+    """Parse JSON; `NaN` and `Infinity`, which Python and pandas write, become null."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        if NOT_A_NUMBER.search(text):
+            try:
+                return json.loads(text, parse_constant=lambda _constant: None)
+            except ValueError:
+                pass
+        raise
 
 
 def _row(line: bytes, place: str) -> SourceRow:
     try:
-        return _checked(orjson.loads(line), place)
+        return _checked(_loads(line), place)
     except orjson.JSONDecodeError as error:
         return SourceRow(place=place, values={}, problem=f"not valid JSON: {error.msg}")
 
 
 def _checked(values: Any, place: str) -> SourceRow:
     if isinstance(values, dict):
-        return SourceRow(place=place, values=values)
+        return SourceRow(place=place, values=as_row(values))
     return SourceRow(place=place, values={}, problem=f"a {type(values).__name__}, not an object")
-
-
-def _rows_in(document: Any) -> list[Any] | None:
-    if isinstance(document, list):
-        return document
-    if isinstance(document, dict):
-        named = next((document[key] for key in ROW_LISTS if isinstance(document.get(key), list)), None)
-        lists = [
-            value for value in document.values() if isinstance(value, list) and value and isinstance(value[0], dict)
-        ]
-        return named if named is not None or len(lists) != 1 else lists[0]
-    return None
 
 
 def _is_lines(path: Path, file: io.BufferedReader) -> bool:

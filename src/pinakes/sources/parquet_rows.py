@@ -1,8 +1,9 @@
 """Rows from Parquet files, plain or compressed: lists and structs become Python values, dates stay dates."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -12,6 +13,7 @@ from arro3.io import read_parquet
 from pinakes.errors import InputError
 from pinakes.sources.columns import plain_value, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
+from pinakes.sources.notes import ReadingNotes
 from pinakes.sources.port import SourceRow
 
 BATCH_ROWS = 1024
@@ -37,6 +39,7 @@ class ParquetRows:
 
     def __init__(self, path: Path) -> None:
         self._path = require_file(path)
+        self._notes = ReadingNotes()
 
     @property
     def name(self) -> str:
@@ -48,18 +51,35 @@ class ParquetRows:
         """Always true: a row that is missing was deleted."""
         return True
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The cells that could not be read."""
+        return self._notes.texts
+
     def count_rows(self) -> int | None:
         """Return the number of rows; None for a compressed file, which would have to be decompressed."""
         return None if is_compressed(self._path) else sum(batch.num_rows for batch in self._iter_batches())
 
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
-        """Yield the rows; an unreadable cell is reported as its row's problem."""
+        """Yield the rows; a cell that cannot be read is empty, and noted."""
+        self._notes.clear()
         first = 1
         for batch in self._iter_batches():
             passed = min(max(start + 1 - first, 0), batch.num_rows)
             if passed < batch.num_rows:
-                yield from _iter_batch(batch.slice(passed), first + passed)
+                yield from self._iter_batch(batch.slice(passed), first + passed)
             first += batch.num_rows
+
+    def _iter_batch(self, batch: RecordBatch, first: int) -> Iterator[SourceRow]:
+        names = unique_names(batch.column_names)
+        columns = [_cells(column) for column in batch.columns]
+        for number, cells in enumerate(zip(*columns, strict=True), start=first):
+            values = dict(zip(names, cells, strict=True))
+            for name, value in values.items():
+                if isinstance(value, _Unreadable):
+                    values[name] = None
+                    self._notes.count(name, f"row {number}: {value.reason}", partial(_say_unreadable, name))
+            yield SourceRow(place=f"row {number}", values=values)
 
     def _iter_batches(self) -> Iterator[RecordBatch]:
         content = self._content()
@@ -99,18 +119,9 @@ class ParquetRows:
             raise
 
 
-def _iter_batch(batch: RecordBatch, first: int) -> Iterator[SourceRow]:
-    names = unique_names(batch.column_names)
-    columns = [_cells(column) for column in batch.columns]
-    for number, cells in enumerate(zip(*columns, strict=True), start=first):
-        yield _row(f"row {number}", dict(zip(names, cells, strict=True)))
-
-
-def _row(place: str, values: Mapping[str, Any]) -> SourceRow:
-    for name, value in values.items():
-        if isinstance(value, _Unreadable):
-            return SourceRow(place=place, values={}, problem=f"'{name}' cannot be read: {value.reason}")
-    return SourceRow(place=place, values=values)
+def _say_unreadable(name: str, count: int, first: str) -> str:
+    cells = "1 cell" if count == 1 else f"{count:,} cells"
+    return f"{cells} of '{name}' cannot be read, left empty (first: {first})"
 
 
 def _cells(column: Array) -> Sequence[Any]:

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 
 from pinakes.errors import InputError
+from pinakes.ingest.paths import has_path, value_at
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.port import SourceRow
 
@@ -143,3 +144,116 @@ def test_a_gzip_file_damaged_within_is_refused(tmp_path: Path) -> None:
 def test_the_real_file_is_read_to_its_last_row(shared_data: Any) -> None:
     rows = JsonRows(shared_data / "anime" / "anime-20k.jsonl.zst")
     assert sum(1 for row in rows.iter_rows() if row.problem is None) >= 20_666
+
+
+def values(folder: Path, document: Any, records: str | None = None) -> list[Any]:
+    path = folder / "a.json"
+    path.write_text(json.dumps(document))
+    rows = list(JsonRows(path, records=records).iter_rows())
+    assert not any(row.problem for row in rows)
+    return [row.values for row in rows]
+
+
+FILMS = [{"title": f"Film {number}", "cast": [{"name": "A"}, {"name": "B"}]} for number in range(3)]
+
+
+@pytest.mark.row("N1")
+@pytest.mark.parametrize(
+    ("document", "records"),
+    [
+        ({"response": {"page": 1, "results": {"films": FILMS}}}, "response.results.films"),
+        ({"films": FILMS, "makers": [{"name": "x"}]}, "films"),
+        ({"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}, "pages.films"),
+        ({"pages": [{"films": FILMS[:2]}, {"films": FILMS[2:]}], "n": [{"a": 1}] * 9}, "pages[].films[]"),
+        ([{"films": FILMS}], "films"),
+    ],
+)
+def test_records_are_found_anywhere_in_a_document_or_where_it_is_said(
+    tmp_path: Path, document: Any, records: str
+) -> None:
+    assert values(tmp_path, document, records) == FILMS
+    if "pages" not in records and isinstance(document, dict):
+        assert values(tmp_path, document) == FILMS
+
+
+@pytest.mark.row("N1")
+def test_the_longest_list_is_the_table_and_the_others_are_named(tmp_path: Path) -> None:
+    document = {"meta": {"makers": [{"name": "x"}]}, "films": {"all": FILMS}}
+    rows = source(tmp_path, "a.json", json.dumps(document).encode())
+    assert [row.values for row in rows.iter_rows()] == FILMS
+    assert rows.notes == ("the records are read from 'films.all' (3)",)
+    assert rows.other_tables == ("meta.makers",)
+    makers = JsonRows(tmp_path / "a.json", records="meta.makers")
+    assert makers.name.endswith("a.json#?records=meta.makers")
+    assert [row.values for row in makers.iter_rows()] == [{"name": "x"}]
+    with pytest.raises(
+        InputError, match=r"no records at 'films\.al' \(did you mean 'films\.all'\?\); lists of objects"
+    ):
+        values(tmp_path, document, "films.al")
+
+
+@pytest.mark.row("N1")
+def test_objects_under_their_ids_are_records_with_their_keys(tmp_path: Path) -> None:
+    document = {"cards": {"x1": {"name": "A", "cost": 1}, "x2": {"name": "B", "cost": 2, "text": "b"}}}
+    assert values(tmp_path, document) == [
+        {"key": "x1", "name": "A", "cost": 1},
+        {"key": "x2", "name": "B", "cost": 2, "text": "b"},
+    ]
+    assert values(tmp_path, document["cards"]) == values(tmp_path, document)
+    unlike = {"settings": {"a": 1}, "paths": {"b": 2}, "rows_of": {"films": FILMS}}
+    assert values(tmp_path, unlike) == FILMS
+
+
+@pytest.mark.row("N1")
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"columns": ["a", "b"], "index": [0, 1], "data": [[1, "x"], [2, "y"]]},
+        {"a": {"0": 1, "1": 2}, "b": {"0": "x", "1": "y"}},
+        [["a", "b"], [1, "x"], [2, "y"]],
+    ],
+)
+def test_columns_and_rows_of_values_are_records(tmp_path: Path, document: Any) -> None:
+    assert values(tmp_path, document) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+@pytest.mark.row("N1")
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_features_have_their_properties_as_columns_and_points_their_place(tmp_path: Path, name: str) -> None:
+    feature = {
+        "type": "Feature",
+        "id": 7,
+        "geometry": {"type": "Point", "coordinates": [9.9, 48.4]},
+        "properties": {"name": "Ulm", "people": 126_000},
+    }
+    whole = {"type": "FeatureCollection", "features": [feature, feature]}
+    content = json.dumps(whole) if name == "a.json" else f"{json.dumps(feature)}\n" * 2
+    rows = read(tmp_path, name, content.encode())
+    assert dict(rows[0].values) == {"id": 7, "name": "Ulm", "people": 126_000, "longitude": 9.9, "latitude": 48.4}
+    assert len(rows) == 2
+    assert value_at(rows[0].values, "properties.name") == "Ulm"  # as specs of earlier versions have it
+    assert has_path(rows[0].values, "geometry.type")
+
+
+@pytest.mark.row("N1")
+def test_values_that_are_not_a_number_are_empty_and_utf_16_is_read(tmp_path: Path) -> None:
+    assert [row.values for row in read(tmp_path, "a.jsonl", b'{"a": NaN}\n{"a": -Infinity, "b": "NaN"}\n')] == [
+        {"a": None},
+        {"a": None, "b": "NaN"},
+    ]
+    assert read(tmp_path, "a.json", json.dumps(FILMS).encode("utf-16"))[0].values == FILMS[0]
+
+
+@pytest.mark.row("N1")
+def test_lines_may_have_several_records_each(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        f"{json.dumps({'films': FILMS})}\n{json.dumps({'films': []})}\n{json.dumps({'films': FILMS[:1]})}\n"
+    )
+    rows = list(JsonRows(path, records="films").iter_rows())
+    assert [(row.place, row.values["title"]) for row in rows] == [
+        ("line 1", "Film 0"),
+        ("line 1", "Film 1"),
+        ("line 1", "Film 2"),
+        ("line 3", "Film 0"),
+    ]

@@ -116,12 +116,17 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
     assert values(tmp_path, {"a": texts(None, "x")}) == [{"a": None}, {"a": "x"}]
 
 
-def test_a_time_that_python_has_no_value_for_is_the_problem_of_its_row_alone(tmp_path: Path) -> None:
+def test_a_time_that_python_has_no_value_for_costs_its_cell_and_is_noted(tmp_path: Path) -> None:
     moments = Array(np.array([0, 2**61, 0], dtype=np.int64)).cast(DataType.timestamp("us"))
-    rows = list(source(tmp_path, packed({"id": texts("1", "2", "3"), "at": moments})).iter_rows())
-    assert [bool(row.problem) for row in rows] == [False, True, False]
-    assert "'at' cannot be read: year" in (rows[1].problem or "")
-    assert rows[2].values == {"id": "3", "at": datetime(1970, 1, 1)}
+    table = source(tmp_path, packed({"id": texts("1", "2", "3"), "at": moments}))
+    rows = list(table.iter_rows())
+    assert [row.values for row in rows] == [
+        {"id": "1", "at": datetime(1970, 1, 1)},
+        {"id": "2", "at": None},
+        {"id": "3", "at": datetime(1970, 1, 1)},
+    ]
+    (note,) = table.notes
+    assert note.startswith("1 cell of 'at' cannot be read, left empty (first: row 2: year")
 
 
 def test_rows_are_counted_but_not_those_of_a_packed_file(tmp_path: Path) -> None:
