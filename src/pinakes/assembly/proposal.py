@@ -1,7 +1,6 @@
 """The spec that is proposed for a source, inferred from its rows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,7 +14,7 @@ from pinakes.catalogue.profile import ColumnProfile, profile_columns
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
 from pinakes.ingest.flattening import flattened_rows
-from pinakes.ingest.mapping import RowMapping, build_mapping
+from pinakes.ingest.grouping import iter_records
 from pinakes.model.record import Record
 from pinakes.sources.port import RowSource, TableSource, id_column_of, notes_of
 
@@ -71,7 +70,7 @@ class ProfiledTable:
         loaded = LoadedSpec(
             spec=compile_text(inferred.declaration, origin="the inferred spec"), declaration=inferred.declaration
         )
-        records = tuple(islice(_records_in(self.rows, build_mapping(loaded.spec)), SHOWN_RECORDS))
+        records = tuple(islice(iter_records(self.rows, loaded.spec), SHOWN_RECORDS))
         return Proposal(
             inferred=inferred,
             loaded=loaded,
@@ -84,13 +83,6 @@ class ProfiledTable:
         sample = len(self.rows) if self.is_sample else 0
         for left_out in (*self.unreadable, *count_rows_left_out(self.rows, self.columns, spec)):
             yield left_out.line(sample=sample)
-
-
-def _records_in(rows: Iterable[Mapping[str, Any]], mapping: RowMapping) -> Iterator[Record]:
-    """Yield the records of rows; rows that make none are passed over."""
-    for row in rows:
-        with suppress(InputError):
-            yield from mapping.records_of(row)
 
 
 def profile_table(source: RowSource) -> ProfiledTable:

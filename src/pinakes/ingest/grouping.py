@@ -7,7 +7,7 @@ has the place of every row, the first value of most fields, and the values of al
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import groupby
@@ -17,7 +17,7 @@ import apsw
 
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError
-from pinakes.ingest.mapping import ReadRow, UnreadCell
+from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, build_mapping
 from pinakes.ingest.paths import value_at
 from pinakes.model.record import Record, Value
 from pinakes.sources.port import SourceRow
@@ -38,27 +38,25 @@ class GroupedRow(SourceRow):
 
 
 def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
-    """Yield a row for every distinct value at a path, in the order of their first rows; unreadable rows come first."""
+    """Yield a row for every distinct value at a path, in the order of their first rows.
+
+    Before them come the rows that belong to no group, since they are unreadable or have no value there.
+    """
     with closing(apsw.Connection("")) as file:  # a temporary file of its own, which SQLite removes
         file.execute(SCHEMA)
         with file:
             for row in rows:
-                problem = row.problem or _missing(row, path)
-                if problem:
-                    yield SourceRow(place=row.place, values=row.values, problem=problem)
+                key = value_at(row.values, path)
+                if row.problem or is_nothing(key):
+                    yield row
                 else:
-                    _keep(file, row, path)
+                    _keep(file, row, text_of(key))
             file.execute("CREATE INDEX by_key ON parts (key, number)")
         for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
             yield _grouped(file, str(key))
 
 
-def _missing(row: SourceRow, path: str) -> str:
-    return f"'{path}', by which rows are grouped, is missing" if is_nothing(value_at(row.values, path)) else ""
-
-
-def _keep(file: apsw.Connection, row: SourceRow, path: str) -> None:
-    key = text_of(value_at(row.values, path))
+def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
     packed = pickle.dumps((dict(row.values), row.digest), protocol=pickle.HIGHEST_PROTOCOL)
     file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", (key, row.place, packed))
 
@@ -132,11 +130,29 @@ def read_group(row: GroupedRow, spec: CatalogueSpec, read_row: Callable[[Mapping
                 collected.setdefault(name, {}).update(dict.fromkeys(value))
             else:
                 fields.setdefault(name, value)
-    if first is None:
-        raise LookupError(f"the group at {row.place} has no rows")
+    if first is None or not (fields or collected):
+        raise InputError("empty row: no field has a value")
     return ReadRow(
         (replace(first, fields=fields | {name: tuple(all_) for name, all_ in collected.items()}),), tuple(unread)
     )
+
+
+def iter_records(rows: Iterable[Mapping[str, Any]], spec: CatalogueSpec) -> Iterator[Record]:
+    """Yield the records that a spec makes of rows, those of a group as one; rows that make none are passed over."""
+    mapping = build_mapping(spec)
+    placed = (SourceRow(place=f"row {number}", values=row) for number, row in enumerate(rows, start=1))
+    for row in iter_grouped(placed, spec.group_path) if spec.group_path else placed:
+        if row.problem:
+            continue
+        with suppress(InputError):
+            yield from read_source_row(row, spec, mapping).records
+
+
+def read_source_row(row: SourceRow, spec: CatalogueSpec, mapping: RowMapping) -> ReadRow:
+    """Return the records of a row or a group of rows, and the cells that could not be read."""
+    if mapping.read_row is None:
+        return ReadRow(tuple(mapping.records_of(row.values)))
+    return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
 
 
 def _read_part(part: SourceRow, read_row: Callable[[Mapping[str, Any]], ReadRow]) -> ReadRow:

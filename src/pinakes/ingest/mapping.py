@@ -136,9 +136,8 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
             raise InputError("empty row: no column has a value")
         of_kind = kind or read_kind(row, spec)
         fields, unread = _read_fields(row, fields_of[of_kind])
-        if not fields:
-            raise InputError("empty row: no field has a value")
-        if not spec.group_path:  # another row of the group may have the value
+        if not spec.group_path:  # another row of the group may have the values
+            _require_value(fields)
             _require_readable(unread, spec)
         return ReadRow((Record(id=_id_of(row, spec, fields), fields=fields, kind=of_kind),), tuple(unread))
 
@@ -180,6 +179,11 @@ def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
 def _words_at(row: Mapping[str, Any], column: str) -> str:
     cell = value_at(row, column)
     return "" if is_nothing(cell) else " ".join(plain_text(cell).split())
+
+
+def _require_value(fields: Mapping[str, Value]) -> None:
+    if not fields:
+        raise InputError("empty row: no field has a value")
 
 
 def _require_readable(unread: Iterable[UnreadCell], spec: CatalogueSpec) -> None:

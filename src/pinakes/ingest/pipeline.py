@@ -17,7 +17,7 @@ from pinakes.errors import InputError
 from pinakes.ingest.column_check import ColumnCheck
 from pinakes.ingest.edits.hand_edits import HandEdits
 from pinakes.ingest.embedding import LateEmbedding, build_puts, with_vectors
-from pinakes.ingest.grouping import GroupedRow, iter_grouped, read_group
+from pinakes.ingest.grouping import GroupedRow, iter_grouped, read_source_row
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import ReadRow, RowMapping, UnreadCell, require_valid
 from pinakes.model.record import Record, RecordId
@@ -431,9 +431,7 @@ class _Run:
             return ReadRow((decode_record(RecordId(row.record.id), row.record.body, spec),))
         if row.is_chunk and mapping.records_of_chunk is not None:
             return ReadRow(tuple(mapping.records_of_chunk(row.values)))
-        if mapping.read_row is None:
-            return ReadRow(tuple(mapping.records_of(row.values)))
-        return read_group(row, spec, mapping.read_row) if isinstance(row, GroupedRow) else mapping.read_row(row.values)
+        return read_source_row(row, spec, mapping)
 
     def _take_vector(self, record: Record, vector: SourceVector) -> None:
         """Keep the vector that comes with a record, unless the embedder's are by another model."""

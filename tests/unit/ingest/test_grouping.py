@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
-from pinakes.ingest.grouping import iter_grouped, joined_places
+from pinakes.ingest.grouping import iter_grouped, iter_records, joined_places
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import build_mapping
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
@@ -123,10 +123,16 @@ def test_adding_again_changes_what_changed_and_removes_what_is_gone(drinks: Shel
     assert (gone.removed, set(drinks.records())) == (1, {"7"})
 
 
-def test_a_row_without_the_value_is_rejected_and_the_others_are_kept(drinks: Shelf) -> None:
+def test_a_row_without_the_value_is_a_record_of_its_own(drinks: Shelf) -> None:
     report = drinks.add(Rows([{"drink": "Nameless", "ingredient": "Ice"}, *MIXED]))
-    assert report.rejects == [("line 2", "'id_drink', by which rows are grouped, is missing")]
-    assert set(drinks.records()) == {"7", "8"}
+    assert (report.written, report.rejected) == (3, 0)
+    assert {"7", "8"} < set(drinks.records())
+
+
+def test_a_row_with_the_value_alone_costs_its_group_nothing(drinks: Shelf) -> None:
+    report = drinks.add(Rows([{"id_drink": "7"}, *MIXED, {"id_drink": "9"}]))
+    assert report.rejects == [("line 7", "empty row: no field has a value")]
+    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
 
 
 def test_an_unreadable_cell_of_a_group_is_listed_with_its_own_row(drinks: Shelf) -> None:
@@ -159,3 +165,17 @@ def test_groups_are_those_of_a_dictionary(pairs: list[tuple[str, int]]) -> None:
         expected.setdefault(key, []).append(n)
     found = {str(row.values["key"]): [part.values["n"] for part in row.parts] for row in iter_grouped(rows, "key")}  # type: ignore[attr-defined]
     assert list(found.items()) == list(expected.items())
+
+
+def test_a_preview_shows_groups_as_records() -> None:
+    spec = compile_text(DRINKS, origin="drinks.toml")
+    found = {record.id: record.get("ingredients") for record in iter_records([{"id_drink": ""}, *MIXED], spec)}
+    assert found == {"7": ("4 cl Gin", "Tonic"), "8": ("2 cl Rum",)}
+
+
+def test_a_required_field_may_be_in_any_row_of_a_group(drinks: Shelf) -> None:
+    required = DRINKS.replace('[fields.strength]\ntype = "int"', '[fields.strength]\ntype = "int"\nrequired = true')
+    shelf = Shelf(compile_text(required, origin="drinks.toml"))
+    report = shelf.add(Rows([*MIXED, ingredient("7", "Ice", strength="12")]))
+    assert shelf.records()["7"].get("strength") == 12
+    assert report.rejects == [("line 3", "'strength' is missing")]
