@@ -4,6 +4,7 @@ CATALOGUES/NAME/building.json    being built for the first time: not served, and
 CATALOGUES/NAME/installed.json   complete; has the spec or package it follows, its kind of shelf, and its sources
 CATALOGUES/NAME/catalogue.toml   the spec itself, where it is the user's own and not a package's
 CATALOGUES/NAME/ledger.sqlite    which row of which source each record came from
+CATALOGUES/NAME/columns.json     the columns that each source had when it was last added
 CATALOGUES/NAME/calibration.json how relevant a cosine similarity is in this catalogue
 CATALOGUES/NAME/pack/            the catalogue as files to ship
 CATALOGUES/NAME/golden.jsonl     the questions that it was graded by; golden.toml has the user's own
@@ -26,6 +27,7 @@ INSTALLED_FILE = "installed.json"
 BUILDING_FILE = "building.json"
 DECLARATION_FILE = "catalogue.toml"
 LEDGER_FILE = "ledger.sqlite"
+COLUMNS_FILE = "columns.json"
 CALIBRATION_FILE = "calibration.json"
 PACK_FOLDER = "pack"
 HALF_WRITTEN = ".new"
@@ -146,7 +148,7 @@ class Library:
         try:
             place.folder.mkdir(parents=True, exist_ok=True)
             if declaration is not None:
-                _replace(place.folder / DECLARATION_FILE, declaration.encode())
+                replace_file(place.folder / DECLARATION_FILE, declaration.encode())
             if is_new:
                 _write(place.folder / BUILDING_FILE, place)
         except OSError as error:
@@ -166,7 +168,7 @@ class Library:
     def put_back_declaration(self, catalogue: Installed, declaration: str) -> None:
         """Write the former spec of a catalogue that has its own."""
         if catalogue.own_declaration is not None:
-            _replace(catalogue.folder / DECLARATION_FILE, declaration.encode())
+            replace_file(catalogue.folder / DECLARATION_FILE, declaration.encode())
 
     def reload(self, catalogue: Installed) -> Installed:
         """Return a catalogue as its marker describes it now."""
@@ -255,10 +257,11 @@ def _read(marker: Path) -> Installed:
 def _write(marker: Path, catalogue: Installed) -> None:
     known = {"spec": catalogue.spec_name, "shelf": catalogue.shelf, "sources": catalogue.sources}
     known |= {"model": catalogue.model} if catalogue.model else {}
-    _replace(marker, orjson.dumps(known))
+    replace_file(marker, orjson.dumps(known))
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that a reader finds the former content or all of the new one."""
     fresh = path.with_name(path.name + HALF_WRITTEN)
     fresh.write_bytes(content)
     os.replace(fresh, path)

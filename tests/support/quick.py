@@ -16,6 +16,7 @@ SLOW = (
     "unit/assembly",
     "unit/cli/test_add.py",
     "unit/cli/test_audit.py",
+    "unit/cli/test_column_changes.py",
     "unit/cli/test_commands.py",
     "unit/cli/test_damage.py",
     "unit/cli/test_eval.py",

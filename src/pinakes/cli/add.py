@@ -27,6 +27,7 @@ from pinakes.catalogue.infer.declare import catalogue_name
 from pinakes.catalogue.loader import load_spec
 from pinakes.cli.build import require_model
 from pinakes.cli.choices import choice_options
+from pinakes.cli.column_changes import Settled, remember_columns, settle_columns
 from pinakes.cli.conversation import agree_on
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
@@ -67,6 +68,7 @@ def _check_shelf(_context: click.Context, _option: click.Parameter, kind: str | 
     help="Where it is kept: embedded, the only kind.",
 )
 @click.option("--yes", is_flag=True, help="Build without confirmation of the inferred spec.")
+@click.option("--adopt", is_flag=True, help="Take new columns, and those of another type, into the catalogue's spec.")
 @click.option("--no-embed", is_flag=True, help="Embed nothing: existing vectors stay, new records have none.")
 @click.option("--model", help="The model to embed it with, from now on; by default that of the spec or the settings.")
 @click.option("--force", is_flag=True, help="Update a graded catalogue even if it answers worse than before.")
@@ -79,6 +81,7 @@ def add_command(
     name: str | None,
     options: ReadOptions,
     yes: bool,
+    adopt: bool,
     no_embed: bool,
     model: str | None,
     force: bool,
@@ -98,10 +101,12 @@ def add_command(
 
     All rows are written first, so that they can be searched by words at once; then their texts are embedded, and are
     found by meaning as that goes on. A build that is stopped can be run again: it continues, and no text is embedded
-    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones. A source added
-    to a catalogue that holds the sample data replaces the sample data. With another --model, all texts are embedded
-    anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that was graded
-    (pinakes eval) is undone and refused if it answers its questions worse than before, beyond noise; --force keeps it.
+    twice. Run again after the file has changed, it writes new and changed rows and removes deleted ones. New columns,
+    missing ones and those of another type are named; the spec stays as it is unless you agree, or give --adopt. A
+    source added to a catalogue that holds the sample data replaces the sample data. With another --model, all texts are
+    embedded anew; until that is done, servers go on answering with the former vectors. An update of a catalogue that
+    was graded (pinakes eval) is undone and refused if it answers its questions worse than before, beyond noise; --force
+    keeps it.
     """
     app = open_app()
     location = join_locations(locations)
@@ -119,8 +124,14 @@ def add_command(
         raise InputError(
             "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"
         )
-    if choices == NO_CHOICES:
-        recipe = recipe or find_own_recipe(app, chosen)
+    if adopt and (spec_name or spec_file):
+        raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
+    settled = None
+    if recipe is None and choices == NO_CHOICES and (recipe := find_own_recipe(app, chosen)) is not None:
+        folder = app.library.get_installed(chosen).folder
+        is_asked = not (yes or adopt or as_json) and sys.stdin.isatty()
+        settled = settle_columns(source, recipe, folder, adopts=adopt, asks=is_asked)
+        recipe = settled.recipe
     recipe = recipe or _proposed_recipe(source, chosen, choices, show=not as_json, ask=not yes)
     if recipe is None:
         shown = shown_address(location)
@@ -146,6 +157,8 @@ def add_command(
             model=model,
             force=force,
         )
+    report.notes += settled.notes if settled else ()
+    remember_columns(source, settled or Settled(recipe=recipe), app.library.get_installed(chosen).folder)
     _print_report(chosen, report, as_json=as_json)
 
 

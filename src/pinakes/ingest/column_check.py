@@ -29,23 +29,20 @@ class ColumnCheck:
             return None
         fields = ", ".join(f"'{field.name}' (from {_named(field)})" for field in self._missing)
         note = f"no row has a column for these fields: {fields}"
-        mapped = set(self._iter_mapped())
+        mapped = set(iter_mapped_columns(self._spec))
         free = [f"'{column}'" for column in self._columns if column not in mapped]
         if not free:
             return note
         more = f" and {len(free) - NAMED_COLUMNS} more" if len(free) > NAMED_COLUMNS else ""
         return f"{note}; no field takes these columns: {', '.join(free[:NAMED_COLUMNS])}{more}"
 
-    def _iter_mapped(self) -> Iterator[str]:
-        """Yield the names of the columns that the fields, the id and the kind are read from."""
-        for path in (
-            self._spec.id_path,
-            self._spec.kind_path,
-            self._spec.group_path,
-            *(path for field in self._spec.fields.values() for path in field.source_paths),
-        ):
-            yield path
-            yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
+
+def iter_mapped_columns(spec: CatalogueSpec) -> Iterator[str]:
+    """Yield the names of the columns that the fields, the id and the kind are read from."""
+    fields = (path for field in spec.fields.values() for path in field.source_paths)
+    for path in (spec.id_path, spec.kind_path, spec.group_path, *fields):
+        yield path
+        yield from (name.split(".")[0].removesuffix("[]") for name in path.split())
 
 
 def _has_column(row: Mapping[str, Any], field: FieldSpec) -> bool:

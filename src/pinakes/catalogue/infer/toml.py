@@ -46,7 +46,7 @@ def write_toml(draft: Draft) -> str:
         head.append(f"group = {_text_in_toml(draft.group)}")
     elif draft.id_path:
         head.append(f"id = {_text_in_toml(draft.id_path)}")
-    blocks = ["\n".join(head), *(_field_in_toml(field) for field in draft.fields), *_signals_in_toml(draft)]
+    blocks = ["\n".join(head), *(field_in_toml(field) for field in draft.fields), *_signals_in_toml(draft)]
     return HEADER + "\n" + "\n\n".join(blocks) + "\n"
 
 
@@ -61,7 +61,8 @@ def _summary(title: str, fields: Sequence[InferredField]) -> str:
     return f"{title}: found by {', '.join(searched)}" + (f"; filtered by {', '.join(filtered)}." if filtered else ".")
 
 
-def _field_in_toml(field: InferredField) -> str:
+def field_in_toml(field: InferredField) -> str:
+    """Return the table of a field, below its reason as a comment."""
     lines = [f"# {clean(field.reason)}", f"[fields.{field.name}]", f'type = "{field.type}"']
     if field.role is not None:
         lines.append(f'role = "{field.role}"')
