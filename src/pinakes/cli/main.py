@@ -28,7 +28,7 @@ COMMANDS = {
     "explain": ("pinakes.cli.explain", "Say why a search finds what it finds, and why not a record."),
     "recommend": ("pinakes.cli.ask", "Recommend records that are like the given titles."),
     "get": ("pinakes.cli.ask", "Show one record, by id or title."),
-    "browse": ("pinakes.cli.ask", "Show the values of a field, with counts."),
+    "browse": ("pinakes.cli.browse", "Show the values of a field, or count and sum records."),
     "serve": ("pinakes.cli.connect", "Serve catalogues to an assistant, over stdio."),
     "install": ("pinakes.cli.connect", "Write an assistant's configuration, so that it starts Pinakes."),
     "user": ("pinakes.cli.user", "Add, change and list accounts."),

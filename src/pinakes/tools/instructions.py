@@ -24,7 +24,7 @@ GENERAL = f"Catalogues to search, browse and get recommendations from. {SAFETY}"
 
 USES = {
     "search": "search asks all catalogues at once, or one",
-    "browse": "browse lists fields, values and ranges to filter by",
+    "browse": "browse lists fields, values and ranges to filter by, and counts and sums records by group",
     "fetch": "fetch gives one record whole",
     "similar": "similar finds its neighbours",
     "catalog.mutate": "catalog.mutate edits: preview, then apply with its plan; undo by call_id",

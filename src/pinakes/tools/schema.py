@@ -39,6 +39,8 @@ COMMENTS = {
     "cursor",
     "nearest",
     "origin",
+    "of",
+    "unit",
     "group_count",
     "overall",
     "without",

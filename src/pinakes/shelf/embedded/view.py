@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import tantivy
@@ -204,7 +205,7 @@ class EmbeddedView:
         ]
         ordered = np.sort(np.concatenate(keys))
         start = 0 if after is None else int(np.searchsorted(ordered, after, side="right"))
-        return [Key(key) for key in ordered[start : start + limit].tolist()]
+        return cast("list[Key]", ordered[start : start + limit].tolist())
 
     @cached_property
     def _segments(self) -> tuple[Segment, ...]:

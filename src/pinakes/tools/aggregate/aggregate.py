@@ -12,7 +12,7 @@ from pinakes.model.record import Key, Record
 from pinakes.model.scope import Scope
 from pinakes.tools.aggregate.buckets import Integers, date_of, plain_number
 from pinakes.tools.aggregate.dimensions import Partition, find_number, parse_dimensions, partition_rows
-from pinakes.tools.aggregate.figures import NumberColumn
+from pinakes.tools.aggregate.figures import Figures, NumberColumn
 from pinakes.tools.aggregate.group_filters import GroupFilters
 from pinakes.tools.aggregate.groups import Group, Order, group_rows
 from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord
@@ -50,12 +50,14 @@ class _Aggregation:
         """Return the page of groups that is asked for, with the figures of all records."""
         groups = self._groups if self._partitions else []
         page = groups[self.asked.start : self.asked.start + self.asked.limit]
-        overall = Group(parts=(), rows=self._column.order)
-        records = self._records([overall, *page])
+        everything = Group(parts=(), rows=self._column.order)
+        records = self._records([everything, *page])
         return AggregateParts(
+            of=self._number.name if self._number else None,
+            unit=(self._number.unit or None) if self._number else None,
             groups=[self._shape(group, records) for group in page],
             group_count=len(groups) if len(page) < len(groups) else None,
-            overall=self._shape(overall, records),
+            overall=None if self.asked.start else self._shape(everything, records),
             without=self._without(),
         )
 
@@ -90,7 +92,12 @@ class _Aggregation:
         return GroupFilters(spec=self.view.spec, scope=self.scope, stated=self.asked.filters)
 
     def _without(self) -> dict[str, int]:
-        counts = {one.dimension.name: len(self._keys) - len(np.unique(one.rows)) for one in self._partitions}
+        """Return how many records have no value of each field that is grouped by."""
+        counts = {}
+        for one in self._partitions:
+            lacks = np.ones(len(self._keys), dtype=bool)
+            lacks[one.rows] = False
+            counts[one.dimension.name] = int(np.count_nonzero(lacks))
         return {name: count for name, count in counts.items() if count}
 
     def _extremes(self, group: Group) -> list[Key]:
@@ -122,18 +129,30 @@ class _Aggregation:
         found = self._column.figures(group.rows)
         if found is None or self._number is None:
             return partly
-        ends = [self._grouped_record(records.get(key)) for key in self._extremes(group)]
-        figures = {"min": found.least, "max": found.greatest, "median": found.median}
+        ends = [records.get(key) for key in self._extremes(group)]
+        shown = {"min_record": self._grouped_record(ends[0]), "max_record": self._grouped_record(ends[1])}
         if self._number.type is not FieldType.DATE:
-            figures |= {"mean": found.mean, "sum": found.total}
-        written = {name: self._written(figure) for name, figure in figures.items()}
-        return {**partly, **written, "min_record": ends[0], "max_record": ends[1]}
-
-    def _written(self, figure: float) -> Figure:
-        is_date = self._number is not None and self._number.type is FieldType.DATE
-        return date_of(figure) if is_date else plain_number(figure)
+            return {**partly, **_written(found), **shown}
+        least, greatest = (_stated_date(record, self._number.name) for record in ends)
+        return {**partly, "min": least, "max": greatest, "median": date_of(found.median), **shown}
 
     def _grouped_record(self, record: Record | None) -> GroupedRecord | None:
         if record is None:
             return None
         return GroupedRecord(id=address_of(self.view.name, record.id), title=self.view.spec.title_of(record))
+
+
+def _written(found: Figures) -> dict[str, Figure]:
+    figures = {
+        "min": found.least,
+        "max": found.greatest,
+        "mean": found.mean,
+        "median": found.median,
+        "sum": found.total,
+    }
+    return {name: plain_number(figure) for name, figure in figures.items()}
+
+
+def _stated_date(record: Record | None, field: str) -> str | None:
+    """Return the date of a record as it is known: a day, a month or a year."""
+    return None if record is None else str(record.get(field))

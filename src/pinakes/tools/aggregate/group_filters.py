@@ -1,17 +1,37 @@
 """The filters that find the records of one group: those of the call, narrowed to the group's values and ranges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, FilterKind
-from pinakes.model.scope import Range, Scope
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
+from pinakes.model.scope import Condition, NoneOf, Range, Scope
 from pinakes.search.conditions import asks_for_adult
 from pinakes.tools.aggregate.buckets import date_of, plain_number
 from pinakes.tools.aggregate.dimensions import Dimension, Partition
 from pinakes.tools.aggregate.groups import Group
 from pinakes.tools.filters import ADULT, filters_of
 from pinakes.tools.spelling import meant
+
+
+def filters_in(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return conditions as the `filters` and the `exclude` of a call."""
+    names = {field.name: name for name, field in filters_of(spec).items()}
+    filters: dict[str, Any] = {}
+    excluded: dict[str, Any] = {}
+    for one in conditions:
+        if isinstance(one, Range):
+            filters[one.field] = _written_range(one, spec.fields[one.field])
+        else:
+            into = excluded if isinstance(one, NoneOf) else filters
+            into[names[one.field]] = list(one.values)
+    return filters, excluded
+
+
+def _written_range(condition: Range, field: FieldSpec) -> dict[str, Any]:
+    bounds = {"min": condition.at_least, "max": condition.at_most}
+    written = date_of if field.type is FieldType.DATE else plain_number
+    return {name: written(bound) for name, bound in bounds.items() if bound is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,5 +76,4 @@ class GroupFilters:
             if isinstance(one, Range) and one.field == dimension.field.name:
                 low = low if one.at_least is None else max(low, one.at_least)
                 high = high if one.at_most is None else min(high, one.at_most)
-        written = date_of if dimension.field.type is FieldType.DATE else plain_number
-        return {"min": written(low), "max": written(high)}
+        return _written_range(Range(dimension.field.name, low, high), dimension.field)

@@ -105,25 +105,23 @@ def group_rows(partitions: Sequence[Partition], column: NumberColumn) -> Groupin
     A code and the rank of a row by its number are sorted as one integer, which is the quickest way to have both the
     groups together and the numbers of each in order.
     """
-    rows, codes = _crossed(partitions)
     size = max(len(column.values), 1)
+    rows, codes = _crossed(partitions, size)
     packed = np.sort(codes * size + column.ranks[rows])
     sorted_codes, ranks = np.divmod(packed, size)
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
     return Grouping(partitions, column, codes=sorted_codes[starts], starts=starts, rows=column.order[ranks])
 
 
-def _crossed(partitions: Sequence[Partition]) -> tuple[Integers, Integers]:
-    """Return the rows of every combination of parts, and its code."""
+def _crossed(partitions: Sequence[Partition], size: int) -> tuple[Integers, Integers]:
+    """Return the rows of every combination of parts, and its code; there are `size` rows."""
     first = partitions[0]
     if len(partitions) == 1:
         return first.rows, first.indexes
     second = partitions[1]
-    order = np.argsort(second.rows, kind="stable")
-    others, parts = second.rows[order], second.indexes[order]
-    begins = np.searchsorted(others, first.rows, side="left")
-    counts = np.searchsorted(others, first.rows, side="right") - begins
+    parts = second.indexes[np.argsort(second.rows, kind="stable")]
+    each = np.bincount(second.rows, minlength=size)
+    begins, counts = (np.cumsum(each) - each)[first.rows], each[first.rows]
     within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    matches = np.repeat(begins, counts) + within
-    codes = np.repeat(first.indexes, counts) * max(len(second.labels), 1) + parts[matches]
+    codes = np.repeat(first.indexes, counts) * max(len(second.labels), 1) + parts[np.repeat(begins, counts) + within]
     return np.repeat(first.rows, counts), codes

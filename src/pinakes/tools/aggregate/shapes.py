@@ -7,6 +7,8 @@ from pydantic import Field
 from pinakes.tools.spec import GenericResult
 
 Figure = float | int | str | None
+FIGURES = ("min", "max", "mean", "median", "sum")
+"""The names of the figures, as answers have them."""
 
 
 def _is_none(value: object) -> bool:
@@ -50,11 +52,19 @@ class ListWith(GenericResult):
 class AggregateParts(GenericResult):
     """The part of a browsed catalogue that has figures; left out where none are asked for."""
 
+    of: str | None = Field(default=None, exclude_if=_is_none)
+    """The number that is described."""
+    unit: str | None = Field(default=None, exclude_if=_is_none)
     groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=_is_none)
     group_count: int | None = Field(default=None, exclude_if=_is_none)
     """The number of groups, where not all are listed."""
     overall: BrowsedGroup | None = Field(default=None, exclude_if=_is_none)
-    """The figures of all records that are counted."""
+    """The figures of all records that are counted; on the first page only."""
     without: dict[str, int] = Field(default_factory=dict, exclude_if=lambda counts: not counts)
     """How many records have no value of a field that is grouped by, and are in no group."""
     list_with: ListWith | None = Field(default=None, exclude_if=_is_none)
+
+    @property
+    def number_in_words(self) -> str:
+        """The number that is described, with its unit."""
+        return f"{self.of or ''} in {self.unit}" if self.unit else self.of or ""

@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator
 
-from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, GroupedRecord
+from pinakes.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, GroupedRecord
 from pinakes.tools.plain_text import json_text, value_text
-
-FIGURES = ("min", "max", "mean", "median", "sum")
 
 
 def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     """Yield the groups of a catalogue as lines, those of all records first."""
     overall, groups = parts.overall, parts.groups or []
-    if overall is None:
-        return
-    figures = [name for name in FIGURES if getattr(overall, name) is not None]
-    if figures or overall.known is not None or overall.filters:
-        yield f"  all: {'; '.join(_overall(overall, figures))}"
+    figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
+    about = [*_overall(overall)] if overall is not None and (parts.of or overall.filters) else []
+    if parts.of or about:
+        yield f"  {': '.join([parts.number_in_words or 'all', *(['; '.join(about)] if about else [])])}"
     if groups:
         yield f"  {' | '.join([*groups[0].values, *_heads(groups, figures)])}"
         yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
@@ -26,11 +23,11 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
         yield f"  records: search with {json_text(parts.list_with.model_dump(mode='json'))} and filters"
 
 
-def _overall(group: BrowsedGroup, figures: list[str]) -> Iterator[str]:
+def _overall(group: BrowsedGroup) -> Iterator[str]:
     yield f"count {group.count}"
     if group.known is not None:
         yield f"known {group.known}"
-    yield from (f"{name} {_figure(group, name)}" for name in figures)
+    yield from (f"{name} {_figure(group, name)}" for name in FIGURES if getattr(group, name) is not None)
     if group.filters:
         yield f"filters {json_text(group.filters)}"
 

@@ -10,6 +10,9 @@ from pinakes.tools.aggregate.shapes import AggregateParts
 from pinakes.tools.budget import PagedParams, PricedResult, shorten_list, shorten_texts
 from pinakes.tools.spec import BARE_LIST, GenericParams, GenericResult, SearchText
 
+FEW_CHARS = 1_000
+"""A text budget below which groups are shown without the records at their ends."""
+
 
 class BrowseParams(PagedParams, GenericParams):
     """The arguments of `browse`."""
@@ -139,6 +142,7 @@ class AggregateResult(BrowseResult):
 
     unit = "groups"
     has_passages = True
+    shortening = "the figures of all records, and the records at the ends, are left out"
 
     @property
     def item_count(self) -> int:
@@ -149,9 +153,17 @@ class AggregateResult(BrowseResult):
         """Return the answer with its first groups."""
         return self.model_copy(update={"catalogues": [_with_first_groups(one, count) for one in self.catalogues]})
 
-    def shortened(self, _chars: int) -> Self:
-        """Return the answer as it is: a group without a part of its filters would be another."""
-        return self
+    def shortened(self, chars: int) -> Self:
+        """Return the answer without what its groups can be read without."""
+        less = [_with_less(one) for one in self.catalogues] if chars <= FEW_CHARS else self.catalogues
+        return self.model_copy(update={"catalogues": less})
+
+
+def _with_less(catalogue: BrowsedCatalogue) -> BrowsedCatalogue:
+    ends = {"min_record": None, "max_record": None}
+    groups = [group.model_copy(update=ends) for group in catalogue.groups or ()]
+    overall = catalogue.overall.model_copy(update=ends) if catalogue.overall and not groups else None
+    return catalogue.model_copy(update={"groups": groups, "overall": overall})
 
 
 def _with_first_groups(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:

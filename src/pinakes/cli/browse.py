@@ -1,0 +1,149 @@
+"""`browse`: the values of a field, or counts and figures of records by group."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from pinakes.catalogue.spec import CatalogueSpec, FieldType
+from pinakes.cli.filters import option_of, parse_conditions, usual_conditions
+from pinakes.cli.json_output import json_option, print_json
+from pinakes.cli.opening import open_app
+from pinakes.cli.tables import print_table, shortened
+from pinakes.errors import InputError, did_you_mean
+from pinakes.model.hits import FacetCount
+from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Scope
+from pinakes.search.values import field_values
+from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
+from pinakes.tools.aggregate.group_filters import filters_in
+from pinakes.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith
+from pinakes.tools.catalogue import CatalogueView
+from pinakes.tools.filters import ADULT
+from pinakes.tools.generic.listing import list_query, words_conditions, words_of_list
+from pinakes.tools.scopes import Asked, scope_of
+
+FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
+TITLE_CHARS = 40
+
+
+@click.command("browse", context_settings=FREE_OPTIONS)
+@click.argument("catalogue")
+@click.option("--field", help="The field to browse; by default the catalogue's tags.")
+@click.option("--search", help="Only values like this.")
+@click.option("--by", multiple=True, help="Group by a field: country, year/decade, price/10; at most two.")
+@click.option("--of", help="A number: its minimum, maximum, mean, median and sum.")
+@click.option("--sort", help="The order of groups: count, value, mean, 'mean asc' …")
+@click.option("--query", default="", help="Words that every record has.")
+@click.option("--adult", is_flag=True, help="Count adult records too.")
+@click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
+@json_option
+@click.pass_context
+def browse_command(
+    ctx: click.Context,
+    catalogue: str,
+    field: str | None,
+    search: str | None,
+    by: tuple[str, ...],
+    of: str | None,
+    sort: str | None,
+    query: str,
+    adult: bool,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Show the values of a field of CATALOGUE with how many records have each, or count and sum records by group.
+
+    Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --not-tags horror.
+    """
+    view = open_app().open_catalogue(catalogue).view()
+    is_limited = bool(by or of or query.strip() or ctx.args or adult)
+    scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult)) if is_limited else (WHOLE, [])
+    if by or of:
+        stated, excluded = filters_in(parse_conditions(ctx.args, view.spec), view.spec)
+        filters = {**stated, ADULT: True} if adult and view.spec.adult else stated
+        dimensions = [part.strip() for one in by for part in one.split(",") if part.strip()]
+        asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=limit)
+        words = list_query(words_of_list(query))
+        found = aggregate(view, scope, asked)
+        list_with = ListWith(catalogue=view.name, query=words, exclude=excluded or None)
+        _show_figures(found.model_copy(update={"list_with": list_with}), as_json=as_json)
+    else:
+        _show_values(_values(view, field, search, scope)[:limit], as_json=as_json)
+    for note in notes:
+        click.echo(note, err=as_json)
+
+
+def _asked(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
+    words = words_of_list(query)
+    required = words_conditions(words)
+    return Asked(
+        query=words,
+        visibility=SEES_EVERYTHING,
+        conditions=lambda spec: [*usual_conditions(arguments, spec), *required],
+        label=option_of,
+        with_adult=lambda _spec: with_adult,
+    )
+
+
+def _values(view: CatalogueView, field: str | None, search: str | None, scope: Scope) -> list[FacetCount]:
+    """Return the values of a field, the most frequent first, or those like the one that is searched for."""
+    facets = [one.name for one in view.spec.fields.values() if one.facet]
+    name = field or _default_facet(view.spec)
+    if name not in facets:
+        raise InputError(f"'--field': no facet '{name}'{did_you_mean(name, facets)}; facets: {', '.join(facets)}")
+    found = view.reader.facets(name, scope=scope)
+    if not search:
+        return found
+    wanted = set(field_values(view.reader, view.spec, name).matching(search))
+    return [one for one in found if one.value in wanted]
+
+
+def _default_facet(spec: CatalogueSpec) -> str:
+    facets = [field for field in spec.fields.values() if field.facet]
+    if not facets:
+        raise InputError(f"catalogue '{spec.name}' has no field to browse")
+    return next((field.name for field in facets if field.type is FieldType.TAGS), facets[0].name)
+
+
+def _show_values(values: Sequence[FacetCount], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in values])
+    else:
+        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in values])
+
+
+def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    groups, overall = found.groups or [], found.overall
+    if overall is None:
+        return
+    _print_overall(overall, found)
+    if groups:
+        figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
+        rows = [(*group.values.values(), group.count, *(_cell(group, name) for name in figures)) for group in groups]
+        print_table((*groups[0].values, "count", *figures), rows)
+    if found.group_count is not None:
+        click.echo(f"{len(groups)} of {found.group_count} groups; more with --limit")
+    for name, count in found.without.items():
+        click.echo(f"{count} records have no {name}")
+
+
+def _print_overall(overall: BrowsedGroup, found: AggregateParts) -> None:
+    """Print how many records count, and the figures of all of them."""
+    known = "" if overall.known is None else f", {overall.known} with {found.of}"
+    click.echo(f"{overall.count} records{known}")
+    rows = [(name, _cell(overall, name), _record(overall, name)) for name in FIGURES if _cell(overall, name) != ""]
+    if rows:
+        print_table((found.number_in_words, "", ""), rows)
+
+
+def _cell(group: BrowsedGroup, name: str) -> Any:
+    value = getattr(group, name)
+    return "" if value is None else value
+
+
+def _record(group: BrowsedGroup, name: str) -> str:
+    record = getattr(group, f"{name}_record", None)
+    return "" if record is None else f"{shortened(record.title, TITLE_CHARS)} [{record.id}]"

@@ -1,0 +1,451 @@
+"""Counting and summing with `browse`, and lists by the query `*`, over a small table in memory."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.spec import FieldSpec, FieldType, FilterKind
+from pinakes.errors import InputError
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER
+from pinakes.model.record import Record, RecordId
+from pinakes.recommend.recommender import Recommender
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.port import Put
+from pinakes.tools.aggregate.buckets import bucket_numbers, parse_bucketing
+from pinakes.tools.aggregate.figures import NumberColumn
+from pinakes.tools.catalogue import OpenCatalogue
+from pinakes.tools.generic.tools import generic_tools
+from pinakes.tools.toolbox import Toolbox
+from support.memory_shelf import MemoryShelf
+from support.texts import values_missing_from_text
+
+pytestmark = pytest.mark.row("N1")
+
+WINES = """
+name = "wines"
+title = "Wines"
+summary = "Wines and what they cost."
+
+[fields.title]
+type = "text"
+role = "title"
+search = { boost = 0.25, fuzzy = true }
+
+[fields.notes]
+type = "text"
+role = "body"
+search = true
+
+[fields.country]
+type = "text"
+filter = true
+facet = true
+
+[fields.grapes]
+type = "text[]"
+filter = true
+facet = true
+
+[fields.maker]
+type = "text"
+facet = true
+
+[fields.price]
+type = "float"
+filter = true
+unit = "€"
+
+[fields.year]
+type = "int"
+filter = true
+
+[fields.reviewed]
+type = "date"
+filter = true
+
+[fields.votes]
+type = "int"
+role = "popularity"
+
+[fields.shop]
+type = "int"
+"""
+TABLE: tuple[tuple[Any, ...], ...] = (
+    ("Alpha", "dark plum and oak", "France", ("Merlot", "Syrah"), "Roche", 12.1, 1998, "2001-03-04", 5),
+    ("Beta", "plum, light", "France", ("Gamay",), "Roche", 30.2, 2003, "2001-07", 50),
+    ("Gamma", "smoke", "Spain", ("Merlot",), "Sol", 30.2, 2003, "2004", 7),
+    ("Delta", "smoke and oak", "Spain", (), "Sol", None, 2011, None, 1),
+    ("Epsilon", "plum", None, ("Syrah",), None, 8.0, None, "1999-12-31", None),
+)
+NAMES = ("title", "notes", "country", "grapes", "maker", "price", "year", "reviewed", "votes")
+
+
+@dataclass(frozen=True)
+class Served:
+    """Catalogues behind a gate."""
+
+    gate: Gate
+
+    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must answer as its schema says, in text as in structure."""
+        answer = self.gate.call(LOCAL_USER, tool, arguments)
+        assert not answer.is_error, answer.text
+        assert answer.structured is not None
+        jsonschema.validate(arguments, self.gate.get_tool(LOCAL_USER, tool).input_schema)
+        assert values_missing_from_text(answer.structured, answer.text) == []
+        return answer.structured
+
+    def browse(self, **arguments: Any) -> dict[str, Any]:
+        (catalogue,) = self.ask("browse", **arguments)["catalogues"]
+        found: dict[str, Any] = catalogue
+        return found
+
+    def counts(self, **arguments: Any) -> dict[Any, int]:
+        """Return the count of each group, by its values."""
+        return {tuple(one["values"].values()): one["count"] for one in self.browse(**arguments)["groups"]}
+
+    def refusal(self, tool: str = "browse", **arguments: Any) -> str:
+        answer = self.gate.call(LOCAL_USER, tool, arguments)
+        assert answer.error_code == InputError.code, answer.text
+        return answer.text
+
+
+def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines") -> OpenCatalogue:
+    spec = compile_text(WINES.replace('"wines"', f'"{name}"'), origin="test")
+    shelf = MemoryShelf(spec)
+    for row in table:
+        fields = {field: value for field, value in zip(NAMES, row, strict=True) if value not in (None, ())}
+        shelf.apply([Put(record=Record(id=RecordId(row[0].lower()), fields=fields))])
+    return OpenCatalogue(
+        name=name,
+        spec=spec,
+        shelf=shelf,
+        searcher=Searcher(spec=spec),
+        recommender=Recommender(spec=spec, this_year=lambda: 2026),
+    )
+
+
+@pytest.fixture
+def served() -> Served:
+    return Served(Gate(Toolbox(generic_tools([opened()]))))
+
+
+@pytest.fixture
+def two_served() -> Served:
+    return Served(Gate(Toolbox(generic_tools([opened(), opened(TABLE[:2], name="cellar")]))))
+
+
+def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(served: Served) -> None:
+    found = served.browse(of="price")
+    assert (found["of"], found["unit"], found["records"]) == ("price", "€", 5)
+    assert found["overall"] == {
+        "count": 5,
+        "known": 4,
+        "min": 8,
+        "max": 30.2,
+        "mean": 20.125,
+        "median": 21.15,
+        "sum": 80.5,
+        "min_record": {"id": "wines/epsilon", "title": "Epsilon"},
+        "max_record": {"id": "wines/beta", "title": "Beta"},
+        "filters": {},
+    }
+    assert found["groups"] == []
+
+
+def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(served: Served) -> None:
+    answer = served.gate.call(LOCAL_USER, "browse", {"by": ["country"], "of": "price", "query": "plum"})
+    assert answer.text.splitlines() == [
+        "wines: Wines, 3 records",
+        "  price in €: count 3; min 8 (Epsilon [wines/epsilon]); max 30.2 (Beta [wines/beta]); mean 16.766667; "
+        "median 12.1; sum 50.3",
+        "  country | count | min | max | mean | median | sum | filters",
+        "  France | 2 | 12.1 (Alpha [wines/alpha]) | 30.2 (Beta [wines/beta]) | 21.15 | 21.15 | 42.3 | "
+        '{"country":["France"]}',
+        "  1 records have no country",
+        '  records: search with {"catalogue":"wines","query":"* plum"} and filters',
+    ]
+
+
+def test_a_record_counts_under_each_of_its_values(served: Served) -> None:
+    assert served.counts(by=["grapes"]) == {("Merlot",): 2, ("Syrah",): 2, ("Gamay",): 1}
+    assert served.browse(by=["grapes"])["without"] == {"grapes": 1}
+
+
+def test_one_field_may_be_given_without_a_list(served: Served) -> None:
+    answer = served.gate.call(LOCAL_USER, "browse", {"by": "country"})
+    assert answer.structured == served.ask("browse", by=["country"])
+
+
+def test_two_fields_are_counted_together(served: Served) -> None:
+    assert served.counts(by=["country", "year/decade"]) == {
+        ("France", "1990s"): 1,
+        ("France", "2000s"): 1,
+        ("Spain", "2000s"): 1,
+        ("Spain", "2010s"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        ("year", {(1998,): 1, (2003,): 2, (2011,): 1}),
+        ("year/year", {(1998,): 1, (2003,): 2, (2011,): 1}),
+        ("Year/Decade", {("1990s",): 1, ("2000s",): 2, ("2010s",): 1}),
+        ("year/5", {("1995 to 1999",): 1, ("2000 to 2004",): 2, ("2010 to 2014",): 1}),
+        ("price", {(8,): 1, (12.1,): 1, (30.2,): 2}),
+        ("price/10", {("0 to under 10",): 1, ("10 to under 20",): 1, ("30 to under 40",): 2}),
+        ("price/0.1", {("8 to under 8.1",): 1, ("12.1 to under 12.2",): 1, ("30.2 to under 30.3",): 2}),
+        ("reviewed", {("1999",): 1, ("2001",): 2, ("2004",): 1}),
+        ("reviewed/month", {("1999-12",): 1, ("2001-03",): 1, ("2001-07",): 1, ("2004-01",): 1}),
+        ("reviewed/decade", {("1990s",): 1, ("2000s",): 3}),
+    ],
+)
+def test_numbers_and_dates_are_counted_in_buckets_in_their_order(
+    served: Served, by: str, groups: dict[Any, int]
+) -> None:
+    found = served.counts(by=[by])
+    assert found == groups
+    assert list(found) == list(groups)
+
+
+def test_the_ends_of_dates_are_as_precise_as_they_are_known(served: Served) -> None:
+    overall = served.browse(of="reviewed")["overall"]
+    assert (overall["min"], overall["median"], overall["max"]) == ("1999-12-31", "2001-05-02", "2004")
+    assert "sum" not in overall
+    assert "mean" not in overall
+
+
+@pytest.mark.parametrize(
+    ("sort", "countries"),
+    [
+        ("count", ["France", "Spain", "Italy"]),
+        ("count asc", ["Italy", "Spain", "France"]),
+        ("value", ["France", "Italy", "Spain"]),
+        ("value desc", ["Spain", "Italy", "France"]),
+        ("max", ["Italy", "Spain", "France"]),
+        ("MEAN asc", ["France", "Spain", "Italy"]),
+        ("sum", ["Italy", "Spain", "France"]),
+    ],
+)
+def test_groups_come_in_the_order_that_is_asked_for(sort: str, countries: list[str]) -> None:
+    rows = [("A", "France", 1), ("B", "France", 2), ("C", "France", None), ("D", "Spain", 10), ("E", "Spain", 5)]
+    table = [
+        (name, "", country, (), None, price, None, None, None) for name, country, price in (*rows, ("F", "Italy", 90))
+    ]
+    served = Served(Gate(Toolbox(generic_tools([opened(table)]))))
+    assert [one for (one,) in served.counts(by=["country"], of="price", sort=sort)] == countries
+
+
+def test_a_group_without_a_known_number_has_none_and_comes_last(served: Served) -> None:
+    groups = served.browse(by=["country", "year"], of="price", sort="mean asc")["groups"]
+    assert groups[-1] == {
+        "values": {"country": "Spain", "year": 2011},
+        "count": 1,
+        "known": 0,
+        "filters": {"country": ["Spain"], "year": {"min": 2011, "max": 2011}},
+    }
+
+
+def test_the_filters_of_a_group_list_its_records_in_one_call(served: Served) -> None:
+    found = served.browse(by=["price/10", "grapes"], filters={"price": {"min": 10}}, exclude={"country": ["Spain"]})
+    listed = {
+        tuple(one["values"].values()): [
+            hit["id"] for hit in served.ask("search", **found["list_with"], filters=one["filters"])["results"]
+        ]
+        for one in found["groups"]
+    }
+    assert found["list_with"] == {"catalogue": "wines", "query": "*", "exclude": {"country": ["Spain"]}}
+    assert listed == {
+        ("10 to under 20", "Merlot"): ["wines/alpha"],
+        ("10 to under 20", "Syrah"): ["wines/alpha"],
+        ("30 to under 40", "Gamay"): ["wines/beta"],
+    }
+
+
+def test_a_field_that_cannot_be_filtered_by_gives_groups_without_filters(served: Served) -> None:
+    groups = served.browse(by=["maker"])["groups"]
+    assert [(one["values"]["maker"], one["count"], "filters" in one) for one in groups] == [
+        ("Roche", 2, False),
+        ("Sol", 2, False),
+    ]
+
+
+def test_values_that_are_filtered_by_are_the_only_groups(served: Served) -> None:
+    assert served.counts(by=["grapes"], filters={"grapes": ["Merlot"]}) == {("Merlot",): 2}
+
+
+def test_fields_are_listed_and_counted_under_filters_and_words_too(served: Served) -> None:
+    found = served.browse(filters={"country": ["France"]}, query="plum")
+    fields = {one["field"]: one for one in found["fields"]}
+    assert found["records"] == 2
+    assert fields["maker"]["values"] == [{"value": "Roche", "count": 2}]
+    assert (fields["year"]["min"], fields["year"]["max"]) == (1998, 2003)
+    assert served.browse(field="country", query="oak")["fields"][0]["values"] == [
+        {"value": "France", "count": 1},
+        {"value": "Spain", "count": 1},
+    ]
+
+
+def test_a_field_with_a_number_is_grouped_by(served: Served) -> None:
+    assert served.counts(field="country", of="price") == served.counts(by=["country"], of="price")
+
+
+def test_groups_come_in_pages_and_within_a_budget(served: Served) -> None:
+    whole = served.browse(by=["year", "grapes"], of="price")["groups"]
+    seen: list[Any] = []
+    cursor: dict[str, str] = {}
+    for _ in whole:
+        page = served.ask("browse", by=["year", "grapes"], of="price", max_tokens=200, **cursor)
+        assert len(json.dumps(page)) <= 800
+        seen += [(one["values"], one["sum"]) for one in page["catalogues"][0]["groups"]]
+        if "cursor" not in page:
+            break
+        cursor = {"cursor": page["cursor"]}
+    assert seen == [(one["values"], one["sum"]) for one in whole]
+
+
+def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time(two_served: Served) -> None:
+    found = two_served.ask("browse", query="smoke")["catalogues"]
+    assert {one["name"]: one["records"] for one in found} == {"wines": 2, "cellar": 0}
+    assert "'by' needs a 'catalogue'; there are wines, cellar" in two_served.refusal(by=["country"])
+    assert two_served.counts(catalogue="cellar", by=["country"]) == {("France",): 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"by": ["contry"]}, "'by': 'wines' has no field 'contry' (did you mean 'country'?); right are"),
+        ({"by": ["title"]}, "'by': 'wines' cannot be counted by 'title'"),
+        ({"by": ["country", "year", "price"]}, "by"),
+        ({"by": ["year", "year/decade"]}, "'by' names 'year' twice"),
+        ({"by": ["country/10"]}, "'by': 'country/10': the values of 'country' are no numbers; group by 'country'"),
+        ({"by": ["price/0"]}, "the width of a range must be a number above 0, as in 'price/10'"),
+        ({"by": ["price/-5"]}, "the width of a range must be a number above 0"),
+        ({"by": ["price/nan"]}, "the width of a range must be a number above 0"),
+        ({"by": ["price/inf"]}, "the width of a range must be a number above 0"),
+        ({"by": ["price/wide"]}, "the width of a range must be a number above 0"),
+        ({"by": ["price/1e-30"]}, "the ranges are too narrow"),
+        ({"by": ["price/decade"]}, "'price' is no date"),
+        ({"by": ["year/month"]}, "'year' is no date"),
+        ({"by": ["reviewed/10"]}, "right are reviewed/decade, reviewed/year, reviewed/month"),
+        ({"by": ["country"], "field": "country"}, "give one of them"),
+        ({"of": "country"}, "'of': 'country' is text, not a number; numbers: price, year, reviewed, votes"),
+        ({"of": "shop"}, "'of': 'shop' has no column; numbers: price"),
+        ({"of": "prize"}, "'of': 'wines' has no field 'prize' (did you mean 'price'?)"),
+        ({"by": ["country"], "sort": "mean"}, "'sort' is 'mean'; a figure needs 'of'; right are count, value"),
+        ({"by": ["country"], "of": "price", "sort": "cheapest"}, "right are count, value, min, max, mean, median, sum"),
+        ({"by": ["country"], "sort": "count up"}, "and 'asc' or 'desc' after it"),
+        ({"by": ["country"], "filters": {"contry": ["France"]}}, "did you mean 'country'?"),
+        ({"by": ["country"], "filters": {"country": ["Atlantis"]}}, "no value 'Atlantis'"),
+        ({"by": ["country"], "query": "!!! ???"}, "has no word that a record could have"),
+        ({"by": ["country"], "limit": 0}, "limit"),
+        ({"by": ["country"], "limit": 201}, "limit"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_with_what_would_be_right(
+    served: Served, arguments: dict[str, Any], says: str
+) -> None:
+    assert says in served.refusal(**arguments)
+
+
+def test_nothing_to_count_is_an_answer() -> None:
+    served = Served(Gate(Toolbox(generic_tools([opened(())]))))
+    found = served.browse(by=["country", "price/10"], of="year")
+    assert (found["records"], found["groups"], found["overall"]["count"]) == (0, [], 0)
+
+
+# Lists
+
+
+def test_an_asterisk_lists_every_record_the_most_popular_first_and_pages_to_the_end() -> None:
+    table = [(f"W{number}", "", None, (), None, None, None, None, number % 7 or None) for number in range(130)]
+    served = Served(Gate(Toolbox(generic_tools([opened(table)]))))
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = served.ask("search", query="*", limit=50, **cursor)
+        assert page["total"] == 130
+        seen += [one["id"] for one in page["results"]]
+        if not page["has_more"]:
+            break
+        cursor = {"cursor": page["cursor"]}
+    by_votes = sorted(range(130), key=lambda number: (-(number % 7), number))
+    assert seen == [f"wines/w{number}" for number in by_votes]
+
+
+def test_a_list_has_what_has_the_filters_and_all_of_the_words(two_served: Served) -> None:
+    def listed(query: str, **arguments: Any) -> list[str]:
+        return [one["id"] for one in two_served.ask("search", query=query, **arguments)["results"]]
+
+    assert listed("* plum oak") == ["wines/alpha", "cellar/alpha"]
+    assert listed("*", catalogue="wines", filters={"year": 2003}) == ["wines/beta", "wines/gamma"]
+    assert listed(" * ", catalogue="cellar", exclude={"grapes": ["Gamay"]}) == ["cellar/alpha"]
+    assert two_served.ask("search", query="* plum volcano")["notes"] == ["no record has these filters and words"]
+
+
+def test_an_asterisk_that_belongs_to_a_name_is_searched_for(served: Served) -> None:
+    assert served.ask("search", query="*alpha")["results"][0]["id"] == "wines/alpha"
+
+
+# Numbers and buckets
+
+
+def test_sums_of_decimal_fractions_are_as_people_add_them() -> None:
+    column = NumberColumn(np.array([0.1, 0.2, np.nan, 0.3]))
+    found = column.figures(column.order)
+    assert found is not None
+    assert (found.total, found.mean, found.median) == (0.6, 0.2, 0.2)
+
+
+def test_sums_of_other_fractions_and_large_numbers_lose_nothing() -> None:
+    column = NumberColumn(np.array([1e300, 1 / 3, -1e300, 2 / 3]))
+    found = column.figures(column.order)
+    assert found is not None
+    assert found.total == 1.0
+    whole = NumberColumn(np.full(3_000, 2.0**52))
+    figures = whole.figures(whole.order)
+    assert figures is not None
+    assert figures.total == 3_000 * 2**52
+
+
+def number(kind: FieldType) -> FieldSpec:
+    return FieldSpec(name="n", type=kind, filter=FilterKind.RANGE)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "labels"),
+    [
+        (range(0, 101), FieldType.INT, ["0 to 9", "10 to 19", "90 to 99", "100 to 109"]),
+        (range(3, 47), FieldType.INT, ["0 to 4", "5 to 9", "40 to 44", "45 to 49"]),
+        (range(-60, 60), FieldType.INT, ["-60 to -41", "-40 to -21", "20 to 39", "40 to 59"]),
+        (
+            np.linspace(0, 1, 64),
+            FieldType.FLOAT,
+            ["0 to under 0.1", "0.1 to under 0.2", "0.9 to under 1", "1 to under 1.1"],
+        ),
+        (
+            np.linspace(0, 3e6, 64),
+            FieldType.FLOAT,
+            ["0 to under 500000", "500000 to under 1000000", "2500000 to under 3000000", "3000000 to under 3500000"],
+        ),
+    ],
+)
+def test_a_number_with_many_values_is_cut_at_round_edges(numbers: Any, kind: FieldType, labels: list[str]) -> None:
+    found = bucket_numbers(np.array(numbers, dtype=np.float64), number(kind), None).labels
+    assert [*found[:2], *found[-2:]] == labels
+
+
+def test_dates_at_the_ends_of_the_calendar_are_counted() -> None:
+    field = number(FieldType.DATE)
+    days = np.array([1.0, 3_652_059.0])
+    for period in ("decade", "year", "month"):
+        found = bucket_numbers(days, field, parse_bucketing(period, field))
+        assert [low <= day <= high for day, (low, high) in zip(days, found.bounds, strict=True)] == [True, True]
