@@ -1,4 +1,4 @@
-"""`list`, `search`, `recommend`, `get`, `browse`: query catalogues from the terminal."""
+"""`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pinakes.cli.filters import option_of, usual_conditions
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table, shortened
-from pinakes.errors import InputError, NotFoundError, did_you_mean
+from pinakes.errors import InputError, NotFoundError
 from pinakes.library import UNFINISHED
 from pinakes.model.hits import Evidence, Hit, SearchPage
 from pinakes.model.record import Record
@@ -20,7 +20,6 @@ from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendations, Request
 from pinakes.recommend.signals import Signals
 from pinakes.search.names import NameChoice
-from pinakes.search.values import field_values
 from pinakes.tools.merge import NEAREST_SHOWN
 from pinakes.tools.scopes import Asked, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS
@@ -163,31 +162,6 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
         )
 
 
-@click.command("browse")
-@click.argument("catalogue")
-@click.option("--field", help="The field to browse; by default the catalogue's tags.")
-@click.option("--search", help="Only values like this.")
-@click.option("--limit", default=30, show_default=True, type=click.IntRange(1))
-@json_option
-def browse_command(catalogue: str, field: str | None, search: str | None, limit: int, as_json: bool) -> None:
-    """Show the values of a field of CATALOGUE, with how many records have each."""
-    opened = open_app().open_catalogue(catalogue)
-    name = field or _default_facet(opened.spec)
-    facets = [one.name for one in opened.spec.fields.values() if one.facet]
-    if name not in facets:
-        raise InputError(f"'--field': no facet '{name}'{did_you_mean(name, facets)}; facets: {', '.join(facets)}")
-    reader = opened.shelf.reader()
-    found = reader.facets(name, scope=WHOLE)
-    if search:
-        wanted = set(field_values(reader, opened.spec, name).matching(search))
-        found = [one for one in found if one.value in wanted]
-    shown = found[:limit]
-    if as_json:
-        print_json([{"category": one.category, "value": one.value, "count": one.count} for one in shown])
-    else:
-        print_table(("value", "category", "count"), [(one.value, one.category, one.count) for one in shown])
-
-
 def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
     """Return the limits of a search by the options of its command line."""
     return Asked(
@@ -243,13 +217,6 @@ def _facts(record: Record, spec: CatalogueSpec) -> str:
     kinds = (FieldType.ENUM, FieldType.INT)
     names = [field.name for field in spec.fields.values() if field.type in kinds and field.filter]
     return " · ".join(str(record.get(name)) for name in names if record.get(name) is not None)
-
-
-def _default_facet(spec: CatalogueSpec) -> str:
-    facets = [field for field in spec.fields.values() if field.facet]
-    if not facets:
-        raise InputError(f"catalogue '{spec.name}' has no field to browse")
-    return next((field.name for field in facets if field.type is FieldType.TAGS), facets[0].name)
 
 
 def _cell(value: Any) -> str:
