@@ -13,7 +13,7 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType
 from pinakes.errors import InputError
 from pinakes.ingest.kinds import find_source_kind, read_kind, require_derivable_kinds
 from pinakes.ingest.paths import value_at
-from pinakes.ingest.values import read_value
+from pinakes.ingest.values import READERS
 from pinakes.model.record import Record, RecordId, Tag, Value
 from pinakes.text.cells import first_day, is_nothing, plain_text, text_of
 
@@ -129,13 +129,13 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
     refused.
     """
     require_derivable_kinds(spec, origin=f"the spec '{spec.name}'")
-    fields_of = {one: [field for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
+    readings = {one: [_reading_of(field) for field in spec.fields.values() if field.is_of(one)] for one in spec.kinds}
 
     def read_row(row: Mapping[str, Any]) -> ReadRow:
         if all(map(is_nothing, row.values())):
             raise InputError("empty row: no column has a value")
         of_kind = kind or read_kind(row, spec)
-        fields, unread = _read_fields(row, fields_of[of_kind])
+        fields, unread = _read_fields(row, readings[of_kind])
         if not spec.group_path:  # another row of the group may have the values
             _require_value(fields)
             _require_readable(unread, spec)
@@ -147,14 +147,35 @@ def build_mapping(spec: CatalogueSpec, *, kind: str | None = None) -> RowMapping
     return RowMapping(records_of=records_of, read_row=read_row, is_by_spec=True, kind=kind)
 
 
-def _read_fields(row: Mapping[str, Any], fields: Iterable[FieldSpec]) -> tuple[dict[str, Value], list[UnreadCell]]:
+class _FieldReading(NamedTuple):
+    """How a field is read: what is the same for all rows is looked up once."""
+
+    field: FieldSpec
+    column: str | None
+    """The column that has the value, if the row has one of that name; None for a template."""
+    read: Callable[[Any, FieldSpec], Value]
+    is_bounded: bool
+    """Whether not every value of the field's type fits it."""
+
+
+def _reading_of(field: FieldSpec) -> _FieldReading:
+    is_bounded = field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
+    return _FieldReading(field, None if field.template else field.source_path, READERS[field.type], is_bounded)
+
+
+def _read_fields(
+    row: Mapping[str, Any], readings: Iterable[_FieldReading]
+) -> tuple[dict[str, Value], list[UnreadCell]]:
     """Return the values of a row's fields, and the cells that do not fit their field."""
     values: dict[str, Value] = {}
     unread = []
-    for field in fields:
+    for field, column, read, is_bounded in readings:
+        cell = row[column] if column is not None and column in row else _cell(row, field)
+        if is_nothing(cell):
+            continue
         try:
-            value = read_value(_cell(row, field), field)
-            if value is not None and _is_bounded(field) and (problem := _problem(value, field)):
+            value = read(cell, field)
+            if is_bounded and value is not None and (problem := _problem(value, field)):
                 raise InputError(f"'{field.name}' {problem}")
         except InputError as error:
             unread.append(UnreadCell(field.name, error.message))
@@ -162,11 +183,6 @@ def _read_fields(row: Mapping[str, Any], fields: Iterable[FieldSpec]) -> tuple[d
         if value is not None:
             values[field.name] = value
     return values, unread
-
-
-def _is_bounded(field: FieldSpec) -> bool:
-    """Tell whether not every value of the field's type fits it."""
-    return field.type is FieldType.ENUM or field.at_least is not None or field.at_most is not None
 
 
 def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:
