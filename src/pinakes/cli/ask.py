@@ -1,27 +1,30 @@
 """`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
+import orjson
 
+from pinakes.assembly.app import App
 from pinakes.catalogue.codec import plain_record
-from pinakes.catalogue.spec import CatalogueSpec, FieldType, texts_of
-from pinakes.cli.filters import option_of, usual_conditions
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
+from pinakes.cli.filters import option_of, split_arguments, usual_conditions, without_filters
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
-from pinakes.cli.tables import print_table, shortened
+from pinakes.cli.record_blocks import block_of, label_in_words, print_blocks
+from pinakes.cli.tables import print_table
 from pinakes.errors import InputError, NotFoundError
 from pinakes.library import UNFINISHED
-from pinakes.model.hits import Evidence, Hit, SearchPage
+from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.record import Record
 from pinakes.model.scope import SEES_EVERYTHING, WHOLE
-from pinakes.recommend.recommender import Recommendations, Request
-from pinakes.recommend.signals import Signals
+from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.search.names import NameChoice
-from pinakes.tools.merge import NEAREST_SHOWN
-from pinakes.tools.scopes import Asked, scope_of
+from pinakes.tools.catalogue import OpenCatalogue, ask_each
+from pinakes.tools.merge import Merged, MergedPage, search_scopes
+from pinakes.tools.record_text import has_value, number_text, with_unit
+from pinakes.tools.scopes import Asked, scope_each
 from pinakes.tools.spec import NOTHING_ANSWERS
 
 FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -62,59 +65,124 @@ def list_command(as_json: bool) -> None:
 
 
 @click.command("search", context_settings=FREE_OPTIONS)
-@click.argument("catalogue")
-@click.argument("query")
+@click.argument("arguments", metavar="[CATALOGUE] QUERY", nargs=-1, type=click.UNPROCESSED)
 @click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 50))
 @click.option("--adult", is_flag=True, help="Find adult records too.")
 @json_option
-@click.pass_context
-def search_command(ctx: click.Context, catalogue: str, query: str, limit: int, adult: bool, as_json: bool) -> None:
-    """Search CATALOGUE for QUERY.
+def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json: bool) -> None:
+    """Search CATALOGUE for QUERY, or every catalogue.
 
     Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
-    --not-tags horror (none).
+    --not-tags horror (none). Of all catalogues, those are searched that have the fields.
     """
-    if not query.strip():
-        raise InputError("the query is empty; to see the values of a field: pinakes browse")
-    opened = open_app().open_catalogue(catalogue)
-    view = opened.view()
-    scope, notes = scope_of(view, asked_of(query, ctx.args, with_adult=adult))
-    page = _nearest_few(view.search(query, scope=scope, limit=limit))
+    stated, options = split_arguments(arguments)
+    app = open_app()
+    catalogue, query = _catalogue_and_query(stated, app)
+    chosen = {catalogue.name: catalogue} if catalogue else _every_catalogue(app)
+    left_out = [] if catalogue else without_filters(options, {name: one.spec for name, one in chosen.items()})
+    searched = {name: one for name, one in chosen.items() if name not in left_out}
+    scoped = scope_each(ask_each(searched, OpenCatalogue.view), asked_of(query, options, with_adult=adult))
+    found = search_scopes(scoped.views, scoped.scopes, query, limit=limit)
+    notes = [*([f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []), *scoped.notes]
     if as_json:
-        print_json({**_page_as_json(page, opened.spec), "notes": notes})
+        print_json({**_found_as_json(found, limit, with_names=not catalogue), "notes": notes})
         return
-    if page.evidence is Evidence.NONE:
-        click.echo(NOTHING_ANSWERS)
-    print_table(
-        ("", "title", "", "found by", "score"), [_hit_row(n, hit, opened.spec) for n, hit in enumerate(page.hits, 1)]
-    )
-    degraded = f" ({page.degraded})" if page.degraded else ""
-    click.echo(f"{page.total_matches} matches, evidence: {page.evidence}, {page.mode}{degraded}")
+    _print_found(found, limit, with_names=not catalogue)
     for note in notes:
         click.echo(note)
 
 
-def _nearest_few(page: SearchPage) -> SearchPage:
-    """Return a page without evidence with its first hits only."""
-    return replace(page, hits=page.hits[:NEAREST_SHOWN]) if page.evidence is Evidence.NONE else page
+def _catalogue_and_query(stated: Sequence[str], app: App) -> tuple[OpenCatalogue | None, str]:
+    """Return the catalogue that is named, if one is, and the query."""
+    if not stated:
+        raise click.UsageError("Missing argument 'QUERY'.")
+    is_first_named = app.library.find_installed(stated[0]) is not None
+    if len(stated) == 1 and is_first_named:
+        raise InputError(
+            f"'{stated[0]}' is a catalogue; say what to search it for: pinakes search {stated[0]} \"WORDS\""
+        )
+    if len(stated) > 2:
+        named, words = (f" {stated[0]}", stated[1:]) if is_first_named else ("", stated)
+        raise InputError(f'a query of several words goes in quotes: pinakes search{named} "{" ".join(words)}"')
+    if not stated[-1].strip():
+        raise InputError("the query is empty; to see the values of a field: pinakes browse")
+    return (_get_catalogue(app, *stated) if len(stated) == 2 else None), stated[-1]
 
 
-def _page_as_json(page: SearchPage, spec: CatalogueSpec) -> dict[str, Any]:
+def _get_catalogue(app: App, name: str, query: str) -> OpenCatalogue:
+    try:
+        return app.open_catalogue(name)
+    except NotFoundError as error:
+        if name in app.library.list_unfinished():
+            raise
+        hint = f'to search all of them, put the query in quotes: pinakes search "{name} {query}"'
+        raise NotFoundError(f"{error.message}; {hint}") from error
+
+
+def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
+    """Return the catalogues that can be opened; say which cannot."""
+    names = [one.name for one in app.library.list_installed()]
+    problems = {name: app.find_problem(name) for name in names}
+    opened = {name: app.open_catalogue(name) for name, problem in problems.items() if problem is None}
+    for name, problem in problems.items():
+        if problem is not None:
+            click.echo(f"pinakes: '{name}' cannot be opened: {problem}", err=True)
+    if not opened:
+        raise NotFoundError("there is no catalogue to search; run: pinakes init")
+    return opened
+
+
+def _print_found(found: MergedPage, limit: int, *, with_names: bool) -> None:
+    items = found.first(limit)
+    if found.evidence is Evidence.NONE:
+        click.echo(NOTHING_ANSWERS if items else "Nothing was found.")
+    print_blocks(
+        block_of(
+            item.hit.record,
+            item.view.spec,
+            label=label_in_words(item.hit.label),
+            catalogue=item.view.name if with_names else "",
+        )
+        for item in items
+    )
+    click.echo(_summary(found, items))
+
+
+def _summary(found: MergedPage, shown: Sequence[Merged]) -> str:
+    """Return how much answers, how surely, and how it was searched."""
+    how = "by words and meaning" if found.mode is SearchMode.HYBRID else "by words alone"
+    degraded = f" ({found.degraded})" if found.degraded else ""
+    return f"{_counts(found, shown)}evidence: {found.evidence}, searched {how}{degraded}"
+
+
+def _counts(found: MergedPage, shown: Sequence[Merged]) -> str:
+    """Return how many of the records that answer are shown; a search counts them as deep as it looks."""
+    if found.evidence is Evidence.NONE:
+        return ""
+    answering = sum(item.hit.label is not None for item in shown)
+    depths = {item.view.name: item.view.spec.search.depth for item in found.items}
+    at_least = "at least " if found.total_matches >= sum(depths.values()) else ""
+    others = f", {len(shown) - answering} more near" if answering < len(shown) else ""
+    return f"{answering} of {at_least}{found.total_matches} that answer{others}; "
+
+
+def _found_as_json(found: MergedPage, limit: int, *, with_names: bool) -> dict[str, Any]:
     hits = [
         {
-            **plain_record(hit.record, spec),
-            "score": round(hit.score, 4),
-            "relevance": hit.label,
-            "matchType": hit.match_type,
+            **({"catalogue": item.view.name} if with_names else {}),
+            **plain_record(item.hit.record, item.view.spec),
+            "score": round(item.hit.score, 4),
+            "relevance": item.hit.label,
+            "matchType": item.hit.match_type,
         }
-        for hit in page.hits
+        for item in found.first(limit)
     ]
     return {
         "results": hits,
-        "totalMatches": page.total_matches,
-        "evidence": page.evidence,
-        "searchMode": page.mode,
-        "degraded": page.degraded,
+        "totalMatches": found.total_matches,
+        "evidence": found.evidence,
+        "searchMode": found.mode,
+        "degraded": found.degraded,
     }
 
 
@@ -157,9 +225,8 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
     if as_json:
         print_json(plain_record(record, view.spec))
     else:
-        print_table(
-            ("field", "value"), [("id", record.id), *((name, _cell(value)) for name, value in record.fields.items())]
-        )
+        shown = [field for field in view.spec.fields.values() if field.shown and has_value(record, field)]
+        print_table(("field", "value"), [("id", record.id), *((field.name, _cell(record, field)) for field in shown)])
 
 
 def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
@@ -175,17 +242,7 @@ def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked
 
 def print_recommendations(answer: Recommendations, spec: CatalogueSpec) -> None:
     """Print recommendations with their signals, and what was understood."""
-    rows = [
-        (
-            number,
-            spec.title_of(item.record),
-            _facts(item.record, spec),
-            f"{item.score:.2f}",
-            " ".join(f"{value:.2f}" for value in _content_signals(item.signals)),
-        )
-        for number, item in enumerate(answer.items, 1)
-    ]
-    print_table(("", "title", "", "score", "meaning tags time form"), rows)
+    print_blocks(block_of(item.record, spec, label=_signals_in_words(item, spec)) for item in answer.items)
     for choice in answer.titles:
         click.echo(f"'{choice.asked}': {_taken(choice)}")
     for choice in answer.excluded:
@@ -204,23 +261,24 @@ def _taken(choice: NameChoice) -> str:
     return f"not in the catalogue{hint}"
 
 
-def _content_signals(parts: Signals) -> tuple[float, float, float, float]:
-    return parts.semantic, parts.taxonomy, parts.temporal, parts.format
+def _signals_in_words(item: Recommendation, spec: CatalogueSpec) -> str:
+    """Return the score of a recommendation, and of what it is made."""
+    weights, parts = spec.recommend or RecommendSpec(), item.signals
+    signals = [
+        ("meaning", parts.semantic, weights.semantic),
+        ("tags", parts.taxonomy, weights.taxonomy.weight),
+        ("time", parts.temporal, weights.temporal.weight),
+        ("form", parts.format, weights.format.weight),
+    ]
+    known = ", ".join(f"{name} {value:.2f}" for name, value, weight in signals if weight)
+    return f"score {item.score:.2f} ({known})"
 
 
-def _hit_row(number: int, hit: Hit, spec: CatalogueSpec) -> tuple[object, ...]:
-    return number, spec.title_of(hit.record), _facts(hit.record, spec), hit.match_type, f"{hit.score:.2f}"
-
-
-def _facts(record: Record, spec: CatalogueSpec) -> str:
-    """Return a record's enum and number filters on one line."""
-    kinds = (FieldType.ENUM, FieldType.INT)
-    names = [field.name for field in spec.fields.values() if field.type in kinds and field.filter]
-    return " · ".join(str(record.get(name)) for name in names if record.get(name) is not None)
-
-
-def _cell(value: Any) -> str:
-    return shortened(", ".join(texts_of(value)), 600)
+def _cell(record: Record, field: FieldSpec) -> str:
+    value = record.get(field.name)
+    if field.type is FieldType.JSON:
+        return orjson.dumps(value).decode()
+    return with_unit(number_text(value) if isinstance(value, int | float) else ", ".join(texts_of(value)), field)
 
 
 def _recommendations_json(answer: Recommendations, spec: CatalogueSpec) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import orjson
 from pinakes.assembly.app import App
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.cli.ask import FREE_OPTIONS, asked_of
+from pinakes.cli.filters import split_arguments
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.errors import InputError
@@ -69,13 +70,7 @@ def explain_command(
 
 def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """Return the id, which may be before or after the options of filters, and those options."""
-    ids, options, rest = [], [], list(arguments)
-    while rest:
-        one = rest.pop(0)
-        if not one.startswith("--"):
-            ids.append(one)
-        else:
-            options += [one] if "=" in one or not rest else [one, rest.pop(0)]
+    ids, options = split_arguments(arguments)
     if len(ids) > 1:
         raise InputError(f"'{ids[1]}' is too much; a query of several words goes in quotes")
     return (ids[0] if ids else None), options

@@ -1,11 +1,11 @@
 """Filters typed as options: `--year 2015..2020 --tags space,drama --not-tags horror`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, Condition, NoneOf, Range
-from pinakes.tools.filters import KIND, filters_of, parse_bound, values_condition, with_usual_kinds
+from pinakes.tools.filters import KIND, filters_by_use, filters_of, parse_bound, values_condition, with_usual_kinds
 
 NOT = "not-"
 NUMBER_RANGES = "2015, 2010..2020, 2015.., ..1999"
@@ -18,14 +18,48 @@ def parse_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> Iterator[
     for name, value in _pairs(arguments):
         plain = name.removeprefix(NOT)
         if plain not in known:
-            options = ", ".join(f"--{one}" for one in known)
+            options = ", ".join(f"--{one}" for one in dict.fromkeys((*_by_use(spec), *known)))
             raise InputError(f"no filter '--{plain}'{did_you_mean(plain, list(known))}; filters: {options}")
         yield _condition(name, known[plain], value)
+
+
+def _by_use(spec: CatalogueSpec) -> Iterator[str]:
+    """Yield the names of a catalogue's filters, the most useful first."""
+    yield from (field.name for field in filters_by_use(spec))
 
 
 def usual_conditions(arguments: Sequence[str], spec: CatalogueSpec) -> list[Condition]:
     """Return the conditions of a search: those of its options, without kinds that are hidden by default."""
     return with_usual_kinds(list(parse_conditions(arguments, spec)), spec)
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments of a command line that are not filters, and the options that are, with their values."""
+    stated, options, rest = [], [], list(arguments)
+    while rest:
+        one = rest.pop(0)
+        if not one.startswith("--"):
+            stated.append(one)
+        else:
+            options += [one] if "=" in one or not rest else [one, rest.pop(0)]
+    return stated, options
+
+
+def without_filters(options: Sequence[str], specs: Mapping[str, CatalogueSpec]) -> list[str]:
+    """Return the catalogues that lack one of these filters; refuse filters that no catalogue has all of."""
+    names = [name.removeprefix(NOT) for name, _ in _pairs(options)]
+    known = {catalogue: filters_of(spec) for catalogue, spec in specs.items()}
+    every = list(dict.fromkeys(name for filters in known.values() for name in filters))
+    for name in names:
+        if name not in every:
+            raise InputError(
+                f"no catalogue has a filter '--{name}'{did_you_mean(name, every)}; see: pinakes browse CATALOGUE"
+            )
+    lacking = [catalogue for catalogue, filters in known.items() if not set(names) <= set(filters)]
+    if len(lacking) == len(known):
+        holders = "; ".join(f"--{name}: {', '.join(one for one in known if name in known[one])}" for name in names)
+        raise InputError(f"no catalogue has all of these filters; {holders}")
+    return lacking
 
 
 def _pairs(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:

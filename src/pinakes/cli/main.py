@@ -24,7 +24,7 @@ COMMANDS = {
     "publish": ("pinakes.cli.publish", "Write a catalogue to a LanceDB table, in a folder or a bucket."),
     "rejects": ("pinakes.cli.build", "List the rows that were left out of a catalogue, and why."),
     "list": ("pinakes.cli.ask", "List the catalogues in the library."),
-    "search": ("pinakes.cli.ask", "Search a catalogue."),
+    "search": ("pinakes.cli.ask", "Search a catalogue, or all of them."),
     "explain": ("pinakes.cli.explain", "Say why a search finds what it finds, and why not a record."),
     "recommend": ("pinakes.cli.ask", "Recommend records that are like the given titles."),
     "get": ("pinakes.cli.ask", "Show one record, by id or title."),

@@ -46,7 +46,7 @@ def test_search_prints_a_table_and_json(at_sample: Path, run: Run) -> None:
     table = run(["search", "anime", "re:zero", "--limit", "3"])
     assert table.code == 0
     assert "Re:Zero" in table.out
-    assert "fts_only" in table.out
+    assert "searched by words alone (the catalogue has no vectors)" in table.out
     found = run(["search", "anime", "re:zero", "--json", "--limit", "1"]).json
     assert [hit["title"] for hit in found["results"]] == ["Re:Zero kara Hajimeru Isekai Seikatsu"]
     assert (found["searchMode"], found["degraded"]) == ("fts_only", "the catalogue has no vectors")
@@ -57,7 +57,7 @@ def test_search_says_first_that_nothing_answers_and_shows_the_nearest_few(at_sam
     arguments = ["search", "anime", "love municipal wastewater permits", "--limit", "50"]
     table = run(arguments)
     assert table.out.startswith(NOTHING_ANSWERS)
-    assert "0 matches, evidence: none" in table.out
+    assert "\nevidence: none, searched by words alone" in table.out
     found = run([*arguments, "--json"]).json
     assert (found["evidence"], found["totalMatches"]) == ("none", 0)
     assert 1 <= len(found["results"]) <= 5
@@ -92,7 +92,13 @@ def test_a_search_with_bytes_that_are_no_text_is_answered(at_sample: Path, run: 
         (["search", "anmie", "x"], NotFoundError.exit_code, "did you mean 'anime'?"),
         (["search", "anime", "x", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
         (["search", "anime", "x", "--limit", "51"], 2, "51"),
-        (["search", "anime"], 2, "Missing argument"),
+        (["search"], 2, "Missing argument"),
+        (["search", "anime"], InputError.exit_code, 'search it for: pinakes search anime "WORDS"'),
+        (["search", "giant", "robots"], NotFoundError.exit_code, 'in quotes: pinakes search "giant robots"'),
+        (["search", "giant", "robots", "fight"], InputError.exit_code, 'pinakes search "giant robots fight"'),
+        (["search", "anime", "giant", "robots"], InputError.exit_code, 'pinakes search anime "giant robots"'),
+        (["search", "giant robots", "--yaer", "2000"], InputError.exit_code, "did you mean 'year'?"),
+        (["search", " "], InputError.exit_code, "the query is empty"),
         (["serach", "anime", "x"], 2, "did you mean 'search'?"),
         (["get", "anime", "qqqqqq zzzzzz"], NotFoundError.exit_code, "nothing in 'anime' has the id or title"),
         (["browse", "anime", "--field", "tagz"], InputError.exit_code, "did you mean 'tags'?"),

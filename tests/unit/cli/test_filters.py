@@ -34,7 +34,7 @@ def test_options_become_conditions(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--yaer", "2015"], r"no filter '--yaer' \(did you mean 'year'\?\); filters: --type"),
+        (["--yaer", "2015"], r"no filter '--yaer' \(did you mean 'year'\?\); filters: --year"),
         (["--synopsis", "x"], "no filter '--synopsis'"),
         (["--year"], "'--year' wants a value"),
         (["--year", "soon"], "'soon' is not a range; right are 2015, 2010..2020"),
