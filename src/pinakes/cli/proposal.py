@@ -25,9 +25,9 @@ def print_proposal(proposal: Proposal) -> None:
     print_table(FIELD_HEADINGS, [_field_row(field) for field in inferred.fields])
     for note in (*inferred.notes, *_left_out(inferred.left_out), *proposal.notes, *proposal.rows_left_out):
         click.echo(safe_line(note))
+    _print_records(proposal, len(proposal.records))
     for line in _judgement(inferred):
         click.echo(safe_line(line))
-    _print_records(proposal, len(proposal.records))
 
 
 def print_changed(before: Proposal, after: Proposal) -> None:
@@ -49,15 +49,17 @@ def _naming(inferred: Inferred) -> list[str]:
     """Return the lines that say how records are identified and named."""
     title = inferred.fields[0]
     id_line = f"'{inferred.id_column}'" if inferred.id_column else "made of the row's values"
+    if inferred.group:
+        id_line = f"'{inferred.group}': all rows with the same value are one record"
     return [safe_line(f"id:    {id_line}"), safe_line(f"title: '{title.column}'")]
 
 
 def _judgement(inferred: Inferred) -> Iterator[str]:
     """Yield why the table is no catalogue, if it is none, and the questions about it."""
     if inferred.verdict:
-        yield f"note: {inferred.verdict}"
+        yield f"is it a catalogue? {inferred.verdict}"
     for question in inferred.questions:
-        yield f"{question.asks} Default: {question.default}; otherwise: {question.option}"
+        yield f"to decide: {question.asks} Default: {question.default}; otherwise: {question.option}"
 
 
 def _field_row(field: InferredField) -> tuple[str, str, str, str]:
@@ -76,6 +78,8 @@ def _print_records(proposal: Proposal, count: int) -> None:
     """Print the first records as an assistant sees them, a line each."""
     click.echo("first records, as an assistant sees them:")
     spec = proposal.loaded.spec
+    has_ids = proposal.inferred.id_column or proposal.inferred.group
     for number, record in enumerate(proposal.records[:count], start=1):
-        line = f"{number}. {spec.title_of(record)} [{record.id}]  {summary_of(record, spec)}"
+        shown_id = f" [{record.id}]" if has_ids else ""
+        line = f"{number}. {spec.title_of(record)}{shown_id}  {summary_of(record, spec)}"
         click.echo(safe_line(shortened(line, LINE_LENGTH)))

@@ -137,3 +137,23 @@ def test_a_title_is_composed_of_columns(ferries: str, run: Run, run_typing: Run)
     (hit,) = run(["search", "ferries", "Clansman", "--json"]).json["results"]
     assert hit["title"] == "Oban – Coll, Clansman"
     assert hit["ship"] == "Clansman"
+
+
+def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
+    tmp_path: Path, run: Run, run_typing: Run
+) -> None:
+    drinks = {"11007": ("Margarita", ("Tequila", "Triple sec", "Lime juice")), "11000": ("Mojito", ("Rum", "Mint"))}
+    drinks |= {f"1200{number}": (f"House punch {number}", ("Rum", "Lime juice")) for number in range(9)}
+    rows = [
+        f"{key},{name},glass {key},{len(name)} cl,{one}"
+        for key, (name, ingredients) in drinks.items()
+        for one in ingredients
+    ]
+    table = tmp_path / "drinks.csv"
+    table.write_text("\n".join(["id_drink,drink,glass,size,ingredient", *rows]) + "\n")
+    ran = run_typing(["add", str(table), "--no-embed"], "group id_drink\nyes\n")
+    assert "--group id_drink" in ran.out
+    assert "id:    'id_drink': all rows with the same value are one record" in ran.out
+    assert "Tequila, Triple sec, Lime juice" in ran.out
+    (hit,) = run(["search", "drinks", "Margarita", "--json"]).json["results"]
+    assert (hit["id"], hit["ingredient"]) == ("11007", ["Tequila", "Triple sec", "Lime juice"])
