@@ -37,6 +37,8 @@ DATE_LIKE = re.compile(r"[\w .,:/+'’~-]{4,40}")
 STRUCTURE = ("[", "{", "array(")
 """The beginnings of lists and objects, as JSON, Python and numpy write them."""
 WRITTEN_STRUCTURE = re.compile(r"(array\(|\[|\{)\s*(array\(|\[|\{)?\s*['\"]")
+PREFIXED = re.compile(r"([A-Z][A-Za-z]{1,2}\.?)\s(\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)")
+"""A number after a short word, as prices in a currency have it: `SR 1,385`; a text, unless the column has prices."""
 LONGEST_READ = 20_000
 """The longest written structure that is read; of a longer one, the beginning tells the form."""
 
@@ -66,6 +68,22 @@ class Cell(NamedTuple):
     number: float | None = None
     unit: str = ""
     date_order: str = ""
+
+
+MONEY_WORD = re.compile(
+    r"prices?|costs?|budget|amount|value|salary|wages?|fees?|fare|rent|gross|revenue|prix|preis|precio"
+)
+"""A word in the names of columns with amounts of money."""
+
+
+def as_money(cell: Cell) -> Cell:
+    """Return a cell of a column of money: a number after a short word is an amount in that currency."""
+    return cell._replace(form=Form.QUANTITY) if cell.form is Form.TEXT and cell.unit else cell
+
+
+def as_text(cell: Cell) -> Cell:
+    """Return a cell of another column: a number after a short word is a text, as `IS 695`."""
+    return TEXT_CELL if cell.form is Form.TEXT and cell.unit else cell
 
 
 TEXT_CELL, URL_CELL, DATE_CELL, BOOLEAN_CELL, CODE_CELL = (
@@ -127,6 +145,8 @@ def _read_figures(text: str) -> Cell:
             return number
     if DATE_LIKE.fullmatch(text) and DATE_MARK.search(text) and (date_cell := _find_date_cell(text)):
         return date_cell
+    if quantity is None and (prefixed := PREFIXED.fullmatch(text)):
+        return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1])
     if quantity is None or (quantity.is_range and not quantity.unit):
         return TEXT_CELL
     return Cell(Form.QUANTITY, quantity.number, quantity.unit)

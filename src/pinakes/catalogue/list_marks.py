@@ -88,7 +88,7 @@ def _find_mark_of_people(texts: Sequence[str]) -> str:
         rows = [parts_of(text, mark) for text in texts]
         several = [row for row in rows if len(row) > 1]
         parts = [part for row in several for part in row]
-        if len(several) < max(2, 0.02 * len(texts)):
+        if len(several) < max(1, 0.02 * len(texts)):
             continue
         full = sum(len(part) <= LONGEST_ITEM and (" " in part or "." in part) for part in parts)
         least = 0.75 if mark in ",;|" else 0.97  # a band may be called AC/DC

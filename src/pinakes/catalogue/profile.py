@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pinakes.catalogue.cell_forms import PLAIN_NUMBER, URL, Cell, Form, form_of, read_cell, read_text_cells
+from pinakes.catalogue.cell_forms import (
+    MONEY_WORD,
+    PLAIN_NUMBER,
+    URL,
+    Cell,
+    Form,
+    as_money,
+    as_text,
+    form_of,
+    read_cell,
+    read_text_cells,
+)
 from pinakes.catalogue.list_marks import LIST_WORD, count_parts, find_separator
 from pinakes.text.cells import is_nothing, list_in, same_unit, text_of
 from pinakes.text.normalise import fold_name
@@ -131,7 +142,7 @@ class ColumnProfile:
         different = sum(self.distinct_of.get(form, 0) for form in fitting)
         odd_different = self.distinct - different
         is_few = odd <= (1 - MOSTLY) * self.filled and different > odd_different
-        return is_few or (odd_different <= WORDS_FOR_NONE and different >= 10 * odd_different and different >= 10)
+        return is_few or (odd_different <= WORDS_FOR_NONE and different >= 5 * odd_different and different >= 5)
 
     @cached_property
     def odd_forms(self) -> tuple[Form, ...]:
@@ -211,7 +222,7 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfile:
-    column = _Cells(cells)
+    column = _Cells(cells, name_words(name))
     read = column.read
     counts = column.counts
     forms, distinct_of, units, orders = Counter[Form](), Counter[Form](), Counter[str](), Counter[str]()
@@ -263,7 +274,7 @@ def _profile(name: str, cells: Sequence[Any], *, is_sample: bool) -> ColumnProfi
 class _Cells:
     """The cells of a column, each different one read once."""
 
-    def __init__(self, cells: Sequence[Any]) -> None:
+    def __init__(self, cells: Sequence[Any], words: Sequence[str]) -> None:
         places, firsts = _places(cells)
         texts: dict[str, int] = {}
         recode = np.empty(len(firsts) + 1, dtype=np.int32)
@@ -279,7 +290,8 @@ class _Cells:
         self.codes: Codes = recode[places]
         self.texts = list(texts)
         self.counts: list[int] = np.bincount(self.codes[self.codes != NONE], minlength=len(texts)).tolist()
-        self.read: list[Cell] = self._read()
+        has_money = any(map(MONEY_WORD.fullmatch, words))
+        self.read: list[Cell] = list(map(as_money if has_money else as_text, self._read()))
 
     def _read(self) -> list[Cell]:
         """Read each different cell; a column of plain texts or numbers at once."""

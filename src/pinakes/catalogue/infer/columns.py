@@ -16,6 +16,13 @@ GROUP_WORD = re.compile(
     r"|manufacturers?|vendors?|studios?|designers?|illustrators?|translators?|narrators?|albums?|series|country|language)"
 )
 """A word in the names of columns whose values group records, even if each has few."""
+KIND_WORD = re.compile(
+    r"species|types?|kind|category|class|breed|model|variety|varietal|genre|discipline|event|family|style|make|colou?r|brand"
+)
+REGION_WORD = re.compile(
+    r"countr(y|ies)|cit(y|ies)|towns?|regions?|provinces?|states?|count(y|ies)|districts?|continents?|nationality|origins?"
+    r"|places?|locations?|venues?|winery|brewery|distillery|compan(y|ies)|teams?|clubs?|schools?|departments?|publisher"
+)
 QUESTION = re.compile(
     r"\s*(have|has|do|does|did|are|is|was|were|which|what|how|who|whom|why|when|where|would|could|should|can|will|please)\b.*",
     re.IGNORECASE | re.DOTALL,

@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pinakes.catalogue.cell_forms import Form
-from pinakes.catalogue.infer.columns import GROUP_WORD, gaps, has_word, is_code, is_link, is_year, percent
+from pinakes.catalogue.infer.columns import (
+    GROUP_WORD,
+    KIND_WORD,
+    REGION_WORD,
+    gaps,
+    has_word,
+    is_code,
+    is_link,
+    is_year,
+    percent,
+)
 from pinakes.catalogue.list_marks import LIST_WORD, PEOPLE_WORD
 from pinakes.catalogue.profile import ColumnProfile
 from pinakes.catalogue.spec import NUMERIC_TYPES, DateOrder, Epoch, FieldType, Role
@@ -15,7 +25,7 @@ from pinakes.text.normalise import clean
 
 LONG_TEXT = 100
 SHORT_VALUE = 60
-FEWEST_QUANTITIES = 8
+FEWEST_QUANTITIES = 6
 """Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
 MOST_OTHER_UNITS, MOST_OTHER_CURRENCIES = 0.1, 0.3
 """The shares of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
@@ -23,6 +33,9 @@ MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|mo
 EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
 EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
 LONGEST_CODE, FEWEST_CODES = 12, 10
+SMALL_TABLE = 200
+GROUPING_WORDS = (GROUP_WORD, LIST_WORD, PEOPLE_WORD, KIND_WORD, REGION_WORD)
+"""Words in the names of columns whose values are filtered by, even if few come twice."""
 LIST_MARK = ","
 """The separator of lists where none is found."""
 
@@ -213,17 +226,25 @@ def _text(base: InferredField, column: ColumnProfile) -> InferredField:
     if column.has_few_values:
         reason = f"{_count(column.distinct, 'value')} in {percent(column.filled_share)} of the rows{_mixed(column)}"
         return replace(field, filtered=True, facet=column.distinct > 1, reason=reason)
-    repeats = 5 * column.distinct <= 4 * column.filled and column.mean_length <= SHORT_VALUE
-    groups = repeats or has_word(column, GROUP_WORD) or has_word(column, LIST_WORD)
+    groups = _repeats(column) or any(has_word(column, pattern) for pattern in GROUPING_WORDS)
     counted = f"{column.distinct:,} different texts" if groups else "text"
     reason = f"{counted}{_mixed(column)}{gaps(column)}"
     return replace(field, filtered=groups, facet=groups, reason=reason)
 
 
+def _repeats(column: ColumnProfile) -> bool:
+    """Tell whether short texts come several times; in a small table, any that do."""
+    if column.mean_length > SHORT_VALUE:
+        return False
+    is_small = column.rows <= SMALL_TABLE and column.mean_length <= SHORT_VALUE / 2
+    return column.distinct <= (0.95 if is_small else 0.8) * column.filled
+
+
 def _are_codes(column: ColumnProfile) -> bool:
     """Tell whether the texts are short signs without spaces, nearly all different, as country codes are."""
     is_short = column.is_spaceless and column.longest <= LONGEST_CODE and column.longest - column.shortest <= 2
-    return is_short and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
+    is_plain = all(text.replace("-", "").replace(".", "").isalnum() for text in column.texts[:100])
+    return is_short and is_plain and column.distinct_share >= 0.9 and column.rows >= FEWEST_CODES
 
 
 MAKERS: Mapping[Form, Callable[[InferredField, ColumnProfile], InferredField]] = {

@@ -10,6 +10,7 @@ from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.infer.choices import Choices
 from pinakes.catalogue.infer.columns import is_code, is_unnamed
 from pinakes.catalogue.infer.fields import InferredField
+from pinakes.catalogue.infer.title_words import is_alternative
 from pinakes.catalogue.profile import PLAIN_NUMBERS, ColumnProfile
 from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType
 
@@ -65,7 +66,7 @@ def _counts_of_rows(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str
 def _repeated(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]:
     first_with: dict[str, str] = {}
     first_scaled: dict[bytes, list[ColumnProfile]] = {}
-    for column in columns:
+    for column in sorted(columns, key=is_alternative):
         twin = first_with.setdefault(column.fingerprint, column.name)
         if twin != column.name and (column.distinct >= 10 or (column.distinct > 2 and column.rows >= 50)):
             yield column.name, f"it holds the same as '{twin}'"

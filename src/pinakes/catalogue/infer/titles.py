@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pinakes.catalogue.cell_forms import Form
-from pinakes.catalogue.infer.columns import gaps, has_word, is_code, is_link, is_question, is_unnamed, percent
+from pinakes.catalogue.infer.columns import (
+    KIND_WORD,
+    gaps,
+    has_word,
+    is_code,
+    is_link,
+    is_question,
+    is_unnamed,
+    percent,
+)
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.infer.survey import is_survey
 from pinakes.catalogue.infer.title_words import FIRST_NAME, LAST_NAME, TITLE_NAMES, ends_as_title, is_alternative
@@ -19,8 +28,9 @@ SHORT_PART = 60
 LONGEST_WORD = 15
 GOOD_DISTINCT, GOOD_FILLED = 0.8, 0.9
 """The shares of different values, and of rows with one, from which a column names records by itself."""
-ENOUGH, ENOUGH_OF_SEVERAL = 0.95, 0.85
-MOST_PARTS = 4
+ENOUGH = 0.95
+ENOUGH_OF_PARTS = {0: 1.0, 1: ENOUGH, 2: 0.85, 3: 0.6}
+"""Number of parts of a title → the share of rows that they must tell apart, or one more is added."""
 LEAST_GAIN = 0.03
 TITLE_FIELD_NAMES = ("title", "name", "label", "heading", "record_title", "name_of_record")
 BRACES = re.compile(r"[{}]")
@@ -33,7 +43,6 @@ FEWEST_NAMES = 5
 LEAST_NAMING = 0.3
 """The share of distinct values below which a column that is not named as a title names nothing."""
 CODE_WORD = re.compile(r"codes?|src|path|file|hash|lat|lon|latitude|longitude|price|cost|amount|phone|email|zip|alt")
-KIND_WORD = re.compile(r"species|type|kind|category|class|breed|model|variety|genre|discipline|event")
 FROM_WORD = re.compile(r"from|origin|source|start|departures?|depart|home|von|abfahrt")
 TO_WORD = re.compile(r"to|destination|target|end|arrivals?|arrivee|away|nach|ankunft")
 HANDLED_WORD = re.compile(r"updated?|modified|added|created|read|checked|imported|scraped|accessed|entry")
@@ -53,6 +62,7 @@ def choose_title(
     base = _find_title(others)
     if base is not None and _names_records(base):
         return _title_field(base, names)
+    base = _find_named_by_id(columns) or base
     parts = _parts_of_title(base, others)
     if base is not None and (len(parts) < 2 or _share(parts) < _share([base]) + LEAST_GAIN):
         return _title_field(base, names)
@@ -73,6 +83,12 @@ def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> lis
     """Return the columns that the title is made of."""
     named = COLUMN_IN_TEMPLATE.findall(title.template) or [title.column]
     return [column for column in columns if column.name in named]
+
+
+def _find_named_by_id(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
+    """Return the column that names what an id in another column stands for: `drink` beside `id_drink`."""
+    named = {tuple(word for word in column.words if word != "id") for column in columns if is_link(column)}
+    return next((one for one in columns if one.form is Form.TEXT and one.words in named and one.distinct > 1), None)
 
 
 def _names_records(column: ColumnProfile) -> bool:
@@ -137,25 +153,41 @@ def _parts_of_title(base: ColumnProfile | None, columns: Sequence[ColumnProfile]
     """Return the columns whose combination tells records apart: greedily the one that adds most, until enough do."""
     possible = [column for column in columns if _may_be_part(column) and column is not base]
     parts = [base] if base is not None and not BRACES.search(base.name) and not is_question(base) else []
-    while len(parts) < MOST_PARTS and _share(parts) < (ENOUGH if len(parts) < 2 else ENOUGH_OF_SEVERAL):
+    while _share(parts) < ENOUGH_OF_PARTS.get(len(parts), 0.0):
         if any(_is_time(part) for part in parts):
             possible = [column for column in possible if not _is_date(column)]
         best = max(possible, key=lambda column: _worth(parts, column), default=None)
         if best is None or not _tells_more([*parts, best], parts):
             break
         parts.append(best)
-        possible.remove(best)
-    return _in_reading_order(parts, base, columns)
+        possible = [column for column in possible if column is not best]
+    return _in_reading_order([*parts, *_partners(parts, possible)], base, columns)
+
+
+def _partners(parts: Sequence[ColumnProfile], others: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+    """Return the columns without which a part says half: where something starts beside where it ends."""
+    found: list[ColumnProfile] = []
+    for one, other in ((FROM_WORD, TO_WORD), (TO_WORD, FROM_WORD)):
+        if any(has_word(part, one) for part in parts) and not any(has_word(part, other) for part in parts):
+            found += [column for column in others if column.form is Form.TEXT and has_word(column, other)][:1]
+    return found
 
 
 def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     """Return how much a column adds to a title: combinations told apart, less for long, odd and numeric ones."""
-    cost = column.mean_length / 400 + (0.1 if _is_figure(column) else 0) + 0.3 * (1 - column.filled_share)
+    cost = column.mean_length / 400 + _cost_of_form(column) + 0.3 * (1 - column.filled_share)
     has_gaps = bool(parts) and max(part.filled_share for part in parts) < GOOD_FILLED
     fills = has_gaps and column.form is Form.TEXT and column.filled_share >= ENOUGH and column.distinct >= FEWEST_NAMES
     told_apart = max(distinct_together([*parts, column]), 1)
     worth = told_apart / column.rows + 0.5 * math.log(told_apart) / math.log(column.rows + 1)
     return worth - cost + (0.3 if fills else 0) + (0.1 if has_word(column, KIND_WORD) else 0)
+
+
+def _cost_of_form(column: ColumnProfile) -> float:
+    """Return how much less telling figures are than words: a date less than a year, and a number of a month most."""
+    if column.form is Form.DATE:
+        return 0.1
+    return 0.2 if column.form in (Form.WHOLE, Form.CODE) else 0.15 if _is_figure(column) else 0.0
 
 
 def _tells_more(parts: Sequence[ColumnProfile], fewer: Sequence[ColumnProfile]) -> bool:

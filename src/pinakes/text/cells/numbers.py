@@ -113,7 +113,10 @@ def read_quantity(raw: Any, unit: str) -> int | float | None:
     """Return a cell as a number in this unit, or None; a number without a unit is in it, one in another is None."""
     if not isinstance(raw, str):
         return _figure(raw)
-    found = number_and_unit(unwrapped(raw))
+    text = unwrapped(raw)
+    found = number_and_unit(text)
+    if found is None and unit and text.startswith(unit):  # a unit before the number, as in `SR 175`
+        found = number_and_unit(text[len(unit) :])
     return found.number if found and (not found.unit or same_unit(found.unit, unit)) else None
 
 
