@@ -15,6 +15,7 @@ OPTIONS = (
     click.option("--skip", type=int, metavar="LINES", help="The number of lines above the header."),
     click.option("--header-rows", type=int, metavar="LINES", help="The number of lines of the header; 0 for none."),
     click.option("--records", metavar="PATH", help="The list of records in a JSON file, such as data.items."),
+    click.option("--max-unpacked-mb", type=int, metavar="MB", help="The most that a compressed file may unpack to."),
 )
 
 
@@ -30,10 +31,17 @@ def read_options(command: Callable[..., Any]) -> Callable[..., Any]:
         skip: int | None,
         header_rows: int | None,
         records: str | None,
+        max_unpacked_mb: int | None,
         **others: Any,
     ) -> Any:
         options = ReadOptions(
-            table=table, query=query, sheet=sheet, skip=skip, header_rows=header_rows, records=records
+            table=table,
+            query=query,
+            sheet=sheet,
+            skip=skip,
+            header_rows=header_rows,
+            records=records,
+            max_unpacked_mb=max_unpacked_mb,
         )
         return command(*arguments, options=options, **others)
 

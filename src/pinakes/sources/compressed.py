@@ -1,7 +1,9 @@
-"""Reading files that are plain or compressed (`.zst`, `.gz`)."""
+"""Reading files that are plain or compressed (`.gz`, `.zst`, `.bz2`, `.xz`), bounded by what they unpack to."""
 
+import bz2
 import gzip
 import io
+import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +13,9 @@ from typing import Any, BinaryIO, cast
 import zstandard
 
 from pinakes.errors import InputError
+from pinakes.sources.unpacked import BoundedFile, Ceiling
 
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """The suffixes of compressed files."""
 
 READ_BYTES = 1 << 20
@@ -20,12 +23,17 @@ BLOCK_BYTES = 1 << 14
 
 
 @contextmanager
-def open_decompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file, decompressed; every failure while it is read becomes an `InputError`."""
+def open_decompressed(path: Path, *, max_unpacked_mb: int | None = None) -> Iterator[io.BufferedReader]:
+    """Open a file, decompressed; every failure while it is read becomes an `InputError`.
+
+    A compressed file fails when it unpacks to more than the limit, which depends on its size where none is given.
+    """
     try:
         with path.open("rb") as raw:
-            yield io.BufferedReader(cast(Any, _decompressor(raw, path.suffix.lower())), buffer_size=READ_BYTES)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            plain = _decompressor(raw, path.suffix.lower())
+            bounded = plain if plain is raw else BoundedFile(plain, Ceiling.of(path, max_unpacked_mb))
+            yield io.BufferedReader(cast(Any, bounded), buffer_size=READ_BYTES)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
 
 
@@ -102,4 +110,6 @@ def _decompressor(raw: BinaryIO, suffix: str) -> Any:
         return _ZstdFile(raw)
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw)
-    return raw
+    if suffix == ".bz2":
+        return bz2.BZ2File(raw)
+    return lzma.LZMAFile(raw) if suffix == ".xz" else raw

@@ -48,16 +48,24 @@ Row = tuple[int, list[str] | None]
 class CsvRows:
     """Implements `RowSource` for a file of cells separated by comma, tab, semicolon or bar."""
 
-    def __init__(self, path: Path, *, skip: int | None = None, header_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        skip: int | None = None,
+        header_rows: int | None = None,
+        max_unpacked_mb: int | None = None,
+    ) -> None:
         self._path = require_file(path)
         self._skip = skip
         self._header_rows = header_rows
+        self._max_unpacked_mb = max_unpacked_mb
         self._notes = ReadingNotes()
 
     @property
     def name(self) -> str:
         """The file's whole path, with the options that were given."""
-        options = ReadOptions(skip=self._skip, header_rows=self._header_rows)
+        options = ReadOptions(skip=self._skip, header_rows=self._header_rows, max_unpacked_mb=self._max_unpacked_mb)
         return SourceLocation(location=str(self._path.resolve()), options=options).name
 
     @property
@@ -75,7 +83,7 @@ class CsvRows:
         if is_compressed(self._path) and self._path.stat().st_size > COUNTED_PACKED_BYTES:
             return None
         rows = quotes = 0
-        with open_decompressed(self._path) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
             for line in iter_lines(file, self._path, ReadingNotes()):
                 quotes += line.count('"')
                 rows += not quotes % 2 and not line.isspace()
@@ -85,7 +93,7 @@ class CsvRows:
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; a row with another number of cells than the header has that as its problem."""
         self._notes.clear()
-        with open_decompressed(self._path) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
             lines = _Lines(self._path, iter_lines(file, self._path, self._notes))
             yield from islice(self._iter_table(lines), start, None)
 

@@ -34,16 +34,18 @@ class JsonRows:
     table_option = "--records"
     """The option that chooses another list."""
 
-    def __init__(self, path: Path, *, records: str | None = None) -> None:
+    def __init__(self, path: Path, *, records: str | None = None, max_unpacked_mb: int | None = None) -> None:
         self._path = require_file(path)
         self._records = records
+        self._max_unpacked_mb = max_unpacked_mb
         self._notes = ReadingNotes()
         self._others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The absolute path, with the path of the records that was given."""
-        return SourceLocation(location=str(self._path.resolve()), options=ReadOptions(records=self._records)).name
+        options = ReadOptions(records=self._records, max_unpacked_mb=self._max_unpacked_mb)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ class JsonRows:
     @contextmanager
     def _opened(self) -> Iterator[io.BufferedReader]:
         """Open the file and skip a UTF-8 BOM."""
-        with open_decompressed(self._path) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
             if file.peek(1).startswith(codecs.BOM_UTF8):
                 file.read(len(codecs.BOM_UTF8))
             yield file

@@ -26,8 +26,8 @@ PATTERN = re.compile(r"[*?\[]")
 SIGNS = "*?[]-_. "
 SHORTEST_STEM = 3
 """Files whose names have less in common are called by their folder."""
-NUMBERS = ("skip", "header_rows")
-SETTINGS = re.compile(r"\?((?:(?:skip|header_rows)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
+NUMBERS = ("skip", "header_rows", "max_unpacked_mb")
+SETTINGS = re.compile(r"\?((?:(?:skip|header_rows|max_unpacked_mb)=\d{1,9}|records=[^&?#]*)(?:&(?!$)|$))+\Z")
 """The options at the end of a name, beside the table."""
 
 
@@ -129,6 +129,7 @@ def _read_part(part: str) -> ReadOptions:
         table=table or None,
         skip=_number(stated.get("skip")),
         header_rows=_number(stated.get("header_rows")),
+        max_unpacked_mb=_number(stated.get("max_unpacked_mb")),
         records=stated.get("records"),
     )
 

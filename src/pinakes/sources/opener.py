@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from pinakes.errors import InputError
+from pinakes.sources.archive import ARCHIVE, open_archive
 from pinakes.sources.compressed import COMPRESSED, require_file, without_compression
 from pinakes.sources.csv_rows import CsvRows
 from pinakes.sources.extract import find_format
@@ -39,25 +40,35 @@ def _open_sheet(path: Path, options: ReadOptions) -> RowSource:
     reader = importlib.import_module(SHEET_READER)
     return cast(
         RowSource,
-        reader.SheetRows(path, sheet=options.part, skip=options.skip, header_rows=options.header_rows),
+        reader.SheetRows(
+            path,
+            sheet=options.part,
+            skip=options.skip,
+            header_rows=options.header_rows,
+            max_unpacked_mb=options.max_unpacked_mb,
+        ),
     )
 
 
 CSV = FileFormat(
-    open=lambda path, options: CsvRows(path, skip=options.skip, header_rows=options.header_rows),
+    open=lambda path, options: CsvRows(
+        path, skip=options.skip, header_rows=options.header_rows, max_unpacked_mb=options.max_unpacked_mb
+    ),
     options=frozenset({"skip", "header_rows"}),
 )
 JSON = FileFormat(
-    open=lambda path, options: JsonRows(path, records=options.records),
+    open=lambda path, options: JsonRows(path, records=options.records, max_unpacked_mb=options.max_unpacked_mb),
     options=frozenset({"records"}),
 )
-PARQUET = FileFormat(open=lambda path, _options: ParquetRows(path))
+PARQUET = FileFormat(open=lambda path, options: ParquetRows(path, max_unpacked_mb=options.max_unpacked_mb))
 SHEET = FileFormat(
     open=_open_sheet,
     options=frozenset({"table", "sheet", "skip", "header_rows"}),
 )
 SQLITE = FileFormat(
-    open=lambda path, options: SqliteRows(path, table=options.table, query=options.query),
+    open=lambda path, options: SqliteRows(
+        path, table=options.table, query=options.query, max_unpacked_mb=options.max_unpacked_mb
+    ),
     options=frozenset({"table", "query"}),
 )
 
@@ -132,10 +143,12 @@ def _open_path(location: str, options: ReadOptions) -> RowSource:
 
 
 def _open_file(path: Path, options: ReadOptions) -> RowSource:
+    if path.suffix.lower() == ARCHIVE:
+        return open_archive(path, options, is_table=is_table_file, open_file=_open_file)
     known = find_format_of(path)
     if known is None:
         raise InputError(f"{path}: unsupported file type; supported: {_kinds()}")
-    options.require_only(known.options, location=str(path))
+    options.require_only({*known.options, "max_unpacked_mb"}, location=str(path))
     return known.open(path, options)
 
 
@@ -144,12 +157,17 @@ def find_format_of(path: Path) -> FileFormat | None:
     return ENDINGS.get(without_compression(path).suffix.lower())
 
 
+def is_table_file(path: Path) -> bool:
+    """Return whether a file is one of a table, by its suffix."""
+    return find_format_of(path) is not None
+
+
 def holds_tables(path: Path) -> bool:
     """Return whether a folder is one of tables: it has more of them than of documents, not counting read-me files."""
     if not path.is_dir():
         return False
     files = list(iter_files(path))
-    tables = sum(find_format_of(file) is not None for file in files)
+    tables = sum(is_table_file(file) for file in files)
     documents = sum(find_format(file) is not None and not file.stem.lower().startswith(ABOUT) for file in files)
     return tables > documents
 
@@ -158,7 +176,7 @@ def _find_files(location: str) -> list[Path] | None:
     """Return the files of a location of several: a list, a pattern, or a folder of tables; None for any other."""
     if is_pattern(location):
         found = [Path(one) for one in sorted(glob.glob(os.path.expanduser(location), recursive=True))]
-        files = [one for one in found if one.is_file() and find_format_of(one)]
+        files = [one for one in found if one.is_file() and (is_table_file(one) or one.suffix.lower() == ARCHIVE)]
         if not files:
             raise InputError(f"{location}: no file of a supported type matches; supported: {_kinds()}")
         return files
@@ -166,7 +184,7 @@ def _find_files(location: str) -> list[Path] | None:
     if len(parts) > 1:
         return [file for part in parts for file in _find_files(part) or [require_file(_require_path(part))]]
     path = _require_path(location)
-    return [file for file in iter_files(path) if find_format_of(file)] if holds_tables(path) else None
+    return [file for file in iter_files(path) if is_table_file(file)] if holds_tables(path) else None
 
 
 def _open_files(location: str, files: Sequence[Path], options: ReadOptions) -> RowSource:
@@ -185,4 +203,4 @@ def _require_path(location: str) -> Path:
 
 
 def _kinds() -> str:
-    return f"{', '.join(ENDINGS)} (each also compressed: {', '.join(COMPRESSED)})"
+    return f"{', '.join(ENDINGS)} (each also compressed: {', '.join(COMPRESSED)}, or in {ARCHIVE})"

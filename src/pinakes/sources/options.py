@@ -14,6 +14,7 @@ MEANT_FOR = {
     "skip": GRIDS,
     "header_rows": GRIDS,
     "records": "JSON files",
+    "max_unpacked_mb": "files",
 }
 """The sources that each option is for."""
 MOST_LINES = 1_000
@@ -39,6 +40,9 @@ class ReadOptions:
     records: str | None = None
     """The path of the list of records in a JSON document, such as `data.items`."""
 
+    max_unpacked_mb: int | None = None
+    """The most megabytes that a compressed file may unpack to."""
+
     @property
     def given(self) -> tuple[str, ...]:
         """The names of the options that are given."""
@@ -63,6 +67,8 @@ class ReadOptions:
                 raise InputError(
                     f"{location}: {flag(name)} is {lines}; a number of lines from 0 to {MOST_LINES:,} is right"
                 )
+        if self.max_unpacked_mb is not None and self.max_unpacked_mb < 1:
+            raise InputError(f"{location}: --max-unpacked-mb is {self.max_unpacked_mb}; a number from 1 is right")
 
 
 def flag(name: str) -> str:

@@ -13,7 +13,9 @@ from arro3.io import read_parquet
 from pinakes.errors import InputError
 from pinakes.sources.columns import plain_value, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
+from pinakes.sources.location import SourceLocation
 from pinakes.sources.notes import ReadingNotes
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
 BATCH_ROWS = 1024
@@ -37,14 +39,16 @@ class _Unreadable:
 class ParquetRows:
     """Implements `RowSource` for a Parquet file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, max_unpacked_mb: int | None = None) -> None:
         self._path = require_file(path)
+        self._max_unpacked_mb = max_unpacked_mb
         self._notes = ReadingNotes()
 
     @property
     def name(self) -> str:
-        """The absolute path."""
-        return str(self._path.resolve())
+        """The absolute path, with the limit that was given."""
+        options = ReadOptions(max_unpacked_mb=self._max_unpacked_mb)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
 
     @property
     def is_whole(self) -> bool:
@@ -89,7 +93,7 @@ class ParquetRows:
 
     def _content(self) -> str | bytes:
         """Return the input of the Parquet library: the file's path, or its decompressed content."""
-        with open_decompressed(self._path) as file:
+        with open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file:
             if is_compressed(self._path):
                 content = file.read()
                 self._require_whole(io.BytesIO(content))

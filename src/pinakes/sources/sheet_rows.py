@@ -1,7 +1,7 @@
 """Rows from a sheet of a spreadsheet, with its header found below titles and its footnotes left out."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,6 @@ from pinakes.sources.location import SourceLocation
 from pinakes.sources.notes import ReadingNotes
 from pinakes.sources.options import ALL_SHEETS, ReadOptions
 from pinakes.sources.port import SourceRow
-from pinakes.sources.unpacked import MAX_UNPACKED_MB
 from pinakes.sources.workbook import Sheet, Workbook
 
 SHEET_COLUMN = "sheet"
@@ -58,10 +57,10 @@ class SheetRows:
         sheet: str | None = None,
         skip: int | None = None,
         header_rows: int | None = None,
-        max_unpacked_mb: int = MAX_UNPACKED_MB,
+        max_unpacked_mb: int | None = None,
     ) -> None:
         self._path = require_file(path)
-        self._options = ReadOptions(sheet=sheet, skip=skip, header_rows=header_rows)
+        self._options = ReadOptions(sheet=sheet, skip=skip, header_rows=header_rows, max_unpacked_mb=max_unpacked_mb)
         self._book = Workbook(path, max_unpacked_mb=max_unpacked_mb)
         self._sheets = {name: self._book.get_sheet(name) for name in (*self._book.visible, *self._book.hidden)}
         self._main = self._find_main() if sheet in (None, ALL_SHEETS) else self._get_named(str(sheet))
@@ -70,8 +69,7 @@ class SheetRows:
     def name(self) -> str:
         """The absolute path, with the sheet and the options that were given."""
         chosen = ALL_SHEETS if self._options.sheet == ALL_SHEETS else self._main.name
-        options = ReadOptions(sheet=chosen, skip=self._options.skip, header_rows=self._options.header_rows)
-        return SourceLocation(location=str(self._path.resolve()), options=options).name
+        return SourceLocation(location=str(self._path.resolve()), options=replace(self._options, sheet=chosen)).name
 
     @property
     def other_tables(self) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ from pinakes.sources.columns import text_in, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
 from pinakes.sources.database.joins import plan_joins, select_joined
 from pinakes.sources.database.tables import KINDS, Table, find_main, get_named, with_references
+from pinakes.sources.location import SourceLocation
+from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
 SAMPLE_ROWS = 1000
@@ -59,10 +61,13 @@ class _Reading:
 class SqliteRows:
     """Implements `RowSource` for a table of an SQLite file, or for a query; the main table where neither is named."""
 
-    def __init__(self, path: Path, table: str | None = None, query: str | None = None) -> None:
+    def __init__(
+        self, path: Path, table: str | None = None, query: str | None = None, *, max_unpacked_mb: int | None = None
+    ) -> None:
         if table is not None and query is not None:
             raise InputError(f"{path}: give a table or a query, not both")
         self._path = require_file(path)
+        self._max_unpacked_mb = max_unpacked_mb
         self._plain = self._decompressed() if is_compressed(path) else path
         with self._opened() as db:
             self._reading = self._table_reading(db, table) if query is None else self._query_reading(db, query)
@@ -70,7 +75,9 @@ class SqliteRows:
     @property
     def name(self) -> str:
         """The absolute path, with the table or query."""
-        return f"{self._path.resolve()}#{self._reading.chosen}"
+        is_table = self._reading.table is not None
+        options = ReadOptions(table=self._reading.chosen, max_unpacked_mb=self._max_unpacked_mb if is_table else None)
+        return SourceLocation(location=str(self._path.resolve()), options=options).name
 
     @property
     def is_whole(self) -> bool:
@@ -184,7 +191,10 @@ class SqliteRows:
         descriptor, name = tempfile.mkstemp(prefix="pinakes-", suffix=".sqlite")
         remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
         try:
-            with os.fdopen(descriptor, "wb") as copy, open_decompressed(self._path) as file:
+            with (
+                os.fdopen(descriptor, "wb") as copy,
+                open_decompressed(self._path, max_unpacked_mb=self._max_unpacked_mb) as file,
+            ):
                 shutil.copyfileobj(file, copy)
         except InputError:
             remove()

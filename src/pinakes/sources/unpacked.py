@@ -4,13 +4,16 @@ import io
 import re
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pinakes.errors import InputError
 
-MAX_UNPACKED_MB = 4_000
 MEGABYTE = 1_000_000
+UNPACKED_MB = 1_000
+UNPACKED_TIMES = 200
+"""A packed file may unpack to so many megabytes, or to so many times its own size if that is more."""
 BLOCK_BYTES = 1 << 20
 MOST_RATIO = 1_032
 """The most bytes that deflate can pack into one."""
@@ -23,22 +26,36 @@ FAR_ROW = re.compile(rb"""\br\s*=\s*["'][A-Z]{0,3}(\d{6,})["']""")
 ANY_ROW = re.compile(rb"""\br\s*=\s*["'][A-Z]{0,3}(\d{1,8})["']""")
 
 
-def too_large(path: Path, max_mb: int) -> InputError:
-    """Return the error of a file that unpacks to more than it may."""
-    return InputError(
-        f"{path}: it unpacks to more than {max_mb:,} MB, the limit; to read it, raise max_unpacked_mb in [sources] of "
-        "pinakes.toml (PINAKES_MAX_UNPACKED_MB)"
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """The number of bytes that a file may unpack to."""
+
+    path: Path
+    max_bytes: int
+
+    @classmethod
+    def of(cls, path: Path, max_mb: int | None) -> "Ceiling":
+        """Return the ceiling of a file: as given in megabytes, or by its size."""
+        if max_mb is not None:
+            return cls(path=path, max_bytes=max_mb * MEGABYTE)
+        return cls(path=path, max_bytes=max(UNPACKED_MB * MEGABYTE, UNPACKED_TIMES * path.stat().st_size))
+
+    def require(self, size_bytes: int) -> None:
+        """Refuse a size above the ceiling."""
+        if size_bytes > self.max_bytes:
+            raise InputError(
+                f"{self.path}: it unpacks to more than {self.max_bytes // MEGABYTE:,} MB; if it is meant to, give a "
+                "higher limit: --max-unpacked-mb"
+            )
 
 
 class BoundedFile(io.RawIOBase):
-    """A file that is unpacked while it is read; fails beyond a number of megabytes."""
+    """A file that is unpacked while it is read; fails above the ceiling."""
 
-    def __init__(self, file: BinaryIO, path: Path, max_mb: int) -> None:
-        self._file: Any = file
-        self._path = path
-        self._max_mb = max_mb
-        self._left = max_mb * MEGABYTE
+    def __init__(self, file: Any, ceiling: Ceiling) -> None:
+        self._file = file
+        self._ceiling = ceiling
+        self._read = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -46,24 +63,21 @@ class BoundedFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes into the buffer."""
-        count = self._file.readinto(buffer) or 0
-        self._left -= count
-        if self._left < 0:
-            raise too_large(self._path, self._max_mb)
-        return int(count)
+        count = int(self._file.readinto(buffer) or 0)
+        self._read += count
+        self._ceiling.require(self._read)
+        return count
 
 
-def require_moderate_zip(file: zipfile.ZipFile, path: Path, max_mb: int) -> None:
+def require_moderate_zip(file: zipfile.ZipFile, ceiling: Ceiling) -> None:
     """Refuse an archive that unpacks to more than it may, whatever its directory states."""
     members = file.infolist()
-    if sum(member.file_size for member in members) > max_mb * MEGABYTE:
-        raise too_large(path, max_mb)
-    if sum(member.compress_size for member in members) * MOST_RATIO > max_mb * MEGABYTE:
-        left = max_mb * MEGABYTE
+    ceiling.require(sum(member.file_size for member in members))
+    if sum(member.compress_size for member in members) * MOST_RATIO > ceiling.max_bytes:
+        unpacked = 0
         for member in members:
-            left -= _unpacked_bytes(file, member, left)
-            if left < 0:
-                raise too_large(path, max_mb)
+            unpacked += _unpacked_bytes(file, member, ceiling.max_bytes)
+            ceiling.require(unpacked)
 
 
 def require_moderate_sheet(file: zipfile.ZipFile, member: str, path: Path) -> None:

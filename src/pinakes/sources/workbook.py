@@ -18,7 +18,7 @@ from python_calamine import (
 
 from pinakes.errors import InputError
 from pinakes.sources.compressed import open_decompressed
-from pinakes.sources.unpacked import MAX_UNPACKED_MB, require_moderate_sheet, require_moderate_zip
+from pinakes.sources.unpacked import Ceiling, require_moderate_sheet, require_moderate_zip
 
 LARGEST_WHOLE = 1e15
 """Numbers from here on are not told from their neighbours by a spreadsheet, and stay floats."""
@@ -34,9 +34,9 @@ Grid = list[list[Any]]
 class Workbook:
     """The sheets of a file, read with the values that formulas had when it was saved."""
 
-    def __init__(self, path: Path, *, max_unpacked_mb: int = MAX_UNPACKED_MB) -> None:
+    def __init__(self, path: Path, *, max_unpacked_mb: int | None = None) -> None:
         self._path = path
-        content = _content(path)
+        content = _content(path, max_unpacked_mb)
         with self._guarded():
             _require_moderate(content, path, max_unpacked_mb)
             content.seek(0)
@@ -119,18 +119,18 @@ class Sheet:
                     cells[row][place] = cells[first - top][place]
 
 
-def _content(path: Path) -> io.BytesIO:
-    with open_decompressed(path) as file:
+def _content(path: Path, max_unpacked_mb: int | None) -> io.BytesIO:
+    with open_decompressed(path, max_unpacked_mb=max_unpacked_mb) as file:
         return io.BytesIO(file.read())
 
 
-def _require_moderate(content: io.BytesIO, path: Path, max_unpacked_mb: int) -> None:
+def _require_moderate(content: io.BytesIO, path: Path, max_unpacked_mb: int | None) -> None:
     if content.getvalue()[: len(ENCRYPTED)] == ENCRYPTED:
         raise InputError(
             f"{path}: it is encrypted, or in the format of before 2007; save it as .xlsx, without a password"
         )
     with zipfile.ZipFile(content) as file:
-        require_moderate_zip(file, path, max_unpacked_mb)
+        require_moderate_zip(file, Ceiling.of(path, max_unpacked_mb))
         for member in file.namelist():
             if member.lower().startswith("xl/worksheets/") and member.lower().endswith(".xml"):
                 require_moderate_sheet(file, member, path)

@@ -1,7 +1,11 @@
 """Which source a location names, and what is said of those that name none."""
 
+import bz2
 import gzip
 import io
+import lzma
+import zipfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,13 +18,22 @@ from arro3.io import write_parquet
 from pinakes.api.registry import get_package
 from pinakes.assembly.build import open_rows
 from pinakes.errors import InputError
+from pinakes.sources import unpacked
 from pinakes.sources.json_rows import JsonRows
 from pinakes.sources.opener import ENDINGS, JSON, SHEET, SQLITE, open_source
 from pinakes.sources.options import ReadOptions
-from pinakes.sources.port import RowSource
+from pinakes.sources.port import RowSource, TableSource, notes_of
 from support.spreadsheets import write_ods, write_xlsx
 
 pytestmark = pytest.mark.row("N1")
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": zstandard.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
 
 
 def parquet() -> bytes:
@@ -48,26 +61,25 @@ def content_of(ending: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper])
-@pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("packing", PACKERS)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_ending_is_read_plain_and_packed_in_any_case(
     tmp_path: Path, ending: str, packing: str, spelling: type[str]
 ) -> None:
     path = tmp_path / spelling(f"a.b{ending}{packing}")
-    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}[packing]
-    path.write_bytes(pack(content_of(ending, tmp_path)))
+    path.write_bytes(PACKERS[packing](content_of(ending, tmp_path)))
     source = open_source(str(path))
     assert [row.values for row in source.iter_rows()] == [{"title": "Bread"}]
     assert source.name.split("#")[0] == str(path.resolve())
     assert source.is_whole
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "csv", ".csv", "a.csv.bz2"])
+@pytest.mark.parametrize("name", ["a.txt", "a.xls", "a", "a.gz", "csv", ".csv", "a.csv.7z"])
 def test_an_ending_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"title\nBread\n")
     with pytest.raises(
         InputError,
-        match=r"type; supported: \.json, \.jsonl, .*\.csv, .*\.db \(each also compressed: \.gz, \.zst\)",
+        match=r"type; supported: \.json, .*\.db \(each also compressed: \.gz, \.zst, \.bz2, \.xz, or in \.zip\)",
     ):
         open_source(str(tmp_path / name))
 
@@ -138,3 +150,71 @@ def test_what_can_be_no_path_is_refused_by_catalogues_that_read_files_in_their_o
 ) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         open_rows(get_package(spec_name), location)
+
+
+@pytest.mark.parametrize("packing", [one for one in PACKERS if one])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet", "a.db", "a.ods"])
+def test_a_compressed_file_is_bounded_by_what_it_unpacks_to(tmp_path: Path, name: str, packing: str) -> None:
+    path = tmp_path / f"{name}{packing}"
+    path.write_bytes(PACKERS[packing](b" " * 3_000_000))
+    with pytest.raises(InputError, match=r"it unpacks to more than 2 MB; if it is meant to, .*: --max-unpacked-mb"):
+        list(open_source(str(path), options=ReadOptions(max_unpacked_mb=2)).iter_rows())
+
+
+def test_the_limit_can_be_raised_and_is_part_of_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacked, "UNPACKED_MB", 1)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"title\n" + b"Bread\n" * 500_000))
+    with pytest.raises(InputError, match="it unpacks to more than 1 MB"):
+        list(open_source(str(path)).iter_rows())
+    source = open_source(str(path), options=ReadOptions(max_unpacked_mb=5))
+    assert source.name == f"{path}#?max_unpacked_mb=5"
+    assert open_source(source.name).count_rows() == 500_000
+    with pytest.raises(InputError, match="--max-unpacked-mb is 0; a number from 1 is right"):
+        open_source(str(path), options=ReadOptions(max_unpacked_mb=0))
+
+
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_the_table_in_an_archive_is_read(tmp_path: Path) -> None:
+    members = {
+        "films/readme.txt": b"hello",
+        "__MACOSX/films/._films.csv": b"x,y\n",
+        "films/films.csv": b"title\nHeat\n",
+    }
+    source = open_source(str(zipped(tmp_path / "films.zip", members)))
+    assert [row.values for row in source.iter_rows()] == [{"title": "Heat"}]
+    assert source.name == str(tmp_path / "films.zip")
+    assert notes_of(source) == ("read from the archive: films/films.csv",)
+
+
+def test_the_largest_table_of_an_archive_is_read_and_the_others_are_named(tmp_path: Path) -> None:
+    members = {"towns.csv": b"town\nUlm\n", "films.json": b'[{"title": "Heat"}, {"title": "Alien"}]'}
+    path = zipped(tmp_path / "all.zip", members)
+    source = open_source(str(path))
+    assert (source.name, source.count_rows()) == (f"{path}#films.json", None)
+    assert isinstance(source, TableSource)
+    assert (source.other_tables, source.table_option) == (("towns.csv",), "--table")
+    towns = open_source(str(path), options=ReadOptions(table="towns", skip=0))
+    assert [row.values for row in towns.iter_rows()] == [{"town": "Ulm"}]
+    assert towns.name == f"{path}#towns.csv?skip=0"
+    assert list(open_source(towns.name).iter_rows()) == list(towns.iter_rows())
+    with pytest.raises(InputError, match=r"no table 'town' \(did you mean 'towns.csv'\?\); in the archive: towns.csv"):
+        open_source(str(path), options=ReadOptions(table="town"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and then nothing"])
+def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.zip: cannot be read as an archive"):
+        open_source(str(path))
+    with pytest.raises(InputError, match="no table in the archive"):
+        open_source(str(zipped(path, {"a.txt": b"x"})))
+    with pytest.raises(InputError, match="it unpacks to more than 1 MB"):
+        open_source(str(zipped(path, {"a.csv": b" " * 2_000_000})), options=ReadOptions(max_unpacked_mb=1))
