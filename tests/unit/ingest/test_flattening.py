@@ -48,3 +48,43 @@ def test_few_keys_are_columns_even_if_each_row_has_others() -> None:
 
 def test_a_row_without_nested_objects_is_as_it_was() -> None:
     assert flattened_rows([{"a": 1, "b": [{"c": 2}], "d": {}}]) == [{"a": 1, "b": [{"c": 2}], "d": {}}]
+
+
+def drink(name: str, *ingredients: str) -> dict[str, Any]:
+    """Return a drink, with a column for each ingredient, as many as the longest list has."""
+    filled = [*ingredients, "", "", ""][:3]
+    return {"name": name, **{f"ingredient {at}": one for at, one in enumerate(filled, start=1)}, "glass": "tall"}
+
+
+DRINKS = [
+    drink("Negroni", "gin", "vermouth", "bitters"),
+    drink("Mule", "vodka", "ginger beer"),
+    drink("Neat", "whisky"),
+    drink("Highball", "whisky", "soda"),
+]
+
+
+def test_numbered_columns_that_are_filled_less_and_less_are_one_list() -> None:
+    rows = flattened_rows(DRINKS)
+    assert list(rows[0]) == ["name", "ingredient #", "glass"]
+    assert rows[0]["ingredient #"] == ["gin", "vermouth", "bitters"]
+    assert rows[2]["ingredient #"] == ["whisky", "", ""]
+    assert [value_at(row, "ingredient #") for row in DRINKS] == [row["ingredient #"] for row in rows]
+
+
+def test_numbered_columns_beside_a_list_of_as_many_are_a_list_too() -> None:
+    measures = {"measure1": "1 oz", "measure2": "a dash", "measure3": "a dash"}
+    assert "measure#" in flattened_rows([drink_ | measures for drink_ in DRINKS])[0]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([("yes", "no", "yes")] * 4, id="answers that repeat in a row"),
+        pytest.param([("a", "b", "c")] * 4, id="all are filled"),
+        pytest.param([("12", "7", "3"), ("4", "5", ""), ("6", "", ""), ("9", "", "")], id="counts"),
+    ],
+)
+def test_other_numbered_columns_stay_columns(answers: list[tuple[str, ...]]) -> None:
+    rows = [{f"q{at}": one for at, one in enumerate(row, start=1)} for row in answers]
+    assert flattened_rows(rows) == rows
