@@ -1,6 +1,6 @@
 """`list`, `search`, `recommend`, `get`: query catalogues from the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
@@ -9,7 +9,7 @@ import orjson
 from pinakes.assembly.app import App
 from pinakes.catalogue.codec import plain_record
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, RecommendSpec, texts_of
-from pinakes.cli.filters import option_of, split_arguments, usual_conditions, without_filters
+from pinakes.cli.filters import filters_in, option_of, split_arguments, usual_conditions, without_filters
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.record_blocks import block_of, label_in_words, print_blocks
@@ -87,7 +87,7 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
     if as_json:
         print_json({**_found_as_json(found, limit, with_names=not catalogue), "notes": notes})
         return
-    _print_found(found, limit, with_names=not catalogue)
+    _print_found(found, limit, with_names=not catalogue, asked=filters_in(options))
     for note in notes:
         click.echo(note)
 
@@ -132,7 +132,7 @@ def _every_catalogue(app: App) -> dict[str, OpenCatalogue]:
     return opened
 
 
-def _print_found(found: MergedPage, limit: int, *, with_names: bool) -> None:
+def _print_found(found: MergedPage, limit: int, *, with_names: bool, asked: Collection[str]) -> None:
     items = found.first(limit)
     if found.evidence is Evidence.NONE:
         click.echo(NOTHING_ANSWERS if items else "Nothing was found.")
@@ -142,6 +142,7 @@ def _print_found(found: MergedPage, limit: int, *, with_names: bool) -> None:
             item.view.spec,
             label=label_in_words(item.hit.label),
             catalogue=item.view.name if with_names else "",
+            asked=asked,
         )
         for item in items
     )

@@ -45,9 +45,14 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return stated, options
 
 
+def filters_in(options: Sequence[str]) -> list[str]:
+    """Return the names of the fields that options filter by."""
+    return [name.removeprefix(NOT) for name, _ in _pairs(options)]
+
+
 def without_filters(options: Sequence[str], specs: Mapping[str, CatalogueSpec]) -> list[str]:
     """Return the catalogues that lack one of these filters; refuse filters that no catalogue has all of."""
-    names = [name.removeprefix(NOT) for name, _ in _pairs(options)]
+    names = filters_in(options)
     known = {catalogue: filters_of(spec) for catalogue, spec in specs.items()}
     every = list(dict.fromkeys(name for filters in known.values() for name in filters))
     for name in names:

@@ -9,7 +9,7 @@ from pinakes.catalogue.infer.declare import Inferred
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.cli.tables import print_table, shortened
 from pinakes.text.safe import safe_line
-from pinakes.tools.record_text import summary_of
+from pinakes.tools.record_text import summary_of, told_fields
 
 LINE_LENGTH = 160
 SHOWN_LEFT_OUT = 10
@@ -81,5 +81,6 @@ def _print_records(proposal: Proposal, count: int) -> None:
     has_ids = proposal.inferred.id_column or proposal.inferred.group
     for number, record in enumerate(proposal.records[:count], start=1):
         shown_id = f" [{record.id}]" if has_ids else ""
-        line = f"{number}. {spec.title_of(record)}{shown_id}  {summary_of(record, spec)}"
+        told = summary_of(record, spec, told_fields(record, spec))
+        line = f"{number}. {spec.title_of(record)}{shown_id}  {told}"
         click.echo(safe_line(shortened(line, LINE_LENGTH)))

@@ -4,7 +4,7 @@ In a pipe or a file there is no colour, and no line is folded. The first line of
 id and label, the next one its telling fields with their names, and the last one the beginning of its body text.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -34,9 +34,11 @@ class RecordBlock:
     body: str
 
 
-def block_of(record: Record, spec: CatalogueSpec, *, label: str, catalogue: str = "") -> RecordBlock:
-    """Return the block of a record; its address has the catalogue's name where that is given."""
-    fields = told_fields(record, spec)
+def block_of(
+    record: Record, spec: CatalogueSpec, *, label: str, catalogue: str = "", asked: Collection[str] = ()
+) -> RecordBlock:
+    """Return the block of a record, with the fields that were asked for; its address may name the catalogue."""
+    fields = told_fields(record, spec, asked=asked)
     return RecordBlock(
         title=spec.title_of(record),
         address=f"{catalogue}/{record.id}" if catalogue else str(record.id),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role, texts_of
@@ -26,27 +27,30 @@ def record_text(record: Record, spec: CatalogueSpec) -> str:
     return "\n".join(f"{field.name}: {text}" for field, text in shown if text and not _begins_another(text, texts))
 
 
-def told_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:
-    """Return the telling fields that a record has, with others where it lacks some; any that it has if these fail."""
+def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] = ()) -> list[FieldSpec]:
+    """Return the telling fields that a record has, those that were asked for, and others where it lacks some.
+
+    Of a record that has none of these and no body text, they are any that it has.
+    """
     kind = record.kind if len(spec.kinds) > 1 else ""
     having = [field for field in rank_fields(spec, kind=kind) if has_value(record, field)]
     telling = telling_fields(spec, kind=kind)
     told = [field for field in having if field in telling]
+    wanted = [spec.fields[name] for name in asked if name in spec.fields]
+    told += [field for field in wanted if field not in told and field.shown and has_value(record, field)]
     missing = 0 if told and spec.telling else max(0, FEWEST - len(told))
-    told += [field for field in having if field not in telling][:missing]
+    told += [field for field in having if field not in told][:missing]
     return told or _any_fields(record, spec)
 
 
-def field_line(record: Record, spec: CatalogueSpec) -> str:
-    """Return the few fields that say most of a record, with their names, on one line."""
-    return BETWEEN_FIELDS.join(
-        f"{field.name}: {short_value(record.get(field.name), field)}" for field in told_fields(record, spec)
-    )
+def field_line(record: Record, fields: Iterable[FieldSpec]) -> str:
+    """Return fields of a record, with their names, on one line."""
+    return BETWEEN_FIELDS.join(f"{field.name}: {short_value(record.get(field.name), field)}" for field in fields)
 
 
-def field_values_of(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
-    """Return the same fields as values: numbers as they are, texts cut, and the first values of a list."""
-    return {field.name: _plain_value(record.get(field.name), field) for field in told_fields(record, spec)}
+def plain_fields(record: Record, fields: Iterable[FieldSpec]) -> dict[str, Any]:
+    """Return fields of a record as values: numbers as they are, texts cut, and the first values of a list."""
+    return {field.name: _plain_value(record.get(field.name), field) for field in fields}
 
 
 def short_value(value: Value, field: FieldSpec) -> str:
@@ -82,11 +86,11 @@ def body_of(record: Record, spec: CatalogueSpec) -> str:
     return str(record.get(body.name) or "").strip() if body else ""
 
 
-def summary_of(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
-    """Return the line of a record's fields, and its description, cut unless it is wanted whole."""
+def summary_of(record: Record, spec: CatalogueSpec, fields: Iterable[FieldSpec], *, whole: bool = False) -> str:
+    """Return the line of these fields of a record, and its description, cut unless it is wanted whole."""
     body = body_of(record, spec)
     described = body if whole else shorten(_collapsed(body), SNIPPET_CHARS)
-    return "\n".join(part for part in (field_line(record, spec), described) if part)
+    return "\n".join(part for part in (field_line(record, fields), described) if part)
 
 
 def find_page(record: Record, spec: CatalogueSpec) -> str | None:

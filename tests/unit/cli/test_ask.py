@@ -76,6 +76,11 @@ def test_filters_of_a_search_over_everything_leave_out_the_catalogues_without_th
     assert "not searched, without these filters: books" in ran.json["notes"]
 
 
+def test_a_hit_has_the_fields_that_were_filtered_by(own: Path, run: Run) -> None:
+    assert "isbn13: " not in run(["search", "books", "Norwegian Wood"]).out
+    assert "isbn13: " in run(["search", "books", "Norwegian Wood", "--isbn13", "9780000000031"]).out
+
+
 def test_filters_that_no_catalogue_has_together_are_refused_with_those_that_have_each(own: Path, run: Run) -> None:
     ran = run(["search", "the", "--genre", "thriller", "--authors", "x"])
     assert ran.code == InputError.exit_code

@@ -7,7 +7,15 @@ import pytest
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.model.record import Record, RecordId, Tag
-from pinakes.tools.record_text import field_line, field_values_of, find_page, record_text, short_value, summary_of
+from pinakes.tools.record_text import (
+    field_line,
+    find_page,
+    plain_fields,
+    record_text,
+    short_value,
+    summary_of,
+    told_fields,
+)
 
 FILMS = """
 name = "films"
@@ -92,6 +100,18 @@ def film(**fields: Any) -> Record:
     return Record(id=RecordId("one"), fields={"title": "The Light", **fields})
 
 
+def line_of(record: Record, spec: CatalogueSpec) -> str:
+    return field_line(record, told_fields(record, spec))
+
+
+def fields_of(record: Record, spec: CatalogueSpec) -> dict[str, Any]:
+    return plain_fields(record, told_fields(record, spec))
+
+
+def told(record: Record, spec: CatalogueSpec, *, whole: bool = False) -> str:
+    return summary_of(record, spec, told_fields(record, spec), whole=whole)
+
+
 def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: CatalogueSpec) -> None:
     genres = tuple(Tag("", name) for name in ("drama", "sea", "ghost", "slow", "quiet", "old"))
     record = film(
@@ -106,25 +126,25 @@ def test_a_line_has_the_six_fields_that_say_most_with_their_names(spec: Catalogu
         notes="hidden",
         plot=PLOT,
     )
-    assert field_line(record, spec) == (
+    assert line_of(record, spec) == (
         "studio: North · year: 1999 · genres: drama, sea, ghost, slow, quiet, … (6) · country: Norway · score: 7.5 · "
         "minutes: 90"
     )
 
 
 def test_a_line_of_few_fields_is_filled_up_with_those_that_say_less(spec: CatalogueSpec) -> None:
-    assert field_line(film(code="x1", year=1999, tagline="Who knows"), spec) == "year: 1999 · tagline: Who knows"
-    assert field_line(film(plot=PLOT), spec) == ""
+    assert line_of(film(code="x1", year=1999, tagline="Who knows"), spec) == "year: 1999 · tagline: Who knows"
+    assert line_of(film(plot=PLOT), spec) == ""
 
 
 @pytest.mark.row("N1")
 def test_a_record_with_nothing_but_a_code_or_a_link_is_told_by_it(spec: CatalogueSpec) -> None:
-    assert summary_of(film(code="x1", page="https://example.org/1"), spec) == "code: x1 · page: https://example.org/1"
+    assert told(film(code="x1", page="https://example.org/1"), spec) == "code: x1 · page: https://example.org/1"
 
 
 def test_the_fields_of_a_record_are_values_with_texts_and_lists_cut(spec: CatalogueSpec) -> None:
     genres = tuple(Tag("", f"genre {number}") for number in range(9))
-    fields = field_values_of(film(year=1999, score=7.25, genres=genres, studio="North " * 40), spec)
+    fields = fields_of(film(year=1999, score=7.25, genres=genres, studio="North " * 40), spec)
     assert fields == {
         "studio": f"{'North ' * 13}…",
         "year": 1999,
@@ -141,8 +161,8 @@ def test_numbers_are_written_without_needless_decimals(spec: CatalogueSpec, numb
 
 
 def test_a_summary_has_the_line_and_the_description_cut_or_whole(spec: CatalogueSpec) -> None:
-    assert summary_of(film(year=1999, plot=PLOT), spec, whole=True) == f"year: 1999\n{PLOT.strip()}"
-    line, _, description = summary_of(film(year=1999, plot=PLOT), spec).partition("\n")
+    assert told(film(year=1999, plot=PLOT), spec, whole=True) == f"year: 1999\n{PLOT.strip()}"
+    line, _, description = told(film(year=1999, plot=PLOT), spec).partition("\n")
     assert line == "year: 1999"
     assert len(description) <= 242
     assert description.endswith(" …")
@@ -168,3 +188,9 @@ def test_the_page_of_a_record_is_its_first_link_that_is_no_picture(
     spec: CatalogueSpec, links: dict[str, str], page: str | None
 ) -> None:
     assert find_page(film(**links), spec) == page
+
+
+def test_fields_that_were_asked_for_are_told_too(spec: CatalogueSpec) -> None:
+    record = film(year=1999, tagline="Who knows", country="Norway", minutes=90, score=7.5, studio="North")
+    assert [field.name for field in told_fields(record, spec, asked=["tagline"])][-1] == "tagline"
+    assert "tagline" not in [field.name for field in told_fields(record, spec)]

@@ -16,12 +16,10 @@ from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, NotFoundError, did_you_mean
 from pinakes.model.hits import Evidence, SearchMode
 from pinakes.model.principal import Principal
-from pinakes.model.record import Record
 from pinakes.model.scope import Scope
 from pinakes.search.ids import page_forms
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, FoundRecord, Gathered, OpenCatalogue, ask_each
 from pinakes.tools.explain.search_path import SearchPath, usual_path
-from pinakes.tools.explain.why import shape_why
 from pinakes.tools.filters import (
     filter_schema,
     filters_of,
@@ -34,12 +32,12 @@ from pinakes.tools.generic.browse import browse_text, browse_view, cursor_of_val
 from pinakes.tools.generic.browse_shapes import AggregateResult, BrowsedValuesResult, BrowseParams, BrowseResult
 from pinakes.tools.generic.filter_facts import Facts, FilterFacts
 from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
+from pinakes.tools.generic.found import FoundForm, shape_hits, shape_list, shape_record, url_of
 from pinakes.tools.generic.listing import NOTHING_LISTED, is_list, list_records, words_conditions, words_of_list
 from pinakes.tools.generic.shapes import (
     BundledResult,
     FetchParams,
     FetchResult,
-    Found,
     SearchParams,
     SearchResult,
     SimilarParams,
@@ -47,10 +45,10 @@ from pinakes.tools.generic.shapes import (
     pieces_of,
 )
 from pinakes.tools.generic.texts import json_text, similar_text
-from pinakes.tools.merge import FURTHEST, Merged, MergedPage, depth_for, search_scopes
+from pinakes.tools.merge import FURTHEST, MergedPage, depth_for, search_scopes
 from pinakes.tools.provenance import find_place, list_places
-from pinakes.tools.record_text import field_values_of, find_page, record_text, summary_of
-from pinakes.tools.resources.records import address_of, parse_address, uri_of
+from pinakes.tools.record_text import record_text
+from pinakes.tools.resources.records import address_of, parse_address
 from pinakes.tools.scopes import Asked, Scoped, scope_each, scope_of
 from pinakes.tools.spec import NOTHING_ANSWERS, ToolSpec, catalogue_tool
 from pinakes.tools.spelling import meant
@@ -84,7 +82,7 @@ class GenericTools:
         cursor = found.cursor_after(end)
         is_bundle = params.max_tokens is not None
         return (BundledResult if is_bundle else SearchResult)(
-            results=_found_on_page(found.page(start, params.limit), whole=is_bundle),
+            results=shape_hits(found.page(start, params.limit), _form(params)),
             total=found.total_matches,
             evidence=found.evidence,
             has_more=cursor is not None,
@@ -110,7 +108,7 @@ class GenericTools:
             id=address_of(catalogue.name, record.id),
             title=catalogue.spec.title_of(record),
             text=_text_after(text, params.start) if params.start else text,
-            url=_url_of(catalogue, record),
+            url=url_of(catalogue, record),
             metadata={} if params.start else plain_record(record, catalogue.spec),
             origin=find_place(catalogue, record),
         )
@@ -132,11 +130,11 @@ class GenericTools:
         records = reader.fetch(ranking.keys.tolist(), scope=scope)
         near = [(records[one.key], one.score) for one in ranking.best if one.key in records]
         kept = [(other, score) for other, score in near if target is not home or other.id != record.id]
-        shown, is_bundle = kept[params.start : end], params.max_tokens is not None
+        shown, form = kept[params.start : end], FoundForm(whole=params.max_tokens is not None)
         places = list_places(target, [other for other, _ in shown])
         return SimilarResult(
             results=[
-                _shape(target, other, score=score, label=None, whole=is_bundle, origin=places.get(other.id))
+                shape_record(target, other, form, score=score, label=None, origin=places.get(other.id))
                 for other, score in shown
             ],
             cursor=str(end) if len(kept) > end and end < FURTHEST else None,
@@ -320,12 +318,17 @@ def _browsed_scopes(views: Gathered[CatalogueView], principal: Principal, params
     return Scoped(views=views, scopes=dict.fromkeys(views.found, Scope(visibility=principal.visibility)), notes=[])
 
 
+def _form(params: SearchParams) -> FoundForm:
+    """Return what results have: beside the telling fields, those that a call filters by; whole texts in a bundle."""
+    return FoundForm(whole=params.max_tokens is not None, asked=list(params.filters or ()))
+
+
 def _list(params: SearchParams, scoped: Scoped, notes: Sequence[str]) -> SearchResult:
     """Return a page of all records in scope, not ranked."""
     found = list_records(scoped.views.found, scoped.scopes, start=params.start, limit=params.limit)
     is_bundle = params.max_tokens is not None
     return (BundledResult if is_bundle else SearchResult)(
-        results=_listed_page(found.page, whole=is_bundle),
+        results=shape_list(found.page, _form(params)),
         total=found.total,
         evidence=Evidence.STRONG if found.total else Evidence.NONE,
         has_more=found.cursor is not None,
@@ -333,17 +336,6 @@ def _list(params: SearchParams, scoped: Scoped, notes: Sequence[str]) -> SearchR
         notes=[*([] if found.total else [NOTHING_LISTED]), *notes, *scoped.notes],
         unread=[*scoped.views.skipped, *found.unread],
     )
-
-
-def _listed_page(found: Sequence[FoundRecord], *, whole: bool) -> list[Found]:
-    records: dict[str, list[Record]] = {}
-    for view, record in found:
-        records.setdefault(view.name, []).append(record)
-    places = {view.name: list_places(view.catalogue, records[view.name]) for view, _ in found}
-    return [
-        _shape(view.catalogue, record, score=1.0, label=None, whole=whole, origin=places[view.name].get(record.id))
-        for view, record in found
-    ]
 
 
 def _notes(found: MergedPage) -> list[str]:
@@ -371,42 +363,6 @@ def _filter_problem(filters: dict[str, Any], spec: CatalogueSpec) -> str | None:
     except InputError as error:
         return error.message
     return None
-
-
-def _found_on_page(items: Sequence[Merged], *, whole: bool) -> list[Found]:
-    records: dict[str, list[Record]] = {}
-    for item in items:
-        records.setdefault(item.view.name, []).append(item.hit.record)
-    catalogues = {item.view.name: item.view.catalogue for item in items}
-    places = {name: list_places(catalogues[name], some) for name, some in records.items()}
-    return [_found(item, whole=whole, origin=places[item.view.name].get(item.hit.record.id)) for item in items]
-
-
-def _found(item: Merged, *, whole: bool, origin: str | None) -> Found:
-    hit = item.hit
-    found = _shape(item.view.catalogue, hit.record, score=hit.score, label=hit.label, whole=whole, origin=origin)
-    return found.model_copy(update={"why": shape_why(hit.why)}) if hit.why else found
-
-
-def _shape(
-    catalogue: OpenCatalogue, record: Record, *, score: float, label: str | None, whole: bool, origin: str | None
-) -> Found:
-    return Found(
-        id=address_of(catalogue.name, record.id),
-        title=catalogue.spec.title_of(record),
-        url=_url_of(catalogue, record),
-        catalogue=catalogue.name,
-        score=round(score, 4),
-        relevance=label,
-        fields=field_values_of(record, catalogue.spec),
-        text=summary_of(record, catalogue.spec, whole=whole),
-        origin=origin,
-    )
-
-
-def _url_of(catalogue: OpenCatalogue, record: Record) -> str:
-    """Return the record's own page, to be cited; the address of its resource where it has none."""
-    return find_page(record, catalogue.spec) or uri_of(catalogue.name, record.id)
 
 
 def _text_after(text: str, start: int) -> str:

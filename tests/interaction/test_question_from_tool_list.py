@@ -1,0 +1,257 @@
+"""Questions about tables of one's own, each answered by one call that is built from the published tool list alone.
+
+The reader of the tool list below knows JSON schema, the form of the published descriptions and a few words that mean
+the same; it knows nothing of the tables, their specs or their fields.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.from_thread
+import pytest
+from mcp import Client
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, own_recipe
+from pinakes.assembly.proposal import propose
+from pinakes.model.principal import LOCAL_USER
+from pinakes.serve.caller import always
+from pinakes.serve.mcp_server import build_server
+from pinakes.settings import Settings
+from pinakes.sources.opener import open_source
+from support.clients import McpAsker, Request
+
+pytestmark = [pytest.mark.row("N1"), pytest.mark.row("N8")]
+
+Row = Mapping[str, str]
+
+WINES = """\
+id,title,winery,variety,country,points,price,description
+1,Petit Chablis 2018,Domaine Vert,Chardonnay,France,91,19,Lean and flinty with green apple
+2,Morgon 2019,Domaine Roux,Gamay,France,92,18,Cherries and a little earth
+3,Barolo 2014,Cantina Alta,Nebbiolo,Italy,95,60,Tar and roses
+4,Mosel Kabinett 2020,Weingut Stein,Riesling,Germany,90,17,Lime and slate
+5,Vinho Verde 2021,Quinta Azul,Loureiro,Portugal,86,9,Light with a prickle
+6,Rioja Crianza 2017,Bodega Sol,Tempranillo,Spain,88,14,Red fruit and vanilla
+7,Etna Rosso 2018,Cantina Lava,Nerello,Italy,93,32,Smoke and red berries
+8,Muscadet 2020,Domaine Vert,Melon,France,89,13,Salt and lemon
+"""
+BOOKS = """\
+book_id,title,authors,publication_year,average_rating,ratings_count,pages,cover_url
+1,Kafka on the Shore,Haruki Murakami,2002,4.13,154002,480,https://covers.example/1.jpg
+2,Norwegian Wood,Haruki Murakami,1987,4.02,190000,296,https://covers.example/2.jpg
+3,Colorless Tsukuru Tazaki,Haruki Murakami,2013,3.86,80000,386,https://covers.example/3.jpg
+4,After Dark,Haruki Murakami,2004,3.71,60000,244,https://covers.example/4.jpg
+5,1Q84,Haruki Murakami,2009,4.05,120000,925,https://covers.example/5.jpg
+6,The Casual Vacancy,Joanne Rowling,2012,3.28,231835,503,https://covers.example/6.jpg
+7,Never Let Me Go,Kazuo Ishiguro,2005,4.1,300000,288,https://covers.example/7.jpg
+"""
+FILMS = """\
+film_id,title,director,release_date,runtime,genres,vote_average,overview
+1,Night Ferry,Ana Duarte,2012-03-09,94,Thriller;Drama,7.1,A ferryman carries a passenger who should be dead
+2,The Long Sum,Ivo Brandt,2016-10-21,131,Drama,7.9,A teacher counts what a war has cost
+3,Paper Lions,Mei Tan,2019-06-14,88,Thriller;Comedy,6.4,Two forgers try to sell each other the same painting
+4,Low Water,Ana Duarte,1998-05-02,97,Thriller,7.4,A river gives back a car
+5,Glass Orchard,Noor Haddad,2021-01-29,102,Thriller,7.8,A gardener finds microphones among the trees
+6,Sunday Kites,Mei Tan,2014-08-08,91,Comedy,6.9,A town forgets how to lose
+"""
+GAMES = """\
+id,name,year_published,min_players,max_players,play_time,rating_average,users_rated,mechanics
+1,Harbour Lights,2015,2,4,45,7.6,12044,Worker Placement;Set Collection
+2,Quick Foxes,2018,2,6,20,6.8,5031,Card Drafting
+3,Iron Valleys,2011,1,5,180,8.1,40222,Area Control;Worker Placement
+4,Two Towers Apart,2020,2,2,30,7.9,8020,Tile Placement
+5,Market Street,2009,3,5,60,7.2,22010,Auction
+6,Lanterns Below,2022,2,4,40,8.0,3010,Tile Placement;Set Collection
+"""
+CHEESES = """\
+cheese,country,milk,fat_content,type,vegetarian
+Tundra Blue,Norway,cow,48 %,blue,no
+Hill Goat,Wales,goat,24 %,fresh,yes
+Stonewell,Ireland,sheep,45 %,hard,no
+Little Crottin,France,goat,45 %,soft,no
+Field White,England,cow,20 %,fresh,yes
+Lean Chevre,France,goat,18 %,fresh,yes
+"""
+OTHERS = {
+    "cars": "id,model,maker,year,price,power\n1,Swift One,Aero,2019,21000,110\n2,Broad Two,Terra,2021,34000,190\n",
+    "albums": "id,title,artist,year,minutes,genre\n1,Tides,Mar,1999,41,folk\n2,Noon,Sol,2004,38,jazz\n",
+    "plants": "id,name,family,height_cm,light\n1,Fern,Polypod,60,shade\n2,Sage,Mint,50,sun\n3,Thyme,Mint,20,sun\n",
+    "towns": "id,name,country,population,elevation\n1,Aldby,Denmark,12000,11\n2,Berndorf,Austria,9000,314\n",
+    "recipes": "id,title,cuisine,minutes,servings\n1,Leek soup,French,35,4\n2,Dal,Indian,40,4\n3,Ramen,Japanese,90,2\n",
+}
+TABLES = {"wines": WINES, "books": BOOKS, "films": FILMS, "games": GAMES, "cheeses": CHEESES, **OTHERS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A part of a question: the words for what is limited, and the limit."""
+
+    words: tuple[str, ...]
+    least: Any = None
+    most: Any = None
+    value: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question about a table, its parts, and which rows answer it."""
+
+    text: str
+    about: str
+    wishes: tuple[Wish, ...]
+    is_answer: Callable[[Row], bool]
+
+
+PRICE, SCORE = ("price", "cost"), ("points", "score", "rating", "vote")
+YEAR, LENGTH = ("year", "date", "published", "released"), ("runtime", "minutes", "time", "duration")
+QUESTIONS = [
+    Question(
+        text="Which of my wines under $20 scored 90 or more?",
+        about="wines",
+        wishes=(Wish(words=PRICE, most=20), Wish(words=SCORE, least=90)),
+        is_answer=lambda row: int(row["price"]) <= 20 and int(row["points"]) >= 90,
+    ),
+    Question(
+        text="Which books by Haruki Murakami after 2000 are rated above 4?",
+        about="books",
+        wishes=(
+            Wish(words=("author", "writer"), value="Haruki Murakami"),
+            Wish(words=YEAR, least=2001),
+            Wish(words=SCORE, least=4),
+        ),
+        is_answer=lambda row: (
+            row["authors"] == "Haruki Murakami"
+            and int(row["publication_year"]) > 2000
+            and float(row["average_rating"]) > 4
+        ),
+    ),
+    Question(
+        text="Which of the films since 2010 are thrillers of less than 100 minutes?",
+        about="films",
+        wishes=(
+            Wish(words=YEAR, least="2010"),
+            Wish(words=("genre", "kind", "tag"), value="Thriller"),
+            Wish(words=LENGTH, most=100),
+        ),
+        is_answer=lambda row: (
+            row["release_date"] >= "2010" and "Thriller" in row["genres"] and int(row["runtime"]) < 100
+        ),
+    ),
+    Question(
+        text="Which games rated 7.5 or more take at most 45 minutes?",
+        about="games",
+        wishes=(Wish(words=SCORE, least=7.5), Wish(words=LENGTH, most=45)),
+        is_answer=lambda row: float(row["rating_average"]) >= 7.5 and int(row["play_time"]) <= 45,
+    ),
+    Question(
+        text="Which cheeses of goat's milk have at most 30 % fat?",
+        about="cheeses",
+        wishes=(Wish(words=("milk",), value="goat"), Wish(words=("fat",), most=30)),
+        is_answer=lambda row: row["milk"] == "goat" and int(row["fat_content"].split()[0]) <= 30,
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedFilter:
+    """A filter that the tool list offers, and whether it takes a range."""
+
+    name: str
+    is_range: bool
+
+
+def offered_filters(schema: Mapping[str, Any], catalogue: str) -> list[OfferedFilter]:
+    """Read the filters of a catalogue from the schema of a tool, or else from the words of its description."""
+    filters = schema["properties"]["filters"]
+    if "properties" in filters:
+        forms = {name: _resolved(form, schema) for name, form in filters["properties"].items()}
+        return [OfferedFilter(name=name, is_range="min" in form.get("properties", {})) for name, form in forms.items()]
+    entries = dict(entry.split(": ", 1) for entry in filters["description"].split("; ") if ": " in entry)
+    stated = next(fields for names, fields in entries.items() if catalogue in names.split(", "))
+    first_words = [field.split()[0] for field in stated.split(", ")]
+    return [OfferedFilter(name=word.removesuffix("*"), is_range=word.endswith("*")) for word in first_words]
+
+
+def _resolved(form: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = schema["$defs"][form["$ref"].rsplit("/", 1)[1]] if "$ref" in form else form
+    return found
+
+
+def build_call(tool: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    """Build the call that answers a question from what the tool list says."""
+    schema = tool["inputSchema"]
+    assert re.search(r"\* lists", tool["description"]), "the description says how to ask for all that fits"
+    names = schema["properties"]["catalogue"]["enum"]
+    (catalogue,) = [name for name in names if name in question.text]
+    offered = offered_filters(schema, catalogue)
+    filters = dict(_filter_for(wish, offered) for wish in question.wishes)
+    return {"query": "*", "catalogue": catalogue, "filters": filters}
+
+
+def _filter_for(wish: Wish, offered: Sequence[OfferedFilter]) -> tuple[str, Any]:
+    wanted = [one for one in offered if one.is_range is (wish.value is None)]
+    name = next(one.name for word in wish.words for one in wanted if word in one.name)
+    if wish.value is not None:
+        return name, [wish.value]
+    bounds = {"min": wish.least, "max": wish.most}
+    return name, {bound: value for bound, value in bounds.items() if value is not None}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Ten tables, each added as it is proposed, without vectors."""
+    home = tmp_path_factory.mktemp("own")
+    app = App(Settings(home=home / "library"))
+    for name, text in TABLES.items():
+        file = home / f"{name}.csv"
+        file.write_text(text, encoding="utf-8")
+        source = open_source(str(file))
+        recipe = own_recipe(propose(source, name=name).loaded)
+        add_catalogue(app, source, recipe=recipe, name=name, progress=lambda _report: None, embed=False)
+    yield app
+    app.close()
+
+
+@contextmanager
+def client_of(app: App, names: Sequence[str]) -> Iterator[McpAsker]:
+    """A client of a server of these catalogues."""
+    gate = app.build_gate(names)
+    with (
+        anyio.from_thread.start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(build_server(lambda: gate, always(LOCAL_USER)))) as client,
+    ):
+        yield McpAsker(client, portal)
+
+
+def answering_titles(question: Question) -> list[str]:
+    rows = list(csv.DictReader(TABLES[question.about].splitlines()))
+    title = next(name for name in ("title", "name", "cheese") if name in rows[0])
+    return sorted(row[title] for row in rows if question.is_answer(row))
+
+
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "among ten"])
+@pytest.mark.parametrize("question", QUESTIONS, ids=[question.about for question in QUESTIONS])
+def test_a_question_with_limits_is_answered_by_one_call_that_the_tool_list_alone_suffices_to_build(
+    library: App, question: Question, is_alone: bool
+) -> None:
+    with client_of(library, [question.about] if is_alone else list(TABLES)) as asker:
+        tools = {tool["name"]: tool for tool in asker.ask(Request(operation="tools/list")).value}
+        call = build_call(tools["search"], question)
+        reply = asker.ask(Request(operation="tools/call", target="search", arguments=call))
+    assert reply.error is None, reply.message
+    assert sorted(one["title"] for one in reply.value["results"]) == answering_titles(question), json.dumps(call)
+    assert reply.value["total"] == len(answering_titles(question)) > 0
+    limited = set(call["filters"])
+    assert all(limited <= set(one["fields"]) for one in reply.value["results"]), "each result shows what was asked for"
+
+
+def test_the_tool_list_of_ten_tables_stays_small(library: App) -> None:
+    with client_of(library, list(TABLES)) as asker:
+        tools = asker.ask(Request(operation="tools/list")).value
+    assert len(json.dumps(tools, ensure_ascii=False).encode()) <= 6_144
