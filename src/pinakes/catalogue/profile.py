@@ -339,16 +339,10 @@ def _places(cells: Sequence[Any]) -> tuple[Codes, list[Any]]:
     """Return for each cell its place among the different cells, and those in the order of first occurrence."""
     kinds = set(map(type, cells))
     keys = cells if kinds <= {str, type(None)} else [_key(cell) for cell in cells]
-    places: dict[Any, int] = {}
-    firsts: list[Any] = []
-    found = np.empty(len(cells), dtype=np.int32)
-    for number, key in enumerate(keys):
-        place = places.get(key)
-        if place is None:
-            place = places[key] = len(firsts)
-            firsts.append(cells[number])
-        found[number] = place
-    return found, firsts
+    firsts = dict(zip(reversed(keys), reversed(cells), strict=True)) if keys is not cells else {}
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    found = np.fromiter(map(places.__getitem__, keys), dtype=np.int32, count=len(cells))
+    return found, [firsts[key] for key in places] if firsts else list(places)
 
 
 def _find_text(raw: Any) -> str | None:

@@ -26,12 +26,20 @@ MOST_REPEATING = 0.1
 MOST_NUMBERS = 0.5
 
 
-def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with nested objects flattened into columns."""
-    keyed = frozenset(_keyed_paths(rows))
-    flat = [_flattened(row, keyed) for row in rows]
+def flattened_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows with nested objects flattened into columns, and numbered columns that are items of a list as one."""
+    flat = _without_objects(rows)
     lists = _numbered_lists(flat)
     return [_with_lists(row, lists) for row in flat] if lists else flat
+
+
+def _without_objects(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows with the values of nested objects as columns; rows without any, as of most files, as they are."""
+    kinds = {type(value) for row in rows for value in row.values()}
+    if not any(issubclass(kind, Mapping) for kind in kinds):
+        return list(rows)
+    keyed = frozenset(_keyed_paths(rows))
+    return [_flattened(row, keyed) for row in rows]
 
 
 def _flattened(row: Mapping[str, Any], keyed: frozenset[str], path: str = "") -> dict[str, Any]:
