@@ -37,7 +37,7 @@ from pinakes.ingest.edits.draft import EditAction, EditRequest
 from pinakes.ingest.edits.apply import Edits
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded import base_folder, shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -233,7 +233,7 @@ def test_kills_at_random_moments_of_editing_lose_nothing_and_leave_nothing_half_
         ("Store._log = die_at(5, Store._log)", False),
         ("TextIndex.update = die", True),
         ("EmbeddedShelf.publish = die", True),
-        ("shelf_module.TAIL_ROWS = 0; shelf_module.save_segment = die", True),
+        ("shelf_module.TAIL_ROWS = 0; base_folder.save_segment = die", True),
         ("shelf_module.TAIL_ROWS = 0; os.replace = die_at(2, os.replace)", True),
     ],
     ids=["first", "third", "last", "before-the-text", "before-indexing", "before-the-base", "before-the-pointer"],

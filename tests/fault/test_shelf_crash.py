@@ -30,7 +30,7 @@ import numpy as np
 from pinakes.api.registry import get_package
 from pinakes.model.record import Record, RecordId, Tag
 from pinakes.model.vectors import ModelId
-from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded import base_folder, shelf as shelf_module
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.embedded.store import Store
 from pinakes.shelf.embedded.text_index import TextIndex
@@ -168,7 +168,7 @@ def test_dying_within_a_batch_leaves_nothing_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        "shelf_module.save_segment = die",
+        "base_folder.save_segment = die",
         "os.fsync = die_at(4, os.fsync)",
         "os.replace = die_at(1, os.replace)",
         "os.replace = die_at(2, os.replace)",

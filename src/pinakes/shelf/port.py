@@ -38,6 +38,11 @@ class Embedding:
     digest: bytes
     vector: Vector | None = None
 
+    @property
+    def has_vector(self) -> bool:
+        """Whether the vector is given here."""
+        return self.vector is not None
+
     def require_fits(self, model: ModelId | None) -> None:
         """Refuse a vector of another shape than the model's, or with values that are not finite."""
         if self.vector is None or model is None:

@@ -40,15 +40,24 @@ def asked_term(field: str, value: str) -> str:
 def entries_of(record: Record, field: str) -> list[Entry]:
     """Return the distinct values of a term field."""
     if field == KIND_FIELD:
-        return [(term_of(record.kind), "", record.kind)]
+        return [_entry(record.kind)]
     if field == AUDIENCE_FIELD:
         return [(audience, "", audience) for audience in (record.audiences or (PUBLIC,))]
     value = record.get(field)
+    if value is None:
+        return []
+    if isinstance(value, str):
+        entry = _entry(value)
+        return [entry] if entry[0] else []
     if isinstance(value, tuple) and value and isinstance(value[0], Tag):
         found = [(term_of(tag.value), tag.category, tag.value) for tag in value]
     else:
-        found = [(term_of(text), "", text) for text in texts_of(value)]
+        found = [_entry(text) for text in texts_of(value)]
     return list(dict.fromkeys(entry for entry in found if entry[0]))
+
+
+def _entry(text: str) -> Entry:
+    return term_of(text), "", text
 
 
 def number_of(record: Record, field: FieldSpec) -> float:

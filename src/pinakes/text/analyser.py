@@ -13,6 +13,7 @@ import Stemmer
 from pinakes.text.normalise import fold
 
 MAX_TOKEN_CHARS = 60
+STEMS_KEPT = 200_000
 DOTLESS_I = "ı"
 
 _UNSPACED = (
@@ -25,8 +26,9 @@ _INDIC = r"\u0900-\u0963\u0966-\u0dff"  # vowel signs do not match `\w`, but are
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_INDIC}]+[^\W_{_UNSPACED}]*)*"
 _TOKEN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{_LETTERS}(?:['’]{_LETTERS})*)(?P<suffix>\+\+|\+|#)?")
 _POSSESSIVE = re.compile(r"['’]s$")
-_PLAIN_WORD = re.compile("[a-z0-9]+")
-_SPECIAL = re.compile("[a-z0-9]['+#]")
+_BLANKED = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
+"""What each character of a plain text becomes, so that its words are separated by blanks."""
+_SIGNS = ("'", "+", "#")
 """Where a plain text has none of these, its words are its runs of letters and digits."""
 _APOSTROPHE = re.compile(r"['’]")
 
@@ -36,8 +38,8 @@ _english = Stemmer.Stemmer("english")
 def index_tokens(text: str) -> list[str]:
     """Return the tokens that a text is indexed under."""
     folded = fold(text)
-    if folded.isascii() and not _SPECIAL.search(folded):
-        return [stem(word[:MAX_TOKEN_CHARS]) for word in _PLAIN_WORD.findall(folded)]
+    if folded.isascii() and not any(sign in folded for sign in _SIGNS):
+        return list(map(_STEMS.__getitem__, folded.translate(_BLANKED).split()))
     return [token for match in _TOKEN.finditer(folded) for token in _indexed(match)]
 
 
@@ -46,10 +48,23 @@ def query_tokens(text: str) -> list[str]:
     return [token for match in _TOKEN.finditer(fold(text)) for token in _asked(match)]
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=STEMS_KEPT)
 def stem(word: str) -> str:
     """Return the stem of a folded word; words with letters other than ASCII are returned unchanged."""
     return _english.stemWord(word) if word.isascii() and word.isalpha() else word
+
+
+class _Stems(dict[str, str]):
+    """The stems of the words seen so far; faster to look up than a cached function is to call."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= STEMS_KEPT:
+            self.clear()
+        self[word] = stemmed = stem(word[:MAX_TOKEN_CHARS])
+        return stemmed
+
+
+_STEMS = _Stems()
 
 
 def _indexed(match: re.Match[str]) -> Iterator[str]:

@@ -30,6 +30,8 @@ def clean(text: str) -> str:
 
 def fold(text: str) -> str:
     """Return the text cleaned, in lower case and without accents and vowel points."""
+    if text.isascii() and text.isprintable():
+        return text.lower()
     lowered = clean(text).casefold()
     if lowered.isascii():
         return lowered

@@ -15,14 +15,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec
 from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector, centre, measure_mean
 from pinakes.shelf.columns import Columns, Mask, NumberColumn, TermColumn, TermColumnBuilder
 from pinakes.shelf.embedded.sketches import Sketches
 from pinakes.shelf.embedded.vectors import BLOCK_ROWS, VectorTable, build_vector_table
-from pinakes.shelf.terms import Entry, column_number, entries_of, number_fields, term_fields
+from pinakes.shelf.terms import Entry, column_number, entries_of, number_fields, number_of, term_fields
 from pinakes.text.titles import TitleArrays, TitleArraysBuilder, TitleIndex, array_fields
 
 META_FILE = "meta.json"
@@ -45,12 +45,20 @@ class SegmentRow:
     awaits_vector: bool = False
     """Whether its text has no vector yet."""
     _entries: dict[str, list[Entry]] = field(default_factory=dict)
+    _numbers: dict[str, float] = field(default_factory=dict)
 
     def entries_of(self, name: str) -> list[Entry]:
         """Return the distinct values of a term field; the text index and the columns ask for the same."""
         found = self._entries.get(name)
         if found is None:
             found = self._entries[name] = entries_of(self.record, name)
+        return found
+
+    def number_of(self, field: FieldSpec) -> float:
+        """Return the value of a number field, NaN for a missing one; asked for by both as well."""
+        found = self._numbers.get(field.name)
+        if found is None:
+            found = self._numbers[field.name] = number_of(self.record, field)
         return found
 
 
@@ -141,7 +149,8 @@ class SegmentBuilder:
         for name, column in self._terms.items():
             column.add(row.entries_of(name))
         for name, values in self._numbers.items():
-            values.append(column_number(row.record, name, self._spec))
+            declared = self._spec.fields.get(name)
+            values.append(column_number(row.record, name, self._spec) if declared is None else row.number_of(declared))
 
     def added(self, row: SegmentRow) -> SegmentRow:
         """Add the next row, and return it."""

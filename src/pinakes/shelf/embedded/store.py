@@ -59,6 +59,7 @@ CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
+BULK_RECORDS = 100
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
 """Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
@@ -209,7 +210,7 @@ class Store:
         """Commit the changes in one transaction, unless a record moved; a put that changes nothing is not logged."""
         with self._transaction() as db:
             require_unmoved(expected or {}, self.versions(list(expected or ())))
-            for change in changes:
+            for change in () if self._insert_all(db, changes, author) else changes:
                 if isinstance(change, Put):
                     self._put(db, change, author)
                 else:
@@ -362,6 +363,18 @@ class Store:
             Problem(part=RECORDS_PART, message=f"{self._label} is damaged: {one}", advice=PUT_BACK) for one in faults
         ]
 
+    def _insert_all(self, db: apsw.Connection, changes: Sequence[Change], author: Author) -> bool:
+        """Insert records that are all new and have no vectors, at once; False where some are not: nothing is done."""
+        puts = [one for one in changes if isinstance(one, Put) and not (one.embedding and one.embedding.has_vector)]
+        ids = {put.record.id for put in puts}
+        if len(ids) < max(len(changes), BULK_RECORDS) or set(self._select(_KNOWN_IDS, keepable(list(ids)))):
+            return False
+        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").get or 0
+        rows = [(put.record.id, encode_record(put.record), put.embedding and put.embedding.digest) for put in puts]
+        db.executemany("INSERT INTO records (id, body, digest) VALUES (?, ?, ?)", rows)
+        db.execute(_LOG_INSERTS, (author.principal, author.call_id, last))
+        return True
+
     def _put(self, db: apsw.Connection, put: Put, author: Author) -> None:
         body = encode_record(put.record)
         digest, is_new = self._keep_embedding(db, put)
@@ -457,6 +470,11 @@ class Store:
         return db
 
 
+_KNOWN_IDS = "SELECT id FROM records WHERE id IN ({})"
+_LOG_INSERTS = """
+INSERT INTO changes (key, id, op, before, principal, call_id)
+SELECT key, id, 'insert', NULL, ?, ? FROM records WHERE key > ? ORDER BY key
+"""
 _LATER = "FROM changes WHERE change_no > ?"
 _LAST_FIRST = "IN ({}) ORDER BY change_no DESC"
 

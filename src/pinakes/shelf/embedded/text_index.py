@@ -22,7 +22,7 @@ from pinakes.model.hits import Ranking, build_ranking
 from pinakes.model.record import Key
 from pinakes.model.scope import WORDS_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
 from pinakes.shelf.embedded.segment import DamagedIndexError, SegmentRow
-from pinakes.shelf.terms import asked_term, number_of, term_fields, text_tokens
+from pinakes.shelf.terms import asked_term, term_fields, text_tokens
 from pinakes.text.query import TextQuery
 
 ALL = "all"
@@ -52,6 +52,9 @@ class TextIndex:
         self.spec = spec
         self.schema = _schema(spec)
         self.folder = folder
+        self._term_fields = [(name, _filter_name(name)) for name in term_fields(spec)]
+        numeric = [field for field in spec.column_fields if field.is_numeric]
+        self._number_fields = [(field, _filter_name(field.name)) for field in numeric]
         folder.mkdir(parents=True, exist_ok=True)
         with self._failing_as(DamagedIndexError, "opened"):
             self._index = tantivy.Index(self.schema, path=str(folder))
@@ -241,13 +244,13 @@ class TextIndex:
             document.add_text(_boost_name(field.name), texts[field.name])
         for field in self.spec.fields_searched_as_names:
             document.add_text(_boost_name(field.name), " ".join(text_tokens(record, (field,))))
-        for name in term_fields(self.spec):
-            for term in {term for term, _, _ in row.entries_of(name)}:
-                document.add_text(_filter_name(name), term)
-        for field in self.spec.column_fields:
-            number = number_of(record, field) if field.is_numeric else math.nan
+        for name, filter_name in self._term_fields:
+            for term in dict.fromkeys([entry[0] for entry in row.entries_of(name)]):
+                document.add_text(filter_name, term)
+        for field, filter_name in self._number_fields:
+            number = row.number_of(field)
             if not math.isnan(number):
-                document.add_float(_filter_name(field.name), number)
+                document.add_float(filter_name, number)
         return document
 
 
