@@ -4,10 +4,12 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pinakes.api.registry import get_package
@@ -15,9 +17,12 @@ from pinakes.catalogue.loader import compile_text
 from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
+from pinakes.model.vectors import Vector
 from pinakes.shelf.embedded import shelf as shelf_module
+from pinakes.shelf.embedded.base_folder import BaseFolder
+from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
-from pinakes.shelf.port import Author, Delete, Put
+from pinakes.shelf.port import Author, Delete, Embedding, Put
 from pinakes.text.query import TextQuery, analyse_query
 
 READING_PROCESS = """
@@ -391,3 +396,77 @@ def test_damage_to_the_file_of_the_records_is_a_problem_with_advice(embedded_sto
     assert {problem.part for problem in problems} == {"records"}
     assert "records.sqlite is damaged" in problems[0].message
     assert problems[0].advice.startswith("put it back from a back-up")
+
+
+# Vectors that come later than their records
+
+
+def fill_by_words(stock: Any, count: int = 6) -> dict[RecordId, bytes]:
+    records = [stock.record(f"r{number}", body="a robot story", number=2000 + number) for number in range(count)]
+    digests = {record.id: record.id.encode() for record in records}
+    stock.apply(*(Put(record=one, embedding=Embedding(digest=digests[one.id])) for one in records))
+    return digests
+
+
+def vectors_of(stock: Any, names: Iterable[str]) -> dict[bytes, Vector]:
+    return {name.encode(): stock.vector(name) for name in names}
+
+
+@pytest.mark.row("N12")
+def test_a_base_with_late_vectors_is_the_one_that_would_have_been_built_with_them_at_once(embedded_stock: Any) -> None:
+    stock = embedded_stock
+    digests = fill_by_words(stock)
+    for name in digests:
+        stock.shelf.add_vectors({name: digests[name]}, vectors_of(stock, [name]))
+        stock.shelf.publish_vectors()
+    late, named = stock.shelf.reader().base, base_name(stock)
+    stock.shelf.rebuild()
+    whole = stock.shelf.reader().base
+    assert named == base_name(stock) == f"base-{len(digests)}-{len(digests)}"
+    for field in ("exact", "codes", "scales"):
+        np.testing.assert_array_equal(getattr(late.vectors, field), getattr(whole.vectors, field))
+    assert late.awaiting is whole.awaiting is None
+    assert list(stock.shelf.check()) == []
+
+
+@pytest.mark.row("N12")
+def test_vectors_that_a_killed_process_stored_are_published_by_whoever_opens_the_shelf_next(
+    embedded_stock: Any,
+) -> None:
+    stock = embedded_stock
+    digests = fill_by_words(stock)
+    assert stock.nearest("r1") == []
+    stock.shelf.add_vectors(digests, vectors_of(stock, digests))
+    assert stock.nearest("r1") == [], "a shelf that is open goes on with what is published"
+    with EmbeddedShelf(stock.shelf.folder, stock.spec).sole_embedder(wait_s=1.0):
+        busy = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
+        assert busy.reader().awaiting_vectors == len(digests), "another process is embedding, and will publish"
+        busy.close()
+    opened = EmbeddedShelf.open(stock.shelf.folder, stock.spec)
+    assert opened.reader().awaiting_vectors == 0
+    assert stock.nearest("r1")[0] == "r1"
+    opened.close()
+
+
+@pytest.mark.row("N12")
+def test_vectors_are_published_beside_edits_that_replace_the_base(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock = embedded_stock
+    digests = fill_by_words(stock)
+    write_late = BaseFolder.write_late
+    edits = iter(["new"])
+
+    def meddle(bases: BaseFolder, segment: Segment, *, like: str) -> Path | None:
+        if (name := next(edits, None)) is not None:
+            stock.shelf.rebuild()
+            stock.put(stock.record(name))
+        return write_late(bases, segment, like=like)
+
+    monkeypatch.setattr(BaseFolder, "write_late", meddle)
+    stock.shelf.add_vectors(digests, vectors_of(stock, digests))
+    stock.shelf.publish_vectors()
+    reader = stock.shelf.reader()
+    assert reader.awaiting_vectors == 0
+    assert reader.count(WHOLE) == len(digests) + 1
+    assert not list(Path(stock.shelf.folder).glob("index/*/late-*")), "nothing is left behind"

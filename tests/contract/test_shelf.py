@@ -843,3 +843,48 @@ def test_a_shelf_describes_itself_as_its_reader_does(stock: Any) -> None:
     assert (description.records, description.change_no) == (2, last)
     assert (description.model, description.stale) == (view.model, None)
     assert description.kind in type(stock.shelf).__name__.lower()
+
+
+# Vectors that come later than their records
+
+
+def _words_only(stock: Any, *names: str) -> None:
+    stock.apply(*(Put(record=stock.record(name), embedding=Embedding(digest=name.encode())) for name in names))
+
+
+@pytest.mark.row("N12")
+def test_vectors_that_come_later_are_found_without_being_changes_of_their_records(stock: Any) -> None:
+    _words_only(stock, "one", "two")
+    writer, before = stock.shelf.writer(), stock.shelf.reader()
+    assert (before.awaiting_vectors, writer.count_unembedded(), stock.nearest("one")) == (2, 2, [])
+    assert [record.id for _, record in writer.list_unembedded(limit=5)] == ["one", "two"]
+    with writer.sole_embedder(wait_s=1.0):
+        assert writer.add_vectors({RecordId("one"): b"one"}, {b"one": stock.vector("one")}) == 1
+        writer.publish_vectors()
+    after = stock.shelf.reader()
+    assert stock.nearest("one") == ["one"]
+    assert (after.awaiting_vectors, writer.count_unembedded()) == (1, 1)
+    assert after.change_no == before.change_no
+    assert after.vector_no > before.vector_no
+    assert len(stock.shelf.history().list_changes(limit=10)) == 2
+    (key, _), *rest = writer.list_unembedded(limit=5)
+    assert (rest, writer.list_unembedded(after=key, limit=5)) == ([], [])
+
+
+@pytest.mark.row("N12")
+def test_a_vector_for_a_text_that_a_record_no_longer_has_is_not_taken_for_its_own(stock: Any) -> None:
+    _words_only(stock, "one", "two")
+    stock.apply(Put(record=stock.record("one", body="rewritten"), embedding=Embedding(digest=b"rewritten")))
+    stock.delete("two")
+    writer = stock.shelf.writer()
+    digests, vectors = {RecordId("one"): b"one", RecordId("two"): b"two"}, {b"one": stock.vector("one")}
+    assert writer.add_vectors(digests, vectors) == 0
+    writer.publish_vectors()
+    assert stock.nearest("one") == []
+    assert stock.shelf.reader().awaiting_vectors == 1
+
+
+@pytest.mark.row("N12")
+def test_a_shelf_without_a_model_awaits_no_vectors(stock: Any) -> None:
+    stock.apply(Put(record=stock.record("one")))
+    assert stock.shelf.reader().awaiting_vectors == 0

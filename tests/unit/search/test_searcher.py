@@ -12,6 +12,9 @@ from pinakes.model.hits import Evidence, MatchType, SearchMode
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE, AllOf, Range, Scope, Visibility
 from pinakes.model.vectors import ModelId
+from pinakes.search.calibrate import Calibration
+from pinakes.search.searcher import Searcher
+from pinakes.shelf.port import Embedding, Put
 from support.memory_shelf import MemoryShelf
 from support.searching import ShelfSearcher
 
@@ -198,3 +201,53 @@ def test_a_search_for_many_hits_ranks_like_one_that_looks_at_every_record(
     )
     query = "pilots race for bread"
     assert ids(few, query, limit=20) == ids(all_of_them, query, limit=20)
+
+
+# While vectors are still to come
+
+
+@pytest.fixture
+def half_embedded(shelved: Any, anime: Callable[..., Record]) -> ShelfSearcher:
+    """Two records with vectors, and one whose text is still to be embedded."""
+    shelved.put(
+        anime("Star Pilots", synopsis="Pilots race between stars and planets."),
+        anime("Night Bread", synopsis="A bakery among stars."),
+    )
+    late = anime("Lighthouse Keepers", synopsis="Two keepers mend a lighthouse in a storm.")
+    shelved.shelf.apply([Put(record=late, embedding=Embedding(digest=b"late"))])
+    return ShelfSearcher(shelf=shelved.shelf, embedder=shelved.embedder)
+
+
+@pytest.mark.row("N12")
+@pytest.mark.parametrize("fusion", list(Fusion))
+def test_a_record_whose_vector_is_still_to_come_ranks_by_its_words_as_if_they_spoke_for_both_arms(
+    half_embedded: ShelfSearcher, fusion: Fusion
+) -> None:
+    searcher = replace(half_embedded, override=replace(half_embedded.shelf.spec.search, fusion=fusion))
+    page = searcher.search("keepers of a lighthouse among stars", scope=WHOLE, limit=3)
+    assert page.hits[0].record.id == "Lighthouse Keepers"
+    assert page.hits[0].match_type is MatchType.FTS
+    assert page.mode is SearchMode.HYBRID
+
+
+@pytest.mark.row("N12")
+def test_a_search_says_which_part_of_the_records_can_be_found_by_meaning(half_embedded: ShelfSearcher) -> None:
+    page = half_embedded.search("stars", scope=WHOLE, limit=3)
+    assert page.degraded == "66 % of the records can be found by meaning so far"
+    assert page.is_partly_embedded
+
+
+@pytest.mark.row("N12")
+def test_the_strength_of_a_record_without_its_vector_is_that_of_its_words_and_its_parts_add_up(
+    half_embedded: ShelfSearcher,
+) -> None:
+    reader, spec, embedder = half_embedded.shelf.reader(), half_embedded.shelf.spec, half_embedded.embedder
+    assert embedder is not None
+    calibration = Calibration(model=embedder.model, middle=0.3, spread=0.1)
+    searcher = Searcher(spec=spec, embedder=embedder, calibration=calibration)
+    (hit,) = searcher.search(reader, "lighthouse storm", scope=WHOLE, limit=1, explain=True).hits
+    (plain,) = Searcher(spec=spec).search(reader, "lighthouse storm", scope=WHOLE, limit=1).hits
+    assert hit.record.id == plain.record.id == "Lighthouse Keepers"
+    assert hit.score == pytest.approx(plain.score)
+    assert hit.why is not None
+    assert sum(hit.why.strength.values()) == pytest.approx(hit.score)

@@ -289,8 +289,15 @@ def _mapped(meta: Mapping[str, Any], folder: Path) -> Segment:
         vectors=_mapped_vectors(meta, load) if meta["has_vectors"] else None,
         mean=load("mean") if meta.get("has_mean") else None,
         vector_no=meta.get("vector_no", 0),
-        awaiting=load("awaiting") if meta.get("has_awaiting") else None,
+        awaiting=_mapped_awaiting(meta, load),
     )
+
+
+def _mapped_awaiting(meta: Mapping[str, Any], load: Any) -> Mask | None:
+    """Return the rows that await a vector: all, in a segment without vectors of a version that did not say which."""
+    if "has_awaiting" not in meta and not meta["has_vectors"]:
+        return np.ones(meta["rows"], dtype=bool)
+    return np.asarray(load("awaiting"), dtype=bool) if meta.get("has_awaiting") else None
 
 
 def _mapped_vectors(meta: Mapping[str, Any], load: Any) -> VectorTable:

@@ -259,11 +259,10 @@ def alive_rows(base: Segment, changed: Sequence[Key]) -> Mask | None:
 
 
 def _count_awaiting(segment: Segment, alive: Mask | None) -> int:
-    """Count the rows that await a vector; all rows do in a segment without vectors that does not say which."""
-    awaiting = segment.awaiting
-    if awaiting is None:
-        awaiting = np.full(segment.columns.size, segment.vectors is None)
-    return int(np.count_nonzero(awaiting if alive is None else awaiting & alive))
+    """Count the rows that await a vector."""
+    if segment.awaiting is None:
+        return 0
+    return int(np.count_nonzero(segment.awaiting if alive is None else segment.awaiting & alive))
 
 
 def _only(keys: NDArray[np.int64], segment: Segment, mask: Mask | None) -> Mask:

@@ -25,9 +25,9 @@ def test_vectors_of_another_length_by_a_model_of_the_same_name_are_not_taken_for
         embedding=Embedding(digest=b"text", vector=np.ones(8, np.float32)),
     )
     store.apply([put], LOCAL)
-    assert store.is_unchanged(put)
+    assert store.unchanged([put]) == {"a"}
     assert store.create(ModelId(name="small", dimension=4))
-    assert not store.is_unchanged(put)
+    assert store.unchanged([put]) == set()
     assert [row.vector for row in store.iter_rows()] == [None]
     store.close()
 

@@ -1,0 +1,128 @@
+"""A gate that follows the library: catalogues that come, go, or follow another spec."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import add_catalogue, own_recipe
+from pinakes.assembly.following import LOOKS_BETWEEN_TRIES
+from pinakes.catalogue.loader import LoadedSpec, compile_text
+from pinakes.gate.gate import Gate
+from pinakes.model.principal import LOCAL_USER
+from pinakes.settings import Settings
+from pinakes.sources.json_rows import JsonRows
+
+pytestmark = pytest.mark.row("N12")
+
+SPEC = """
+name = "films"
+title = "Films"
+summary = "Films."
+
+[fields.title]
+type = "text"
+role = "title"
+search = true
+"""
+WITH_YEARS = f'{SPEC}\n[fields.year]\ntype = "int"\nfilter = true\n'
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., None]:
+    """Build or update a catalogue as another process would."""
+
+    def build_one(name: str, *titles: str, declaration: str = SPEC) -> None:
+        rows = tmp_path / f"{name}.jsonl"
+        rows.write_text("".join(f'{{"title": "{title}", "year": 1995}}\n' for title in titles))
+        loaded = LoadedSpec(spec=compile_text(declaration, origin=name), declaration=declaration)
+        app = App(Settings(home=tmp_path / "home"))
+        add_catalogue(
+            app, JsonRows(rows), recipe=own_recipe(loaded), name=name, progress=lambda _report: None, embed=False
+        )
+        app.close()
+
+    return build_one
+
+
+@pytest.fixture
+def app(tmp_path: Path, build: Callable[..., None]) -> App:
+    build("films", "Heat")
+    return App(Settings(home=tmp_path / "home"))
+
+
+def names_in(gate: Gate) -> list[str]:
+    return [catalogue.name for catalogue in gate.toolbox_of(LOCAL_USER).catalogues]
+
+
+def find(gate: Gate, catalogue: str, query: str) -> list[str]:
+    answer = gate.call(LOCAL_USER, "search", {"query": query, "catalogue": catalogue})
+    assert answer.structured is not None, answer.text
+    return [hit["title"] for hit in answer.structured["results"]]
+
+
+def test_a_catalogue_that_is_added_is_served_from_the_next_look_on(app: App, build: Callable[..., None]) -> None:
+    gate = app.build_gate()
+    assert not gate.refresh()
+    build("plays", "Hamlet")
+    assert gate.refresh()
+    assert names_in(gate) == ["films", "plays"]
+    assert find(gate, "plays", "hamlet") == ["Hamlet"]
+    assert not gate.refresh()
+
+
+def test_a_catalogue_that_is_removed_is_not_served_any_more(app: App, build: Callable[..., None]) -> None:
+    build("plays", "Hamlet")
+    gate = app.build_gate()
+    shutil.rmtree(app.library.folder / "plays")
+    assert gate.refresh()
+    assert names_in(gate) == ["films"]
+
+
+def test_a_gate_of_named_catalogues_keeps_to_them(app: App, build: Callable[..., None]) -> None:
+    gate = app.build_gate(["films"])
+    build("plays", "Hamlet")
+    assert not gate.refresh()
+    assert names_in(gate) == ["films"]
+
+
+def test_an_update_by_the_same_spec_changes_no_list_and_is_seen(app: App, build: Callable[..., None]) -> None:
+    gate = app.build_gate()
+    assert find(gate, "films", "ronin") == []
+    build("films", "Heat", "Ronin")
+    assert not gate.refresh()
+    assert find(gate, "films", "ronin") == ["Ronin"]
+
+
+def test_a_catalogue_that_follows_another_spec_is_opened_by_it(app: App, build: Callable[..., None]) -> None:
+    gate = app.build_gate()
+    assert find(gate, "films", "heat") == ["Heat"]
+    build("films", "Heat", declaration=WITH_YEARS)
+    assert gate.refresh()
+    answer = gate.call(LOCAL_USER, "search", {"query": "heat", "filters": {"year": {"min": 1990}}})
+    assert answer.structured is not None, answer.text
+    assert [hit["title"] for hit in answer.structured["results"]] == ["Heat"]
+
+
+def test_a_catalogue_built_anew_under_its_name_is_answered_from_its_own_records(
+    app: App, build: Callable[..., None]
+) -> None:
+    gate = app.build_gate()
+    assert find(gate, "films", "heat") == ["Heat"]
+    shutil.rmtree(app.library.folder / "films")
+    build("films", "Heat and Dust")
+    assert gate.refresh()
+    assert find(gate, "films", "heat") == ["Heat and Dust"]
+
+
+def test_a_catalogue_that_could_not_be_opened_is_tried_again(app: App, build: Callable[..., None]) -> None:
+    build("plays", "Hamlet")
+    store = app.library.folder / "plays" / "records.sqlite"
+    away = store.rename(store.with_name("away"))
+    gate = app.build_gate()
+    assert names_in(gate) == ["films"]
+    away.rename(store)
+    assert any(gate.refresh() for _ in range(LOOKS_BETWEEN_TRIES))
+    assert names_in(gate) == ["films", "plays"]

@@ -1,0 +1,69 @@
+"""Progress of a build: what is said where there is no terminal, and how fast it says a build is."""
+
+import pytest
+
+from pinakes.cli.progress import LINE_S, PhaseProgress, ProgressLines, progress_bar
+from pinakes.ingest.pipeline import IngestReport
+
+pytestmark = pytest.mark.row("N12")
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("phase", "elapsed_s", "said"),
+    [
+        (
+            PhaseProgress("texts embedded", 5_120, 20_000),
+            16.5,
+            "5,120 of 20,000 texts embedded, 310/s, about 48 s left",
+        ),
+        (PhaseProgress("texts embedded", 64, 20_000), 8.0, "64 of 20,000 texts embedded, 8/s, about 42 min left"),
+        (PhaseProgress("texts embedded", 1, 90_000), 2.0, "1 of 90,000 texts embedded, 0.50/s, about 50 h left"),
+        (PhaseProgress("rows read", 700, None), 2.0, "700 rows read, 350/s"),
+        (PhaseProgress("rows read", 0, 100), 3.0, "0 of 100 rows read"),
+    ],
+)
+def test_progress_is_said_with_the_rate_and_the_time_that_is_left(
+    phase: PhaseProgress, elapsed_s: float, said: str
+) -> None:
+    assert phase.describe(elapsed_s) == said
+
+
+def test_a_line_is_said_at_intervals_and_each_phase_has_its_own_pace() -> None:
+    clock, said = Clock(), list[str]()
+    lines = ProgressLines(label="films", say_line=said.append, monotonic=clock)
+    for done in (0, 50, 100):
+        lines.show(PhaseProgress("rows read", done, 100))
+        clock.now += LINE_S / 2
+    lines.show(PhaseProgress("texts embedded", 0, 80))
+    clock.now += LINE_S
+    lines.show(PhaseProgress("texts embedded", 20, 80))
+    assert said == [
+        "films: 100 of 100 rows read, 20/s, about 1 s left",
+        "films: 20 of 80 texts embedded, 4/s, about 15 s left",
+    ]
+
+
+def test_that_it_can_be_searched_is_said_once_when_embedding_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("films", total=3, hidden=False, when_searchable="search it now") as report:
+        report(IngestReport(rows=3))
+        assert capsys.readouterr().err == ""
+        report(IngestReport(rows=3, to_embed=3))
+        report(IngestReport(rows=3, to_embed=3, embedded=3))
+    captured = capsys.readouterr()
+    assert (captured.err, captured.out) == ("search it now\n", "")
+
+
+def test_a_hidden_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("films", hidden=True, when_searchable="search it now") as report:
+        report(IngestReport(rows=3, to_embed=3))
+    assert capsys.readouterr() == ("", "")
