@@ -113,7 +113,7 @@ filters = st.fixed_dictionaries(
     },
 )
 bys = st.lists(
-    st.sampled_from(("country", "tags", "grapes", "kind", "price/2.5", "price/0.1", "points/5", "points"))
+    st.sampled_from(("country", "tags", "grapes", "kind", "price", "price/2.5", "price/0.1", "points/5", "points"))
     | st.sampled_from(("year", "year/decade", "bottled", "bottled/decade", "bottled/month")),
     max_size=2,
     unique_by=lambda one: one.partition("/")[0],
@@ -272,6 +272,8 @@ def parts_of(record: Record, by: str, call: Call) -> list[Any]:
         day = date.fromordinal(int(number))
         month = (day.year, day.month)
         return [{"decade": day.year // 10, "month": month, "": day.year}[bucket]]
+    if by == "price":
+        return [number]
     width = {"decade": Fraction(10), "": Fraction(1)}.get(bucket) or Fraction(Decimal(bucket))
     return [number // width]
 

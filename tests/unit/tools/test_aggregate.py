@@ -117,8 +117,8 @@ class Served:
         return answer.text
 
 
-def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines") -> OpenCatalogue:
-    spec = compile_text(WINES.replace('"wines"', f'"{name}"'), origin="test")
+def opened(table: Sequence[Sequence[Any]] = TABLE, *, name: str = "wines", declaration: str = WINES) -> OpenCatalogue:
+    spec = compile_text(declaration.replace('"wines"', f'"{name}"'), origin="test")
     shelf = MemoryShelf(spec)
     for row in table:
         fields = {field: value for field, value in zip(NAMES, row, strict=True) if value not in (None, ())}
@@ -319,6 +319,13 @@ def test_several_catalogues_are_counted_by_words_alone_and_grouped_one_at_a_time
     assert two_served.counts(catalogue="cellar", by=["country"]) == {("France",): 2}
 
 
+def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
+    other = opened(TABLE, name="cellar", declaration=WINES.replace("fields.price", "fields.cost"))
+    served = Served(Gate(Toolbox(generic_tools([opened(), other]))))
+    assert served.browse(by=["country"], of="price")["name"] == "wines"
+    assert served.browse(of="cost")["name"] == "cellar"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -441,6 +448,19 @@ def number(kind: FieldType) -> FieldSpec:
 def test_a_number_with_many_values_is_cut_at_round_edges(numbers: Any, kind: FieldType, labels: list[str]) -> None:
     found = bucket_numbers(np.array(numbers, dtype=np.float64), number(kind), None).labels
     assert [*found[:2], *found[-2:]] == labels
+
+
+def test_a_few_numbers_that_are_far_away_do_not_make_all_ranges_wide() -> None:
+    prices = np.array([*range(5, 95), -400, 1_900, 2_500], dtype=np.float64)
+    for kind, ranges in (
+        (FieldType.INT, ["0 to 9", "10 to 19"]),
+        (FieldType.FLOAT, ["0 to under 10", "10 to under 20"]),
+    ):
+        found = bucket_numbers(prices, number(kind), None)
+        assert [*found.labels[:3], found.labels[-1]] == ["under 0", *ranges, "100 or more"]
+        assert (found.bounds[0], found.bounds[-1]) == ((-400, -400), (1_900, 2_500))
+        inside = [[low <= price <= high for low, high in found.bounds].index(True) for price in prices.tolist()]
+        assert inside == found.indexes.tolist()
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted() -> None:

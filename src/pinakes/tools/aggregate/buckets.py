@@ -23,6 +23,10 @@ MOST_VALUES = 30
 """A number with no more different values than this has a bucket for each of them."""
 WANTED_BUCKETS = 10
 ROUND = (1, 2, 5, 10)
+USUAL = (0.025, 0.975)
+"""The quantiles between which most numbers lie."""
+SKEWED = 3
+"""Where all numbers reach so many times as far as most of them, the few that are far away are put together."""
 FINEST = 2.0**53
 """A range that is narrower than its numbers over this cannot be told from its neighbours."""
 EPOCH = date(1970, 1, 1).toordinal()
@@ -86,12 +90,12 @@ def bucket_numbers(numbers: Numbers, field: FieldSpec, bucketing: Bucketing) -> 
         return _by_width(numbers, field, Decimal(repr(bucketing)))
     if field.role is Role.TIME or len(np.unique(numbers)) <= MOST_VALUES:
         return _each(numbers)
-    return _by_width(numbers, field, round_width(numbers, is_whole=field.type is FieldType.INT))
+    return _by_usual_width(numbers, field)
 
 
-def round_width(numbers: Numbers, *, is_whole: bool) -> Decimal:
-    """Return a round number by which the range of the numbers is cut in about ten."""
-    raw = Decimal(repr(float(numbers.max()) - float(numbers.min()))) / WANTED_BUCKETS
+def round_width(reach: float, *, is_whole: bool) -> Decimal:
+    """Return a round number by which a range of this length is cut in about ten."""
+    raw = Decimal(repr(reach)) / WANTED_BUCKETS
     step = Decimal(1).scaleb(raw.adjusted())
     width = next(step * one for one in ROUND if step * one >= raw)
     return max(width, Decimal(1)) if is_whole else width
@@ -119,6 +123,31 @@ def _by_decade(numbers: Numbers) -> Buckets:
     return Buckets(
         indexes=indexes, labels=[f"{year}s" for year in years], bounds=[(float(year), year + 9.0) for year in years]
     )
+
+
+def _by_usual_width(numbers: Numbers, field: FieldSpec) -> Buckets:
+    """Cut the range of the numbers in about ten; that of most of them where a few are far away, and these apart."""
+    low, high = (float(end) for end in np.quantile(numbers, USUAL))
+    whole, is_whole = float(np.ptp(numbers)), field.type is FieldType.INT
+    if not SKEWED * (high - low) < whole or high == low:
+        return _by_width(numbers, field, round_width(whole, is_whole=is_whole))
+    width = round_width(high - low, is_whole=is_whole)
+    first, end = _steps(np.array([low, high]), field, width).tolist()
+    begin, after = width * first, width * (end + 1)
+    # What is beyond goes to the bucket before the first one, or to that after the last one.
+    inner = np.clip(numbers, float(begin - width / 2), float(after))
+    return _with_open_ends(numbers, _by_width(inner, field, width), begin, after)
+
+
+def _with_open_ends(numbers: Numbers, buckets: Buckets, begin: Decimal, after: Decimal) -> Buckets:
+    """Return buckets of which the first has all that is below a number, and the last all from another on."""
+    labels, bounds = list(buckets.labels), list(buckets.bounds)
+    observed = _observed(numbers, buckets.indexes, len(labels))
+    if observed[0][0] < begin:
+        labels[0], bounds[0] = f"under {_written(begin)}", observed[0]
+    if observed[-1][1] >= after:
+        labels[-1], bounds[-1] = f"{_written(after)} or more", observed[-1]
+    return Buckets(indexes=buckets.indexes, labels=labels, bounds=bounds)
 
 
 def _by_width(numbers: Numbers, field: FieldSpec, width: Decimal) -> Buckets:
@@ -154,7 +183,11 @@ def _observed(numbers: Numbers, indexes: Integers, count: int) -> list[tuple[flo
 
 
 def _range_label(low: Decimal, high: Decimal, joint: str) -> str:
-    return f"{low.normalize():f}" if low == high else f"{low.normalize():f} {joint} {high.normalize():f}"
+    return _written(low) if low == high else f"{_written(low)} {joint} {_written(high)}"
+
+
+def _written(number: Decimal) -> str:
+    return f"{number.normalize():f}"
 
 
 def _by_calendar(numbers: Numbers, period: Period) -> Buckets:

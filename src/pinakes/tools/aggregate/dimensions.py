@@ -19,6 +19,7 @@ from pinakes.tools.filters import KIND
 from pinakes.tools.spelling import meant
 
 MOST_DIMENSIONS = 2
+NAMES_SHOWN = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def find_number(name: str, spec: CatalogueSpec) -> FieldSpec:
     chosen = meant(name.strip(), numbers)
     if chosen in numbers:
         return numbers[chosen]
-    known = f"; numbers: {', '.join(numbers)}" if numbers else f"; '{spec.name}' has no number"
+    known = f"; numbers: {_listed(list(numbers))}" if numbers else f"; '{spec.name}' has no number"
     of_text = meant(name.strip(), spec.fields)
     if of_text in spec.fields:
         field = spec.fields[of_text]
@@ -94,9 +95,14 @@ def find_number(name: str, spec: CatalogueSpec) -> FieldSpec:
 
 
 def _no_field(name: str, spec: CatalogueSpec, known: list[str]) -> str:
-    listed = f"; right are {', '.join(known)}" if known else ""
+    listed = f"; right are {_listed(known)}" if known else ""
     reason = "cannot be counted by" if name in spec.fields else "has no field"
     return f"'{spec.name}' {reason} '{quoted(name[:60])}'{did_you_mean(name, known)}{listed}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMES_SHOWN])} and {more} more, which browse lists"
 
 
 def partition_rows(reader: ShelfReader, dimension: Dimension, keys: Integers, scope: Scope) -> Partition:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from pinakes.catalogue.spec import FieldSpec, FieldType, FilterKind
+from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKind
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.record import Key
 from pinakes.model.scope import Scope
 from pinakes.search.values import field_values
 from pinakes.shelf.port import ShelfReader
 from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
+from pinakes.tools.aggregate.dimensions import groupable_fields
 from pinakes.tools.aggregate.shapes import ListWith
 from pinakes.tools.aggregate.text import aggregate_lines
 from pinakes.tools.catalogue import UNREADABLE, CatalogueView, OpenCatalogue
@@ -101,6 +102,12 @@ def _plain(number: float, field: FieldSpec) -> float | int | str:
     if field.type is FieldType.DATE:
         return date.fromordinal(int(number)).isoformat()
     return int(number) if number.is_integer() else round(number, 4)
+
+
+def has_fields(spec: CatalogueSpec, names: Sequence[str]) -> bool:
+    """Tell whether records of a catalogue can be counted by all of these fields."""
+    known = groupable_fields(spec)
+    return all(meant(name.strip(), known) in known for name in names)
 
 
 def unread_catalogue(catalogue: OpenCatalogue) -> BrowsedCatalogue:

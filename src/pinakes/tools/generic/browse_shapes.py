@@ -41,6 +41,12 @@ class BrowseParams(PagedParams, GenericParams):
         return self.by or ([self.field] if self.field and self.of else [])
 
     @property
+    def named_fields(self) -> list[tuple[str, str]]:
+        """The fields that the call names, each with the argument that does."""
+        stated = [("field", self.field), *(("by", one.partition("/")[0]) for one in self.by or ()), ("of", self.of)]
+        return [(argument, name) for argument, name in stated if name]
+
+    @property
     def has_figures(self) -> bool:
         """Whether groups or figures are asked for."""
         return bool(self.by or self.of)

@@ -28,7 +28,7 @@ from pinakes.tools.filters import (
     parse_filters,
     require_excludable,
 )
-from pinakes.tools.generic.browse import browse_text, browse_view, cursor_of_values, unread_catalogue
+from pinakes.tools.generic.browse import browse_text, browse_view, cursor_of_values, has_fields, unread_catalogue
 from pinakes.tools.generic.browse_shapes import AggregateResult, BrowsedValuesResult, BrowseParams, BrowseResult
 from pinakes.tools.generic.filter_facts import Facts, FilterFacts
 from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
@@ -142,7 +142,7 @@ class GenericTools:
 
     def browse(self, principal: Principal, params: BrowseParams) -> BrowseResult:
         """List the catalogues with their fields, the values of one field, or figures by group."""
-        self._require_one(params)
+        params = self._of_one(params)
         chosen, notes = self._chosen(params)
         scoped = _browsed_scopes(ask_each(chosen, OpenCatalogue.view), principal, params)
         browsed = ask_each(scoped.views.found, lambda view: browse_view(view, scoped.scopes[view.name], params))
@@ -156,13 +156,17 @@ class GenericTools:
         shape = AggregateResult if params.has_figures else BrowsedValuesResult
         return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
 
-    def _require_one(self, params: BrowseParams) -> None:
-        """Refuse a call about a field that does not say of which catalogue."""
-        stated = next((name for name in ("field", "by", "of") if getattr(params, name)), None)
-        if stated and not params.catalogue and len(self._catalogues) > 1:
-            raise InputError(f"'{stated}' needs a 'catalogue'; there are {', '.join(self._catalogues)}")
+    def _of_one(self, params: BrowseParams) -> BrowseParams:
+        """Return a call about fields with the only catalogue that has them; InputError where several do, or none."""
         if params.field and params.by:
             raise InputError("'field' lists values and 'by' groups records; give one of them")
+        named = params.named_fields
+        if not named or params.catalogue or len(self._catalogues) == 1:
+            return params
+        having = [name for name, one in self._catalogues.items() if has_fields(one.spec, [field for _, field in named])]
+        if len(having) == 1 and params.has_figures:
+            return params.model_copy(update={"catalogue": having[0]})
+        raise InputError(f"'{named[0][0]}' needs a 'catalogue'; there are {', '.join(having or self._catalogues)}")
 
     def read_by_name(self, params: SearchParams | BrowseParams) -> Iterable[str]:
         """Return the names of the catalogues that a call reads: the one it names, or all."""
