@@ -8,6 +8,7 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, Role, texts_of
 from pinakes.catalogue.telling import FEWEST, rank_fields, telling_fields
 from pinakes.model.record import Record, Value
+from pinakes.text.cells import in_unit
 from pinakes.tools.budget import shorten
 
 VALUES_ON_A_LINE = 5
@@ -72,7 +73,7 @@ def number_text(number: float) -> str:
 
 def with_unit(text: str, field: FieldSpec) -> str:
     """Return a number of a field with its unit, if it has one."""
-    return f"{text} {field.unit}" if field.unit else text
+    return in_unit(text, field.unit) if field.unit else text
 
 
 def has_value(record: Record, field: FieldSpec) -> bool:

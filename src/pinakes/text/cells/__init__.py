@@ -10,6 +10,7 @@ from pinakes.text.cells.lists import find_literal, find_written_list, list_in
 from pinakes.text.cells.numbers import (
     Quantity,
     canonical_unit,
+    in_unit,
     number_and_unit,
     read_number,
     read_quantity,
@@ -28,6 +29,7 @@ __all__ = [
     "find_written_list",
     "find_year",
     "first_day",
+    "in_unit",
     "is_nothing",
     "last_day",
     "list_in",

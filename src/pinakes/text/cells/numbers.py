@@ -38,6 +38,7 @@ CURRENCIES = (
 MARKS = "US\\$|CA\\$|A\\$|R\\$|[$€£¥₹₽₩₺₴₪฿%‰]"
 CURRENCY = rf"(?:{CURRENCIES.replace(' ', '|')}|{MARKS})"
 MONEY = re.compile(CURRENCY)
+SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
 QUANTITY = re.compile(
     r"(?:(?i:~|≈|≃|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ)\s*)?"
     rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
@@ -141,6 +142,11 @@ def _found_quantity(text: str) -> Quantity | None:
         return None
     is_negative = "+" not in (found["sign"] or found["inner"] or "+")
     return _quantity(_value(found, multiple, is_negative=is_negative), before or unit, is_range=bool(found["second"]))
+
+
+def in_unit(number: str, unit: str) -> str:
+    """Return a number with its unit, as in `91 min`, `45 %`, `$30`."""
+    return f"{unit}{number}" if SIGN_BEFORE.fullmatch(unit) else f"{number} {unit}"
 
 
 def same_unit(one: str, other: str) -> bool:

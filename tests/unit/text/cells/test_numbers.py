@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinakes.text.cells import number_and_unit, read_number, same_unit
+from pinakes.text.cells import in_unit, number_and_unit, read_number, same_unit
 
 pytestmark = pytest.mark.row("N1")
 
@@ -70,3 +70,8 @@ def test_a_number_without_a_declared_unit_has_no_unit_and_is_no_range(text: str)
 def test_spellings_of_a_unit_are_the_same(one: str, other: str) -> None:
     assert same_unit(one, other)
     assert not same_unit(one, "m")
+
+
+@pytest.mark.parametrize(("unit", "shown"), [("min", "30 min"), ("%", "30 %"), ("$", "$30"), ("EUR", "30 EUR")])
+def test_a_number_is_shown_with_its_unit(unit: str, shown: str) -> None:
+    assert in_unit("30", unit) == shown
