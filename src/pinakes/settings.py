@@ -248,6 +248,19 @@ class AuthSettings(SettingsSection):
         return self
 
 
+class SourcesSettings(SettingsSection):
+    """Files on the web that catalogues are built from (`pinakes add https://…`)."""
+
+    allowed_hosts: Texts = setting((), "PINAKES_SOURCE_HOSTS")
+    """Hosts that may be contacted although they are not public."""
+    allowed_networks: Texts = setting((), "PINAKES_SOURCE_NETWORKS")
+    """Networks that may be contacted although they are not public, such as `10.0.0.0/8`."""
+    allowed_ports: Texts = setting((), "PINAKES_SOURCE_PORTS")
+    """Ports that may be contacted besides 80 and 443."""
+    max_download_mb: Whole = setting(2_000, "PINAKES_SOURCE_MAX_MB", ge=1)
+    """The largest file that is fetched, in megabytes."""
+
+
 class Settings(SettingsSection):
     """All settings of a process."""
 
@@ -267,6 +280,8 @@ class Settings(SettingsSection):
     """The section `[mcp.rate_limit]`."""
     auth: AuthSettings = AuthSettings()
     """The section `[auth]`."""
+    sources: SourcesSettings = SourcesSettings()
+    """The section `[sources]`."""
     shelves: Mapping[str, ShelfKind] = {}
     """The section `[shelves]`: a catalogue's name → the kind of shelf it is built on: `embedded`, the only one."""
     offline: bool = setting(False, "RAG_STRICT_OFFLINE")
@@ -285,6 +300,11 @@ class Settings(SettingsSection):
         return self.home / "catalogues"
 
     @property
+    def web_files_folder(self) -> Path:
+        """The folder of copies of files on the web that catalogues were built from."""
+        return self.home / "cache" / "web"
+
+    @property
     def models_folder(self) -> Path:
         """The folder of embedding models."""
         return self.home / "models"
@@ -298,6 +318,7 @@ SECTIONS: dict[str, type[SettingsSection]] = {
     "mcp": McpSettings,
     "mcp.rate_limit": RateLimitSettings,
     "auth": AuthSettings,
+    "sources": SourcesSettings,
 }
 """The sections of the file, each with its keys."""
 

@@ -13,6 +13,7 @@ from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
 from pinakes.assembly.published import TABLE_PREFIX, open_table
 from pinakes.assembly.update_guard import UpdateGuard, guarding
+from pinakes.assembly.web_files import names_web_file, open_web_file
 from pinakes.catalogue.loader import LoadedSpec
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.embed.port import Embedder
@@ -334,9 +335,11 @@ def open_rows(
 
 
 def open_provider(app: App, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a database, a LanceDB table or a query to a provider, `PREFIX:…`; None for any other."""
+    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
     if names_database(location):
         return open_database(location, options, app.settings)
+    if names_web_file(location):
+        return open_web_file(location, options, app.settings)
     source = _open_prefixed(app, location)
     if source is not None:
         options.require_only((), location=location)

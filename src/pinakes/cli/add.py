@@ -91,9 +91,9 @@ def add_command(
     """Build a catalogue from LOCATION, or update it.
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
-    tables or documents, a database ("postgresql://USER@HOST/DATABASE", "mysql://…"), a LanceDB table
-    ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200"). Several
-    files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
+    tables or documents, the address of a file ("https://…"), a database ("postgresql://…", "mysql://…"), a LanceDB
+    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
+    Several files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;

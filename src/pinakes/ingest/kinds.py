@@ -8,6 +8,7 @@ from typing import Any
 from pinakes.catalogue.spec import CatalogueSpec
 from pinakes.errors import InputError, SpecError, did_you_mean
 from pinakes.ingest.paths import value_at
+from pinakes.sources.location import without_settings
 from pinakes.text.cells import is_nothing, text_of
 
 
@@ -41,7 +42,8 @@ def find_source_kind(spec: CatalogueSpec, source_name: str) -> str | None:
 
 
 def _is_named(source_name: str, patterns: tuple[str, ...]) -> bool:
-    names = (source_name, PurePath(source_name).name)
+    bare = without_settings(source_name)
+    names = (source_name, PurePath(source_name).name, bare, PurePath(bare).name)
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 

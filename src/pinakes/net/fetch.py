@@ -24,6 +24,7 @@ from pinakes.net.partial import PartFile, PartNotes
 from pinakes.net.polite import Clock
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+NOT_MODIFIED = 304
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 4
 """How many of a host's IP addresses are tried."""
@@ -92,6 +93,15 @@ class FetchedText:
     url: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedCopy:
+    """A file as a server sent it: the URL after redirects, and the headers that describe it."""
+
+    url: str
+    headers: Mapping[str, str]
+    """By their names in lower case."""
+
+
 class Fetcher:
     """Fetches URLs that its guard allows. Thread-safe; not for use on an event loop."""
 
@@ -129,6 +139,27 @@ class Fetcher:
             return _installed(wanted, part, was_resumed=has_begun)
         except OSError as error:
             raise StorageError(f"{wanted.destination}: cannot be written: {error.strerror or error}") from error
+
+    def fetch_copy(self, url: str, destination: Path, *, known: Mapping[str, str]) -> FetchedCopy | None:
+        """Fetch a file as it is now; None where it is unchanged by the conditional headers in `known`."""
+        return self._run(self._copy(url, destination, known), lambda: False)
+
+    async def _copy(self, url: str, destination: Path, known: Mapping[str, str]) -> FetchedCopy | None:
+        async with self.opened(url, known) as (response, place):
+            if response.status_code == NOT_MODIFIED and known:
+                return None
+            if response.status_code != 200:
+                raise self.refusal(response)
+            size, received = declared_size(response), 0
+            require_size(size, self._limits.max_bytes)
+            with destination.open("wb") as file:
+                async for block in response.aiter_raw():
+                    received += len(block)
+                    require_size(received, self._limits.max_bytes)
+                    file.write(block)
+            if size is not None and received != size:
+                raise TransferError(f"the server sent {received:,} of {size:,} bytes")
+            return FetchedCopy(url=place.url, headers={name.lower(): text for name, text in response.headers.items()})
 
     def fetch_text(self, url: str, *, max_bytes: int, is_cancelled: IsCancelled = lambda: False) -> FetchedText:
         """Fetch a small body."""

@@ -8,7 +8,7 @@ by ` + `. A name is enough to read its source again.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -53,7 +53,7 @@ class SourceLocation:
     def is_folder(self) -> bool:
         """Whether it is a folder, or was one."""
         path = Path(self.location)
-        return path.is_dir() or (not path.exists() and not path.suffix)
+        return not is_address(self.location) and (path.is_dir() or (not path.exists() and not path.suffix))
 
 
 def join_locations(locations: tuple[str, ...]) -> str:
@@ -95,6 +95,27 @@ def is_address(location: str) -> bool:
 def is_pattern(location: str) -> bool:
     """Return whether a location is a pattern of file names such as `data/*.csv`."""
     return PATTERN.search(location) is not None and not is_address(location) and not _exists(location)
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a source's file for people: no folders, options or query; empty where there are several files.
+
+    The disk is not looked at, so that it is quick and right for files that are gone.
+    """
+    if JOINT in name:
+        return ""
+    bare = without_settings(name)
+    if is_address(bare):
+        return PurePath(re.split(r"[?#]", bare, maxsplit=1)[0]).name
+    file, mark, _ = bare.partition("#")
+    shown = PurePath(file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare).name
+    return "" if PATTERN.search(shown) or not PurePath(shown).suffix else shown
+
+
+def without_settings(name: str) -> str:
+    """Return a name without the options that say how a file is laid out; the table stays."""
+    settings = SETTINGS.search(name)
+    return name[: settings.start()].removesuffix("#") if settings and "#" in name[: settings.start()] else name
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -90,10 +90,6 @@ ENDINGS: Mapping[str, FileFormat] = {
 }
 """File suffix → format."""
 
-SCHEMES: Mapping[str, Callable[[str, ReadOptions], RowSource]] = {}
-"""The scheme of an address, such as `postgresql` → the function that opens the source there."""
-
-
 OpenProvider = Callable[[str, ReadOptions], RowSource | None]
 """Opens a location that is no file or folder, such as `PREFIX:QUERY`, with the options given beside it; returns None
 for any other location. An option that means nothing for the source is refused."""
@@ -119,16 +115,9 @@ def open_source(
     place = SourceLocation.parse(location)
     chosen = options.over(place.options)
     if is_address(place.location):
-        return _open_address(place.location, chosen)
+        scheme = place.location.partition(":")[0]
+        raise InputError(f"{place.location}: sources at {scheme}:// cannot be read here; files can")
     return _open_path(place.location, chosen)
-
-
-def _open_address(location: str, options: ReadOptions) -> RowSource:
-    scheme = location.partition(":")[0].lower()
-    if scheme not in SCHEMES:
-        known = ", ".join(SCHEMES) or "none"
-        raise InputError(f"{location}: sources at {scheme}:// cannot be read; supported schemes: {known}")
-    return SCHEMES[scheme](location, options)
 
 
 def _open_path(location: str, options: ReadOptions) -> RowSource:
@@ -139,12 +128,13 @@ def _open_path(location: str, options: ReadOptions) -> RowSource:
     if path.is_dir():
         options.require_only((), location=location)
         return FolderRows(path)
-    return _open_file(path, options)
+    return open_file(path, options)
 
 
-def _open_file(path: Path, options: ReadOptions) -> RowSource:
+def open_file(path: Path, options: ReadOptions) -> RowSource:
+    """Return the rows of a file, by its suffix."""
     if path.suffix.lower() == ARCHIVE:
-        return open_archive(path, options, is_table=is_table_file, open_file=_open_file)
+        return open_archive(path, options, is_table=is_table_file, open_file=open_file)
     known = find_format_of(path)
     if known is None:
         raise InputError(f"{path}: unsupported file type; supported: {_kinds()}")
@@ -191,7 +181,7 @@ def _open_files(location: str, files: Sequence[Path], options: ReadOptions) -> R
     """Open several files as one table; its name has their whole paths, so that it is read the same from anywhere."""
     whole = join_locations(tuple(os.path.abspath(os.path.expanduser(part)) for part in split_locations(location)))
     name = SourceLocation(location=whole, options=options).name
-    return JoinedRows(name, files, lambda file: _open_file(file, options))
+    return JoinedRows(name, files, lambda file: open_file(file, options))
 
 
 def _require_path(location: str) -> Path:

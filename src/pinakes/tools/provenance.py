@@ -1,7 +1,6 @@
 """Where a record's text comes from: the file and the place in it, as the ledger of its catalogue has them."""
 
 from collections.abc import Iterable
-from pathlib import PurePath
 from typing import Annotated
 
 from pydantic import Field
@@ -10,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pinakes.ingest.ledger import find_places
 from pinakes.library import LEDGER_FILE
 from pinakes.model.record import Record, RecordId
+from pinakes.sources.location import shown_name
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.spec import ToolResult
 
@@ -39,8 +39,7 @@ def find_place(catalogue: OpenCatalogue, record: Record) -> str | None:
 
 def _place(source: str, row: str, record: Record) -> str:
     """Return a place as `films.csv, line 12`; of the source the name alone."""
-    name = PurePath(source).name
-    is_file = bool(PurePath(name).suffix)
+    name = shown_name(source)
     first, last = record.get(FIRST_LINE), record.get(LAST_LINE)
     lines = f"lines {first}-{last}" if isinstance(first, int) and isinstance(last, int) else ""
-    return ", ".join(part for part in (name if is_file and name != row else "", row, lines) if part)
+    return ", ".join(part for part in (name if name != row else "", row, lines) if part)

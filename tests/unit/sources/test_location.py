@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pinakes.sources.location import SourceLocation, join_locations, split_locations
+from pinakes.sources.location import SourceLocation, join_locations, shown_name, split_locations, without_settings
 from pinakes.sources.opener import open_source
 from pinakes.sources.options import ReadOptions
 
@@ -63,3 +63,21 @@ def test_a_source_is_read_again_by_its_name(tmp_path: Path) -> None:
     assert source.name == f"{path.resolve()}#?skip=2&header_rows=2"
     assert [dict(row.values) for row in source.iter_rows()] == [{"name": "Bread", "price net": "1", "price gross": "2"}]
     assert list(open_source(source.name).iter_rows()) == list(source.iter_rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "bare"),
+    [
+        ("/data/films.csv", "films.csv", "/data/films.csv"),
+        ("/data/films.csv#?skip=1", "films.csv", "/data/films.csv"),
+        ("/data/films.xlsx#Sheet 1?skip=1&header_rows=2", "films.xlsx#Sheet 1", "/data/films.xlsx#Sheet 1"),
+        ("/data/all.sqlite#films", "all.sqlite#films", "/data/all.sqlite#films"),
+        ("/data/all.sqlite#SELECT a/b FROM c", "all.sqlite", "/data/all.sqlite#SELECT a/b FROM c"),
+        ("https://example.org/x/films.csv?token=abc#?skip=1", "films.csv", "https://example.org/x/films.csv?token=abc"),
+        ("/data/notes", "", "/data/notes"),
+        ("/data/*.csv", "", "/data/*.csv"),
+        ("/data/a.csv + /data/b.csv", "", "/data/a.csv + /data/b.csv"),
+    ],
+)
+def test_a_name_is_shown_without_folders_options_and_secrets(name: str, shown: str, bare: str) -> None:
+    assert (shown_name(name), without_settings(name)) == (shown, bare)

@@ -1,0 +1,212 @@
+"""Tables at addresses of the web: fetched under the guard of downloads, kept, and fetched again when they changed."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.app import App
+from pinakes.assembly.build import open_provider
+from pinakes.errors import ExpectedError, InputError, InvalidUrlError, TooLargeError, UnavailableError
+from pinakes.settings import Settings, SourcesSettings
+from pinakes.sources.location import SourceLocation
+from pinakes.sources.options import ReadOptions
+from pinakes.sources.port import RowSource, notes_of
+from pinakes.sources.web_file import open_web_file
+from support.loopback import FileServer
+from support.spreadsheets import write_xlsx
+
+pytestmark = pytest.mark.row("N1")
+
+FILMS = b"title,year\nHeat,1995\nAlien,1979\n"
+NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+
+Open = Callable[..., RowSource]
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    server = FileServer()
+    server.files["/films.csv"] = FILMS
+    yield server
+    server.die()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, server: FileServer) -> Settings:
+    sources = SourcesSettings(allowed_networks=("127.0.0.1/32",), allowed_ports=(str(server.port),), max_download_mb=1)
+    return Settings(home=tmp_path, sources=sources)
+
+
+@pytest.fixture
+def open_it(server: FileServer, settings: Settings) -> Open:
+    def open_it(path: str, options: ReadOptions | None = None, **changes: Any) -> RowSource:
+        changed = settings.model_copy(update=changes)
+        return open_web_file(f"{server.url}{path}", options or ReadOptions(), changed, now=lambda: NOW)
+
+    return open_it
+
+
+def answer(status: int, body: bytes = b"", **headers: str) -> Callable[[Any], None]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda handler: handler.send(status, body, named)
+
+
+def titles(source: RowSource) -> list[Any]:
+    return [row.values["title"] for row in source.iter_rows()]
+
+
+def test_a_file_is_fetched_and_named_by_its_address(server: FileServer, open_it: Open) -> None:
+    source = open_it("/films.csv")
+    assert titles(source) == ["Heat", "Alien"]
+    assert (source.name, source.is_whole, source.count_rows()) == (f"{server.url}/films.csv", True, 2)
+    assert notes_of(source) == ("fetched at 2026-11-16 09:30 UTC: 0.0 MB",)
+    assert not SourceLocation.parse(source.name).is_folder
+
+
+def test_an_unchanged_file_is_not_sent_again_and_a_changed_one_is(server: FileServer, open_it: Open) -> None:
+    open_it("/films.csv")
+    server.replies["/films.csv"] = [answer(304)]
+    again = open_it("/films.csv")
+    assert titles(again) == ["Heat", "Alien"]
+    assert notes_of(again) == ("unchanged since 2026-11-16 09:30 UTC: the copy is read",)
+    first, second = server.asked("/films.csv")
+    assert "if-none-match" not in first
+    assert second["if-none-match"].startswith('"')
+    server.files["/films.csv"] = FILMS + b"Ran,1985\n"
+    assert titles(open_it("/films.csv")) == ["Heat", "Alien", "Ran"]
+
+
+def test_the_date_of_a_file_is_a_validator_too(server: FileServer, open_it: Open) -> None:
+    date = "Wed, 21 Oct 2015 07:28:00 GMT"
+    server.replies["/films.csv"] = [answer(200, FILMS, Last_Modified=date), answer(304)]
+    open_it("/films.csv")
+    open_it("/films.csv")
+    assert server.asked("/films.csv")[1]["if-modified-since"] == date
+
+
+def test_offline_the_copy_is_read_and_nothing_else(server: FileServer, open_it: Open) -> None:
+    with pytest.raises(UnavailableError, match=r"films\.csv: a file on the web, which is not fetched offline"):
+        open_it("/films.csv", offline=True)
+    assert server.requests == []
+    open_it("/films.csv")
+    copy = open_it("/films.csv", offline=True)
+    assert titles(copy) == ["Heat", "Alien"]
+    assert notes_of(copy) == ("offline: the copy of 2026-11-16 09:30 UTC is read",)
+    assert len(server.requests) == 1
+
+
+def test_options_are_part_of_the_name(server: FileServer, open_it: Open, tmp_path: Path) -> None:
+    book = write_xlsx(tmp_path / "a.xlsx", {"a": [["title"], ["Heat"]], "b": [["title"], ["Alien"], ["Ran"]]})
+    server.files["/a.xlsx"] = book.read_bytes()
+    source = open_it("/a.xlsx#a", ReadOptions(skip=0))
+    assert titles(source) == ["Heat"]
+    assert source.name == f"{server.url}/a.xlsx#a?skip=0"
+    assert open_it("/a.xlsx").name == f"{server.url}/a.xlsx#b"
+    with pytest.raises(InputError, match="--records is for JSON files only"):
+        open_it("/a.xlsx", ReadOptions(records="a"))
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/export", {"Content_Type": "text/csv; charset=utf-8"}),
+        ("/export?format=csv", {"Content_Type": "text/plain"}),
+        ("/export", {"Content_Disposition": 'attachment; filename="films.csv"'}),
+        ("/a.php", {"Content_Disposition": "attachment; filename*=UTF-8''films%20%C3%A4.csv"}),
+    ],
+)
+def test_the_format_is_told_by_the_name_or_by_the_type(
+    server: FileServer, open_it: Open, path: str, headers: dict[str, str]
+) -> None:
+    server.replies[path] = [answer(200, FILMS, **headers)]
+    assert titles(open_it(path)) == ["Heat", "Alien"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "says"),
+    [
+        (answer(200, b"<html>", Content_Type="text/html"), InputError, "the server sends a web page; give the address"),
+        (answer(200, b"x", Content_Type="image/png"), InputError, "neither the address nor its type 'image/png' tells"),
+        (answer(404), UnavailableError, "the server answered status 404"),
+        (answer(304), UnavailableError, "the server answered status 304"),
+        (answer(200, FILMS, Content_Encoding="gzip"), UnavailableError, "the server sends a compressed body"),
+        (lambda handler: handler.send(200, FILMS, length=99), UnavailableError, "ended its answer before it was whole"),
+        (lambda handler: handler.send(200, b"", length=1_000_001), TooLargeError, "more than the limit of 1,000,000"),
+        (answer(302, Location="http://10.0.0.1/films.csv"), InvalidUrlError, "a network that is not public"),
+        (answer(302, Location="file:///etc/passwd"), InvalidUrlError, "only URLs of the form http"),
+    ],
+)
+def test_what_is_no_table_is_refused_and_the_former_copy_kept(
+    server: FileServer,
+    open_it: Open,
+    tmp_path: Path,
+    reply: Callable[[Any], None],
+    kind: type[ExpectedError],
+    says: str,
+) -> None:
+    server.replies["/export"] = [reply]
+    with pytest.raises(kind, match=says) as failure:
+        open_it("/export")
+    assert f"{server.url}/export: " in failure.value.message
+    server.replies["/export"] = [answer(200, FILMS, Content_Type="text/csv"), reply]
+    open_it("/export")
+    if "304" not in says:
+        with pytest.raises(kind, match=says):
+            open_it("/export")
+    assert titles(open_it("/export", offline=True)) == ["Heat", "Alien"]
+    (folder,) = (tmp_path / "cache" / "web").iterdir()
+    assert sorted(file.name for file in folder.iterdir()) == ["copy.json", "file.csv"]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1/a.csv",
+        "http://[::1]/a.csv",
+        "https://169.254.169.254/latest/a.csv",
+        "http://localhost/a.csv",
+        "https://inside.example.org/a.csv",
+        "https://user:secret@example.org/a.csv",
+        "https://example.org:8443/a.csv",
+    ],
+)
+def test_addresses_that_are_not_public_are_refused_without_a_connection(
+    tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(*_arguments: object) -> None:
+        raise AssertionError("a connection was tried")
+
+    monkeypatch.setattr("socket.socket.connect", connect)
+    with pytest.raises(InvalidUrlError) as failure:
+        open_web_file(location, ReadOptions(), Settings(home=tmp_path), resolve=lambda _host, _port: ["10.1.2.3"])
+    assert "secret" not in failure.value.message
+
+
+def test_the_way_to_allow_a_host_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidUrlError, match=r"not public; to allow it, name its host in allowed_hosts of \[sources\]"
+    ):
+        open_web_file(
+            "https://a.example.org/a.csv",
+            ReadOptions(),
+            Settings(home=tmp_path),
+            resolve=lambda _host, _port: ["10.1.2.3"],
+        )
+
+
+def test_a_file_on_the_web_is_read_alone(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a file on the web is read alone"):
+        open_web_file("https://example.org/a.csv + b.csv", ReadOptions(), Settings(home=tmp_path))
+
+
+def test_a_library_opens_addresses_with_its_settings(server: FileServer, settings: Settings) -> None:
+    app = App(settings)
+    try:
+        source = open_provider(app, f"{server.url}/films.csv", ReadOptions(header_rows=1))
+        assert source is not None
+        assert titles(source) == ["Heat", "Alien"]
+    finally:
+        app.close()
