@@ -10,7 +10,7 @@ LIST_WORD = re.compile(
     r"|mechanics?|styles?|moods?|skills?|languages|countries"
 )
 """A word in the names of columns that tend to hold several values and to describe topics."""
-ONE_VALUE_WORD = re.compile(r"category|topic|theme|subject|label|style")
+ONE_VALUE_WORD = re.compile(r"category|topic|theme|subject|label|style|ingredient")
 """A word in the names of columns with one value, which may have a comma."""
 NAMES_WORD = re.compile(r"synonyms|aliases|spellings|nicknames|aka")
 """A word in the names of columns with other names."""

@@ -1,7 +1,7 @@
 """Mapping of a catalogue's rows to records, and validation of records against the spec."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -164,7 +164,7 @@ def _reading_of(field: FieldSpec) -> _FieldReading:
 
 
 def _read_fields(
-    row: Mapping[str, Any], readings: Iterable[_FieldReading]
+    row: Mapping[str, Any], readings: Sequence[_FieldReading]
 ) -> tuple[dict[str, Value], list[UnreadCell]]:
     """Return the values of a row's fields, and the cells that do not fit their field."""
     values: dict[str, Value] = {}
@@ -182,7 +182,14 @@ def _read_fields(
             continue
         if value is not None:
             values[field.name] = value
-    return values, unread
+    return values, _lost(unread, values, [field for field, *_ in readings]) if unread else unread
+
+
+def _lost(unread: Sequence[UnreadCell], values: Mapping[str, Value], fields: Sequence[FieldSpec]) -> list[UnreadCell]:
+    """Return the unread cells but those that another field has read, as `2 Seasons` beside a field of minutes."""
+    read = {field.source_paths for field in fields if field.name in values}
+    kept = {field.name for field in fields if field.source_paths in read and not field.required}
+    return [cell for cell in unread if cell.field not in kept]
 
 
 def _cell(row: Mapping[str, Any], field: FieldSpec) -> Any:

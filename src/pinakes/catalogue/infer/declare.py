@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
-from pinakes.catalogue.infer.fields import InferredField, field_of
+from pinakes.catalogue.infer.families import family_field, find_families
+from pinakes.catalogue.infer.fields import InferredField, field_of, field_of_main_unit
 from pinakes.catalogue.infer.grouping import Grouping, Question, ask_to_group, find_grouping, group_fields, grouping_by
 from pinakes.catalogue.infer.ids import choose_id, chosen_id, is_bare_id
-from pinakes.catalogue.infer.left_out import KEPT_OF_WIDE, WIDE_TABLE, choose_columns, keep_most_useful
+from pinakes.catalogue.infer.left_out import KEPT_OF_WIDE, WIDE_TABLE, choose_columns, keep_most_useful, named_columns
 from pinakes.catalogue.infer.names import catalogue_name, catalogue_title, field_names
 from pinakes.catalogue.infer.parts import RecordParts, choose_parts, with_part
 from pinakes.catalogue.infer.titles import title_columns
@@ -61,10 +62,14 @@ def infer_declaration(
     names = field_names(columns)
     choices = choices.resolved(names)
     usable, left_out = choose_columns(columns, choices)
+    families = find_families(usable, names, apart=named_columns(choices))
+    usable = [column for column in usable if not any(column in family.columns for family in families)]
+    left_out |= {one.name: f"it is part of '{family.name}'" for family in families for one in family.columns}
     grouping = _chosen_grouping(usable, choices)
     id_profile, notes = _choose_id(usable, choices, id_column, grouping)
     parts = choose_parts(_titled_by(usable, grouping), id_profile, names, title=choices.title)
     fields, dropped = _choose_fields(usable, parts, names, choices)
+    fields += [family_field(family) for family in families]
     if grouping is not None:
         fields = group_fields(fields, grouping)
     if dropped:
@@ -125,12 +130,23 @@ def _choose_fields(
         if not is_bare_id(column, parts.id) or column.name in choices.keep
     ]
     by_name = {column.name: column for column in columns}
-    chosen = with_choices(made, by_name, choices)
+    chosen = _with_main_units(with_choices(made, by_name, choices), by_name, set(names.values()))
     fields = [parts.title, *(field for field in chosen if field.column != parts.title.column)]
     if len(fields) <= WIDE_TABLE:
         return fields, []
     needed = {column.name for column in title_columns(parts.title, columns)} | choices.keep | set(choices.types)
     return keep_most_useful(fields, by_name, needed=needed)
+
+
+def _with_main_units(
+    fields: Sequence[InferredField], columns: Mapping[str, ColumnProfile], taken: set[str]
+) -> list[InferredField]:
+    """Return the fields, each that has numbers in several units followed by one for those in the main unit."""
+    found: list[InferredField] = []
+    for field in fields:
+        extra = field_of_main_unit(field, columns[field.column])
+        found += [field, extra] if extra and extra.name not in taken else [field]
+    return found
 
 
 def _questions(

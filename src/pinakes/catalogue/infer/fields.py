@@ -29,6 +29,8 @@ FEWEST_QUANTITIES = 6
 """Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
 MOST_OTHER_UNITS, MOST_OTHER_CURRENCIES = 0.1, 0.3
 """The shares of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
+LEAST_OF_UNIT = 0.3
+"""The share of cells in one of several units that makes them a field of their own."""
 MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
 EPOCHS = {Epoch.SECONDS: (3e8, 2.2e9), Epoch.MILLISECONDS: (3e11, 2.2e12)}
 EPOCH_UNITS = {Epoch.SECONDS: "seconds", Epoch.MILLISECONDS: "milliseconds"}
@@ -158,6 +160,28 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     return replace(base, type=kind, unit=column.unit if is_named else "", filtered=True, reason=reason)
 
 
+def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
+    """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
+    if field.type is not FieldType.TEXT or field.role is not None or column.form is not Form.QUANTITY:
+        return None
+    unit = re.sub(r"[^a-z]+", "", column.unit.lower())
+    if not unit or len(column.units) < 2 or column.units[column.unit] < LEAST_OF_UNIT * column.filled:
+        return None
+    reason = (
+        f"the numbers of '{field.column}' in '{column.unit}', in {percent(column.units[column.unit] / column.rows)}"
+    )
+    return replace(
+        field,
+        name=f"{field.name}_{unit}",
+        type=FieldType.INT if _are_whole(column) else FieldType.FLOAT,
+        unit=column.unit,
+        searched=False,
+        filtered=True,
+        facet=False,
+        reason=f"{reason} of the rows",
+    )
+
+
 def _are_whole(column: ColumnProfile) -> bool:
     """Tell whether all numbers are whole, and not written with decimals, as `$25.00` is."""
     known = column.numbers[~np.isnan(column.numbers)]
@@ -266,8 +290,8 @@ def _mixed(column: ColumnProfile) -> str:
     for called, forms in (("numbers", (Form.NUMBER, Form.WHOLE, Form.YEAR)), ("dates", (Form.DATE,))):
         share = sum(column.share_of(form) for form in forms)
         if share >= 0.5:
-            odd = next(text for form, text in column.examples.items() if form not in forms)
-            return f"; {percent(share)} are {called}, but not {_quoted(odd)}"
+            odd = next((text for form, text in column.examples.items() if form not in forms), None)
+            return f"; {percent(share)} are {called}, but not {_quoted(odd)}" if odd else "; numbers in several units"
     return ""
 
 

@@ -32,13 +32,13 @@ def choose_columns(columns: Sequence[ColumnProfile], choices: Choices) -> tuple[
     for find in (_unusable, _counts_of_rows, _repeated, _constant, _translations):
         rest = [column for column in columns if column.name not in reasons]
         reasons |= {name: reason for name, reason in find(rest) if name not in reasons}
-    reasons = {name: reason for name, reason in reasons.items() if name not in _wanted(choices)}
+    reasons = {name: reason for name, reason in reasons.items() if name not in named_columns(choices)}
     reasons |= dict.fromkeys(choices.drop, "you left it out")
     ordered = {column.name: reasons[column.name] for column in columns if column.name in reasons}
     return [column for column in columns if column.name not in reasons], ordered
 
 
-def _wanted(choices: Choices) -> set[str]:
+def named_columns(choices: Choices) -> set[str]:
     """Return the columns that the user named: they are kept, whatever they hold."""
     named = {choices.id, choices.title, choices.body, choices.group}
     return {name for name in named if name} | choices.keep | set(choices.types) | set(choices.roles)

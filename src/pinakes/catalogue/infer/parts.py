@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pinakes.catalogue.compiler import ROLE_TYPES
 from pinakes.catalogue.infer.columns import gaps
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.infer.roles import choose_roles
@@ -44,4 +45,4 @@ def with_part(field: InferredField, column: ColumnProfile, parts: RecordParts) -
     if role is Role.BODY:
         reason = f"the most text: {column.mean_length:.0f} characters per cell{gaps(column)}"
         return replace(field, role=role, searched=True, filtered=False, facet=False, reason=reason)
-    return replace(field, role=role) if role is not None else field
+    return replace(field, role=role) if role is not None and field.type in ROLE_TYPES[role] else field

@@ -44,7 +44,8 @@ OTHER_LINK_WORD = re.compile(
 PICTURE_FILE = re.compile(r".*\.(jpe?g|png|gif|webp|svg|avif)(\?.*)?", re.IGNORECASE)
 POPULARITY_NAMES = (
     r"popularity",
-    r"((num|number|no|total) (of )?)?(user )?(votes?|ratings?|voters|raters)( (count|counts|num|number|total))?",
+    r"((num|number|no|total) (of )?)?(user )?(votes|ratings|voters|raters)( (count|counts|num|number|total))?",
+    r"(user )?(vote|rating) (count|counts|num|number|total)",
     r"(users?|num|number) rated|rated by|(num|number of|total) (user )?(ratings|reviews|votes)",
     r"(user|users|num|owned|own) (owned|users|owners)|owners|owned",
     r"(\w+ )?(downloads|views|plays|listeners|followers|subscribers|streams|members|sales|favou?rites|likes|stars"

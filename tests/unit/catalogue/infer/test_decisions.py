@@ -1,0 +1,478 @@
+"""Each decision about a table's columns, on small tables of the shapes that people have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pinakes.catalogue.infer.choices import Choices
+from pinakes.catalogue.infer.declare import Inferred, infer_declaration
+from pinakes.catalogue.infer.names import catalogue_title
+from pinakes.catalogue.loader import compile_text
+from pinakes.catalogue.profile import profile_columns
+from pinakes.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldType, Role
+from pinakes.ingest.mapping import build_mapping
+
+pytestmark = pytest.mark.row("N1")
+
+Row = Mapping[str, Any]
+
+
+def infer(rows: Sequence[Row], *, is_sample: bool = False, **options: Any) -> tuple[CatalogueSpec, Inferred]:
+    inferred = infer_declaration(profile_columns(rows, is_sample=is_sample), name="mine", **options)
+    return compile_text(inferred.declaration, origin="inferred"), inferred
+
+
+def titles_of(spec: CatalogueSpec, rows: Sequence[Row]) -> list[str]:
+    mapping = build_mapping(spec)
+    return [spec.title_of(record) for row in rows for record in mapping.records_of(row)]
+
+
+def column_of(values: Sequence[Any], name: str = "x") -> list[Row]:
+    """Return rows with a title and one other column."""
+    return [{"title": f"Thing {number}", name: value} for number, value in enumerate(values)]
+
+
+# --- ids ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_id_survives_a_few_rows_without_one_and_these_get_ids_of_their_values() -> None:
+    rows = [{"ID": None if number in (3, 70) else number, "Name": f"Game {number}"} for number in range(200)]
+    spec, inferred = infer(rows)
+    assert spec.id_path == "ID"
+    assert inferred.notes == ("2 rows have no 'ID'; their ids are made of what the row says",)
+    mapping = build_mapping(spec)
+    ids = [record.id for row in rows for record in mapping.records_of(row)]
+    assert len(set(ids)) == 200
+    assert ids[4] == "4"
+    assert len(ids[3]) == 16
+
+
+def test_an_id_that_one_row_in_two_hundred_repeats_is_kept_and_it_is_said() -> None:
+    spec, inferred = infer([{"id": max(number, 1), "title": f"T{number}"} for number in range(300)])
+    assert spec.id_path == "id"
+    assert inferred.notes == ("1 row repeats the 'id' of an earlier one",)
+
+
+def test_an_id_of_rows_that_are_wholly_the_same_is_kept() -> None:
+    rows = [{"meal_id": number % 30, "meal": f"Meal {number % 30}"} for number in range(40)]
+    assert infer(rows)[0].id_path == "meal_id"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("cca3", ["ABW", "AFG", "AGO", "AIA", "ALA", "ALB"]),
+        ("wreck", ["W00001", "W00007", "W10", "W00011", "W00012", "W00013"]),
+        ("volcano_number", [210010, 210020, 210030, 210040, 211001, 211003]),
+    ],
+)
+def test_codes_that_are_another_in_every_row_identify_them(name: str, values: list[Any]) -> None:
+    rows = [{"name": f"Thing {number}", name: value} for number, value in enumerate(values)]
+    assert infer(rows)[0].id_path == name
+
+
+def test_names_and_measures_that_happen_to_differ_are_no_ids() -> None:
+    rows = [{"name": name, "height": 100 + len(name)} for name in ("Ai", "Bea", "Cleo", "David", "Esther")]
+    assert infer(rows)[0].id_path == ""
+
+
+# --- titles ------------------------------------------------------------------------------------------------------
+
+
+def test_where_no_column_names_a_row_the_title_is_composed_of_those_that_tell_rows_apart() -> None:
+    stations = ["Paris Est", "Lyon", "Lille", "Metz"]
+    rows = [
+        {"Service": "National", "Gare de départ": one, "Gare d'arrivée": other, "Période": f"2017-{month:02d}"}
+        for one in stations
+        for other in stations
+        if one != other
+        for month in range(1, 7)
+    ]
+    spec, inferred = infer(rows)
+    assert inferred.fields[0].template == "{Gare de départ} – {Gare d'arrivée}, {Période}"
+    assert inferred.fields[0].reason == "composed, since no column names a record; 100 % are distinct"
+    assert titles_of(spec, rows)[0] == "Paris Est – Lyon, 2017-01"
+    assert len(set(titles_of(spec, rows))) == len(rows)
+
+
+def test_a_name_that_repeats_gets_a_second_part() -> None:
+    kinds = ["Bar stool", "Bar table", "Bench", "Chair", "Desk"]
+    rows = [{"name": f"NAME{number % 8}", "description": kinds[number // 8]} for number in range(40)]
+    spec, inferred = infer(rows)
+    assert inferred.fields[0].template == "{name}, {description}"
+    assert inferred.fields[0].reason.startswith("composed, since 'name' alone tells 20 % of the rows apart")
+    assert titles_of(spec, rows)[0] == "NAME0, Bar stool"
+
+
+def test_rows_without_the_name_are_named_by_the_other_parts_and_none_is_lost() -> None:
+    species = ["Orca", "Beluga", "Bottlenose", "Pilot", "Minke"]
+    rows = [
+        {"name": f"Animal {number}" if number % 3 else None, "species": species[number % 5], "year": 1950 + number}
+        for number in range(60)
+    ]
+    spec, _ = infer(rows)
+    titles = titles_of(spec, rows)
+    assert len(titles) == 60
+    assert titles[0].startswith("Orca")
+    assert titles[1].startswith("Animal 1, ")
+
+
+def test_the_question_of_a_survey_is_never_the_title() -> None:
+    rows = [
+        {
+            "RespondentID": 3_292_879_000 + number,
+            "Have you seen any of the 6 films?": ["Yes", "No"][number % 2],
+            "Do you consider yourself to be a fan of the films?": ["Yes", "No", None][number % 3],
+            "Which of the following films have you seen?": "Episode I" if number % 2 else None,
+            "Gender": ["Male", "Female"][number % 2],
+        }
+        for number in range(30)
+    ]
+    spec, inferred = infer(rows)
+    assert inferred.fields[0].template == "{RespondentID}"
+    assert "survey" in inferred.verdict
+    assert titles_of(spec, rows)[0] == "3292879000"
+
+
+def test_a_thing_that_an_id_names_comes_first_in_a_composed_title() -> None:
+    rows = [{"id_drink": n // 4, "drink": f"Drink {n // 4}", "ingredient": f"Liquor {n % 11}"} for n in range(60)]
+    assert infer(rows)[1].fields[0].template == "{drink}, {ingredient}"
+
+
+def test_a_title_of_columns_that_the_user_chose_keeps_its_brackets() -> None:
+    rows = [{"name": "a", "year": 1990}, {"name": "b", "year": 1991}]
+    spec, _ = infer(rows, choices=Choices(title="{Name} ({year})"))
+    assert titles_of(spec, rows) == ["a (1990)", "b (1991)"]
+
+
+# --- roles -------------------------------------------------------------------------------------------------------
+
+
+def book_rows() -> list[Row]:
+    return [
+        {
+            "title": f"Book {number}",
+            "authors": f"Ann Author{number % 7}, Bob Writer{number % 5}" if number % 2 else f"Ann Author{number % 7}",
+            "country": ["France", "Spain"][number % 2],
+            "ratings_count": 100 + 37 * number,
+            "work_ratings_count": 100 + 31 * number,
+            "average_rating": 3 + number / 100,
+            "small_image_url": f"https://x.org/s{number}.jpg",
+            "image_url": f"https://x.org/{number}.jpg",
+            "video_url": f"https://y.org/{number}",
+            "url": f"https://x.org/book/{number}",
+        }
+        for number in range(40)
+    ]
+
+
+def test_people_place_popularity_picture_and_web_page_are_recognised() -> None:
+    spec, _ = infer(book_rows())
+    roles = {field.role: field.name for field in spec.fields.values() if field.role}
+    assert roles == {
+        Role.TITLE: "title",
+        Role.PEOPLE: "authors",
+        Role.PLACE: "country",
+        Role.POPULARITY: "ratings_count",
+        Role.PICTURE: "image_url",
+        Role.LINK: "url",
+    }
+
+
+def test_with_a_popularity_the_better_known_rank_higher_among_equals() -> None:
+    spec, _ = infer(book_rows())
+    assert spec.known["ratings_count"].full == 100 + 37 * 39
+    assert 0 < spec.search.known_weight <= 0.3
+    assert spec.recommend is not None
+    assert spec.recommend.popularity.field == "ratings_count"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_popularity"),
+    [
+        ("vote_count", True),
+        ("num_votes", True),
+        ("users_rated", True),
+        ("Number of Ratings", True),
+        ("downloads", True),
+        ("popularity", True),
+        ("copies sold", True),
+        ("rating", False),
+        ("average_rating", False),
+        ("number of pages", False),
+        ("ratings_1", False),
+    ],
+)
+def test_a_popularity_is_told_by_its_name(name: str, is_popularity: bool) -> None:
+    spec, _ = infer(column_of([1 + 13 * number for number in range(20)], name))
+    assert (spec.field_with_role(Role.POPULARITY) is not None) is is_popularity
+
+
+# --- types -------------------------------------------------------------------------------------------------------
+
+
+def test_people_in_one_cell_are_a_list_and_a_surname_before_a_first_name_is_not() -> None:
+    lists = [
+        f"Ann Lee{number % 4}, Bob Ray{number % 3}" if number % 2 else f"Ann Lee{number % 4}" for number in range(20)
+    ]
+    spec, _ = infer(column_of(lists, "authors"))
+    assert (spec.fields["authors"].type, spec.fields["authors"].split) == (FieldType.TEXTS, ",")
+    surnames = [f"Lee{number % 7}, Ann" for number in range(20)]
+    assert infer(column_of(surnames, "author"))[0].fields["author"].type is FieldType.TEXT
+
+
+def test_places_are_no_tags() -> None:
+    towns = [
+        "Philadelphia, United States",
+        "London, United Kingdom",
+        "Leeds, United Kingdom",
+        "United Kingdom",
+        "Polska",
+    ]
+    for name in ("placeOfBirth", "born"):
+        assert infer(column_of(towns * 6, name))[0].fields[name].type is FieldType.TEXT
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "unit"),
+    [
+        ([f"{80 + number} min" for number in range(20)], FieldType.INT, "min"),
+        ([f"{number}.5 kg" for number in range(20)], FieldType.FLOAT, "kg"),
+        ([f"${number},000" for number in range(1, 21)], FieldType.INT, "$"),
+        ([f"{50 + number}%" for number in range(20)], FieldType.INT, "%"),
+    ],
+)
+def test_numbers_with_a_unit_are_numbers_and_keep_it(values: list[str], kind: FieldType, unit: str) -> None:
+    field = infer(column_of(values))[0].fields["x"]
+    assert (field.type, field.unit) == (kind, unit)
+
+
+def test_of_numbers_in_two_units_the_text_is_kept_beside_the_numbers_in_the_main_one() -> None:
+    values = [f"{80 + number} min" for number in range(14)] + [f"{number} Seasons" for number in range(1, 7)]
+    rows = column_of(values, "duration")
+    spec, _ = infer(rows)
+    assert (spec.fields["duration"].type, spec.fields["duration_min"].unit) == (FieldType.TEXT, "min")
+    read = build_mapping(spec).read_row
+    assert read is not None
+    season = read(rows[-1])
+    assert (season.records[0].get("duration"), season.records[0].get("duration_min")) == ("6 Seasons", None)
+    assert season.unread == ()
+    assert read(rows[0]).records[0].get("duration_min") == 80
+
+
+def test_a_column_is_typed_by_most_of_its_cells_and_the_odd_ones_are_counted_and_named() -> None:
+    _, inferred = infer(column_of([str(number) for number in range(60)] + ["on request"], "stock"))
+    field = next(one for one in inferred.fields if one.name == "stock")
+    assert (field.type, field.reason) == (FieldType.INT, "whole numbers, 0 to 59; 1 cell is no number, as 'on request'")
+
+
+def test_a_word_for_none_however_frequent_leaves_prices_numbers() -> None:
+    values = ["No old price"] * 60 + [f"SR {100 + number}" for number in range(20)]
+    field = infer(column_of(values, "old_price"))[0].fields["old_price"]
+    assert (field.type, field.unit) == (FieldType.INT, "SR")
+    roads = infer(column_of([f"IS {100 + number}" for number in range(20)], "carries"))[0].fields["carries"]
+    assert roads.type is FieldType.TEXT
+
+
+def test_texts_and_numbers_half_and_half_stay_text() -> None:
+    values = [str(number) if number % 2 else f"word {number}" for number in range(40)]
+    assert infer(column_of(values))[0].fields["x"].type is FieldType.TEXT
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (["16 June 1997", "July 1963", "1983", "26-Oct-12"], None),
+        (["31/12/2019", "01/02/2018", "03/04/2017"], None),
+        (["8/16/1982", "1/2/1983", "12/31/1999"], DateOrder.MONTH_FIRST),
+    ],
+)
+def test_dates_of_any_precision_and_order_are_dates(values: list[str], order: DateOrder | None) -> None:
+    rows = column_of(values * 3, "released")
+    spec, _ = infer(rows)
+    field = spec.fields["released"]
+    assert (field.type, field.date_order, field.role) == (FieldType.DATE, order, Role.TIME)
+    read = build_mapping(spec).read_row
+    assert read is not None
+    assert not any(read(row).unread for row in rows)
+
+
+def test_moments_counted_from_1970_are_dates() -> None:
+    field = infer(column_of([1_500_000_000 + 86_400 * number for number in range(9)], "created_at"))[0].fields[
+        "created_at"
+    ]
+    assert (field.type, field.epoch) == (FieldType.DATE, Epoch.SECONDS)
+    assert infer(column_of([1_500_000_000 + number for number in range(9)], "stars"))[0].fields["stars"].epoch is None
+
+
+def test_lists_as_numpy_writes_them_are_lists_of_their_items() -> None:
+    rows = column_of(["['side dish' 'lunch']", "['lunch' 'dinner']", "[]"] * 4, "dishTypes")
+    spec, _ = infer(rows)
+    mapping = build_mapping(spec)
+    (record,) = mapping.records_of(rows[0])
+    assert [tag.value for tag in record.get("dishTypes") or ()] == ["side dish", "lunch"]
+
+
+def test_written_objects_are_no_main_text() -> None:
+    cell = "[{'aisle': 'Milk', 'steps': array([{'n': 1}], dtype=object)}]"
+    rows = [{"title": f"T{n}", "parts": cell * 1, "summary": f"{n} is cooked slowly. " * 8} for n in range(5)]
+    spec, _ = infer(rows)
+    assert spec.fields["parts"].type in (FieldType.JSON, FieldType.TEXTS)
+    assert spec.fields["summary"].role is Role.BODY
+
+
+# --- left out ----------------------------------------------------------------------------------------------------
+
+
+def reasons(rows: Sequence[Row], **options: Any) -> dict[str, str]:
+    return dict(infer(rows, **options)[1].left_out)
+
+
+@pytest.mark.parametrize("name", ["column_1", "Unnamed: 0", "X1", "index"])
+def test_a_column_without_a_name_that_counts_the_rows_is_left_out(name: str) -> None:
+    rows = [{name: number, "title": f"T{number}"} for number in range(12)]
+    assert reasons(rows) == {name: "it only counts the rows"}
+
+
+def test_numbers_that_repeat_another_column_by_a_factor_are_left_out() -> None:
+    rows = [{"title": f"T{n}", "share": n * n / 1000, "percent": n * n / 10, "other": n % 17} for n in range(30)]
+    assert reasons(rows) == {"percent": "it holds the same as 'share' in another unit"}
+
+
+def test_several_columns_with_one_value_are_left_out_and_one_is_kept() -> None:
+    constant = {"a": "no", "b": "no", "c": 7}
+    rows = [{"title": f"T{n}", **constant} for n in range(30)]
+    assert reasons(rows) == {
+        "a": "it is 'no' in every row",
+        "b": "it is 'no' in every row",
+        "c": "it is '7' in every row",
+    }
+    assert reasons([{"title": f"T{n}", "a": "no"} for n in range(30)]) == {}
+
+
+def test_translations_are_left_out() -> None:
+    rows = [
+        {"name.common": f"Land {n}", "region": "xyz"[n % 3]}
+        | {f"translations.{code}.common": f"{code} {n}" for code in ("deu", "fra", "ita")}
+        for n in range(9)
+    ]
+    assert set(reasons(rows).values()) == {"it is a translation"}
+    assert infer(rows)[0].title_field.source_path == "name.common"
+
+
+def test_the_title_is_kept_of_two_columns_that_hold_the_same() -> None:
+    rows = [{"original_title": f"T{n}", "title": f"T{n}", "year": 1990 + n} for n in range(12)]
+    assert infer(rows)[0].title_field.source_path == "title"
+    assert reasons(rows) == {"original_title": "it holds the same as 'title'"}
+
+
+def test_numbered_columns_are_one_list() -> None:
+    rows = [
+        {
+            "title": f"T{n}",
+            **{f"rock_{place}": ["Basalt", "Dacite", "Andesite", "Gneiss"][(n + place) % 4] for place in (1, 2, 3)},
+        }
+        for n in range(12)
+    ]
+    rows[0] = {**rows[0], "rock_2": None}
+    spec, inferred = infer(rows)
+    assert spec.fields["rock"].type is FieldType.TAGS
+    assert dict(inferred.left_out)["rock_1"] == "it is part of 'rock'"
+    (record,) = build_mapping(spec).records_of(rows[0])
+    assert [tag.value for tag in record.get("rock") or ()] == ["Dacite", "Gneiss"]
+
+
+def test_what_the_user_names_is_kept() -> None:
+    rows = [{"column_1": number, "title": f"T{number}"} for number in range(12)]
+    assert reasons(rows, choices=Choices(id="column_1")) == {}
+
+
+# --- grouping ----------------------------------------------------------------------------------------------------
+
+
+def drink_rows() -> list[Row]:
+    return [
+        {
+            "row_id": n // 3,
+            "drink": f"Drink {n // 3}",
+            "id_drink": 15_000 + n // 3,
+            "glass": ["Highball", "Coupe"][n // 3 % 2],
+            "category": ["Shot", "Beer", "Ale"][n // 3 % 3],
+            "ingredient": f"Liquor {n % 10}",
+            "measure": f"{n % 4} oz",
+        }
+        for n in range(60)
+    ]
+
+
+def test_several_rows_that_seem_one_thing_are_asked_about_and_not_grouped_unasked() -> None:
+    spec, inferred = infer(drink_rows())
+    (question,) = inferred.questions
+    assert question.option == "--group id_drink"
+    assert question.default == "one record per row"
+    assert "60 rows have 20 different 'id_drink'" in question.asks
+    assert "ingredient, measure" in question.asks
+    assert spec.group_path == ""
+
+
+def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> None:
+    spec, inferred = infer(drink_rows(), choices=Choices(group="id_drink"))
+    assert (spec.group_path, spec.title_field.source_path) == ("id_drink", "drink")
+    assert inferred.questions == ()
+    assert spec.fields["ingredient"].type in (FieldType.TAGS, FieldType.TEXTS)
+    assert spec.fields["glass"].type is FieldType.TEXT
+
+
+def test_tracks_of_an_album_are_no_question() -> None:
+    rows = [
+        {"TrackId": n, "Name": f"Song {n}", "AlbumId": n // 5, "album": f"Album {n // 5}", "artist": f"Band {n // 10}"}
+        for n in range(60)
+    ]
+    assert infer(rows)[1].questions == ()
+
+
+# --- verdict -----------------------------------------------------------------------------------------------------
+
+
+def test_a_matrix_is_said_to_be_none_with_what_would_make_it_one() -> None:
+    names = ["height", "width", "depth", "weight", "price", "age", "size"]
+    rows = [{"variable": one, **{other: (len(one) * len(other)) % 10 / 10 for other in names}} for one in names]
+    assert "matrix" in infer(rows)[1].verdict
+    assert "melt" in infer(rows)[1].verdict
+
+
+def test_keys_and_values_are_said_to_be_one_thing() -> None:
+    rows = [{"key": "name", "value": "Acme"}, {"key": "founded", "value": "1999"}, {"key": "open", "value": "yes"}]
+    assert "keys and values" in infer(rows)[1].verdict
+
+
+def test_a_plain_table_is_a_catalogue() -> None:
+    assert infer(book_rows())[1].verdict == ""
+
+
+# --- names and samples -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("allCetaceanData", "All cetacean data"),
+        ("tmdb_5000_movies", "Tmdb 5000 movies"),
+        ("RYM-top", "RYM top"),
+        ("week7_starwars", "Week 7 starwars"),
+        ("", "Catalogue"),
+    ],
+)
+def test_a_catalogue_is_titled_in_words(text: str, title: str) -> None:
+    assert catalogue_title(text) == title
+
+
+def test_a_column_named_by_a_year_is_a_field_of_that_year() -> None:
+    rows = [{"title": f"T{n}", "1891": "Munro" if n % 2 else "Top", "42": n % 3} for n in range(12)]
+    assert {"year_1891", "column_42"} <= set(infer(rows)[0].fields)
+
+
+def test_of_a_sample_every_reason_says_so() -> None:
+    _, inferred = infer(book_rows(), is_sample=True)
+    assert all(field.reason.endswith("(in a sample of 40 rows)") for field in inferred.fields)
