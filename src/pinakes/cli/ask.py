@@ -22,6 +22,14 @@ from pinakes.model.scope import SEES_EVERYTHING, WHOLE
 from pinakes.recommend.recommender import Recommendation, Recommendations, Request
 from pinakes.search.names import NameChoice
 from pinakes.tools.catalogue import OpenCatalogue, ask_each
+from pinakes.tools.generic.listing import (
+    NOTHING_LISTED,
+    RecordList,
+    is_list,
+    list_records,
+    words_conditions,
+    words_of_list,
+)
 from pinakes.tools.merge import Merged, MergedPage, search_scopes
 from pinakes.tools.record_text import has_value, number_text, with_unit
 from pinakes.tools.scopes import Asked, scope_each
@@ -73,7 +81,8 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
     """Search CATALOGUE for QUERY, or every catalogue.
 
     Filters are options named after fields: --year 2015..2020, --type MOVIE,OVA (any), --tags space,drama (all),
-    --not-tags horror (none). Of all catalogues, those are searched that have the fields.
+    --not-tags horror (none). Of all catalogues, those are searched that have the fields. The query '*' lists every
+    record that has the filters, '* WORDS' those that have all of the words.
     """
     stated, options = split_arguments(arguments)
     app = open_app()
@@ -82,8 +91,12 @@ def search_command(arguments: tuple[str, ...], limit: int, adult: bool, as_json:
     left_out = [] if catalogue else without_filters(options, {name: one.spec for name, one in chosen.items()})
     searched = {name: one for name, one in chosen.items() if name not in left_out}
     scoped = scope_each(ask_each(searched, OpenCatalogue.view), asked_of(query, options, with_adult=adult))
-    found = search_scopes(scoped.views, scoped.scopes, query, limit=limit)
     notes = [*([f"not searched, without these filters: {', '.join(left_out)}"] if left_out else []), *scoped.notes]
+    if is_list(query):
+        listed = list_records(scoped.views.found, scoped.scopes, start=0, limit=limit)
+        _show_list(listed, notes, with_names=not catalogue, asked=filters_in(options), as_json=as_json)
+        return
+    found = search_scopes(scoped.views, scoped.scopes, query, limit=limit)
     if as_json:
         print_json({**_found_as_json(found, limit, with_names=not catalogue), "notes": notes})
         return
@@ -147,6 +160,25 @@ def _print_found(found: MergedPage, limit: int, *, with_names: bool, asked: Coll
         for item in items
     )
     click.echo(_summary(found, items))
+
+
+def _show_list(
+    found: RecordList, notes: Sequence[str], *, with_names: bool, asked: Collection[str], as_json: bool
+) -> None:
+    """Show records that are listed, not ranked."""
+    if as_json:
+        named = [{"catalogue": view.name} if with_names else {} for view, _ in found.page]
+        records = [plain_record(record, view.spec) for view, record in found.page]
+        results = [{**name, **record} for name, record in zip(named, records, strict=True)]
+        print_json({"results": results, "totalMatches": found.total, "notes": notes})
+        return
+    print_blocks(
+        block_of(record, view.spec, label="", catalogue=view.name if with_names else "", asked=asked)
+        for view, record in found.page
+    )
+    click.echo(f"{len(found.page)} of {found.total} records" if found.total else NOTHING_LISTED)
+    for note in notes:
+        click.echo(note)
 
 
 def _summary(found: MergedPage, shown: Sequence[Merged]) -> str:
@@ -231,11 +263,13 @@ def get_command(catalogue: str, id_or_title: str, as_json: bool) -> None:
 
 
 def asked_of(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
-    """Return the limits of a search by the options of its command line."""
+    """Return the limits of a search, or of a list, by the options of its command line."""
+    words = words_of_list(query)
+    required = words_conditions(words) if is_list(query) else []
     return Asked(
-        query=query,
+        query=words,
         visibility=SEES_EVERYTHING,
-        conditions=lambda spec: usual_conditions(arguments, spec),
+        conditions=lambda spec: [*usual_conditions(arguments, spec), *required],
         label=option_of,
         with_adult=lambda _spec: with_adult,
     )

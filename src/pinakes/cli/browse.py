@@ -6,23 +6,23 @@ from typing import Any
 import click
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldType
-from pinakes.cli.filters import option_of, parse_conditions, usual_conditions
+from pinakes.cli.ask import FREE_OPTIONS, asked_of
+from pinakes.cli.filters import parse_conditions
 from pinakes.cli.json_output import json_option, print_json
 from pinakes.cli.opening import open_app
 from pinakes.cli.tables import print_table, shortened
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.hits import FacetCount
-from pinakes.model.scope import SEES_EVERYTHING, WHOLE, Scope
+from pinakes.model.scope import WHOLE, Scope
 from pinakes.search.values import field_values
 from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
-from pinakes.tools.aggregate.group_filters import filters_in
+from pinakes.tools.aggregate.group_filters import stated_filters
 from pinakes.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.filters import ADULT
-from pinakes.tools.generic.listing import list_query, words_conditions, words_of_list
-from pinakes.tools.scopes import Asked, scope_of
+from pinakes.tools.generic.listing import list_query, words_of_list
+from pinakes.tools.scopes import scope_of
 
-FREE_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}
 TITLE_CHARS = 40
 
 
@@ -56,14 +56,14 @@ def browse_command(
     Filters are options named after fields, as of search: --year 2015..2020, --type MOVIE,OVA, --not-tags horror.
     """
     view = open_app().open_catalogue(catalogue).view()
+    words = list_query(words_of_list(query))
     is_limited = bool(by or of or query.strip() or ctx.args or adult)
-    scope, notes = scope_of(view, _asked(query, ctx.args, with_adult=adult)) if is_limited else (WHOLE, [])
+    scope, notes = scope_of(view, asked_of(words, ctx.args, with_adult=adult)) if is_limited else (WHOLE, [])
     if by or of:
-        stated, excluded = filters_in(parse_conditions(ctx.args, view.spec), view.spec)
+        stated, excluded = stated_filters(parse_conditions(ctx.args, view.spec), view.spec)
         filters = {**stated, ADULT: True} if adult and view.spec.adult else stated
         dimensions = [part.strip() for one in by for part in one.split(",") if part.strip()]
         asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=limit)
-        words = list_query(words_of_list(query))
         found = aggregate(view, scope, asked)
         list_with = ListWith(catalogue=view.name, query=words, exclude=excluded or None)
         _show_figures(found.model_copy(update={"list_with": list_with}), as_json=as_json)
@@ -71,18 +71,6 @@ def browse_command(
         _show_values(_values(view, field, search, scope)[:limit], as_json=as_json)
     for note in notes:
         click.echo(note, err=as_json)
-
-
-def _asked(query: str, arguments: Sequence[str], *, with_adult: bool) -> Asked:
-    words = words_of_list(query)
-    required = words_conditions(words)
-    return Asked(
-        query=words,
-        visibility=SEES_EVERYTHING,
-        conditions=lambda spec: [*usual_conditions(arguments, spec), *required],
-        label=option_of,
-        with_adult=lambda _spec: with_adult,
-    )
 
 
 def _values(view: CatalogueView, field: str | None, search: str | None, scope: Scope) -> list[FacetCount]:

@@ -86,3 +86,15 @@ def test_what_cannot_be_counted_is_refused_in_one_line(
     ran = run(["browse", "anime", *arguments])
     assert (ran.code, ran.out) == (InputError.exit_code, "")
     assert says in ran.err
+
+
+def test_an_asterisk_lists_the_records_behind_a_figure(at_sample: Path, run: Run) -> None:
+    (tv, *_rest) = run(["browse", "anime", "--by", "type", "--tags", "space", "--json"]).json["groups"]
+    listed = run(["search", "anime", "*", "--type", "TV", "--tags", "space", "--limit", "50", "--json"]).json
+    assert listed["totalMatches"] == len(listed["results"]) == tv["count"]
+    assert all(one["type"] == "TV" for one in listed["results"])
+    shown = run(["search", "anime", "* dragon", "--type", "TV", "--limit", "1"]).out
+    assert "Dragon" in shown
+    assert "1 of " in shown
+    nothing = run(["search", "anime", "* dragon zzzzz"]).out
+    assert "no record has these filters and words" in nothing

@@ -14,7 +14,7 @@ from pinakes.tools.filters import ADULT, filters_of
 from pinakes.tools.spelling import meant
 
 
-def filters_in(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+def stated_filters(conditions: Iterable[Condition], spec: CatalogueSpec) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return conditions as the `filters` and the `exclude` of a call."""
     names = {field.name: name for name, field in filters_of(spec).items()}
     filters: dict[str, Any] = {}
