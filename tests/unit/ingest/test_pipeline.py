@@ -9,6 +9,7 @@ import pytest
 from pinakes.catalogue.spec import embedding_text
 from pinakes.errors import InputError, UnavailableError
 from pinakes.ingest import pipeline
+from pinakes.ingest.embedding import FIRST_BATCH
 from pinakes.ingest.ledger import Ledger, Origin
 from pinakes.ingest.mapping import RowMapping
 from pinakes.ingest.pipeline import IngestReport, Target, ingest
@@ -50,6 +51,7 @@ class Rows:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "BATCH_RECORDS", BATCH)
+    monkeypatch.setattr(pipeline, "WHOLE_BATCH_RECORDS", BATCH)
 
 
 @pytest.fixture
@@ -180,16 +182,20 @@ def test_interrupted_anywhere_and_run_again_nothing_is_lost_doubled_or_embedded_
     assert set(embedder.documents.values()) == {1}
 
 
-def test_an_embedder_that_fails_between_batches_leaves_what_was_written(build: Any, embedder: Any) -> None:
+@pytest.mark.row("N12")
+def test_an_embedder_that_fails_leaves_every_record_and_the_vectors_that_it_made(build: Any, embedder: Any) -> None:
     def fail_after_one(report: IngestReport) -> None:
-        embedder.problem = "gone" if report.written >= BATCH else None
+        embedder.problem = "gone" if report.embedded else None
 
-    rows = [row(number) for number in range(10)]
+    rows = [row(number) for number in range(FIRST_BATCH + 10)]
     with pytest.raises(UnavailableError, match="gone"):
         build(Rows(rows), progress=fail_after_one)
-    assert len(records_of(build)) == BATCH
+    assert len(records_of(build)) == len(rows)
+    assert build.shelf.reader().awaiting_vectors == 10
     embedder.problem = None
-    assert build(Rows(rows)).unchanged == BATCH
+    report = build(Rows(rows))
+    assert (report.unchanged, report.to_embed, report.embedded) == (len(rows), 10, 10)
+    assert build.shelf.reader().awaiting_vectors == 0
     assert set(embedder.documents.values()) == {1}
 
 
@@ -213,7 +219,7 @@ def test_without_an_embedder_records_are_written_without_vectors(build: Any) -> 
 def test_progress_is_told_after_every_batch(build: Any) -> None:
     told: list[int] = []
     build(Rows([row(number) for number in range(10)]), progress=lambda report: told.append(report.written))
-    assert told == [4, 8, 10, 10]
+    assert told == [4, 8, 10, 10, 10, 10], "twice more while the texts are embedded"
 
 
 def test_an_empty_source_makes_an_empty_catalogue(build: Any) -> None:

@@ -213,7 +213,7 @@ def test_a_row_is_embedded_by_another_model_though_it_says_what_it_said(embedder
     bench.edit("update", "two", title="The Second")
     bench.shelf._embeddings.clear()
     bench.shelf._digests.clear()
-    assert bench.build(ONE, TWO).embedded == 1
+    assert bench.build(ONE, TWO).embedded == 2, "the text as it was edited too"
     assert bench.state()["two"]["title"] == "The Second"
 
 
