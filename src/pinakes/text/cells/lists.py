@@ -9,12 +9,17 @@ DEEPEST = 30
 STRING = r"'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\""
 FLAT = re.compile(rf"\[\s*(?:(?:{STRING})(?:\s*,\s*|\s+|(?=\])))*\]", re.DOTALL)
 """A list of texts alone, with commas or without."""
-TOKEN = re.compile(rf"\s*(?:({STRING})|(array\(|[\[\](){{}},:])|(dtype=[^,)]*)|([^\s\[\](){{}},:'\"]+))\s*", re.DOTALL)
+TOKEN = re.compile(
+    rf"\s*(?:(?P<text>{STRING})|(?P<mark>array\(|[\[\](){{}},:])|(?P<type>dtype=[^,)]*)|(?P<word>[^\s\[\](){{}},:'\"]+))\s*",
+    re.DOTALL,
+)
 TEXT = re.compile(STRING, re.DOTALL)
 ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 LAST_CHARACTER = 0x10FFFF
 CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": None, "true": True, "false": False}
+WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
+COMMA, CUT = ("mark", ","), ("word", "...")
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
 
 
@@ -84,42 +89,36 @@ class _Literal:
         value = self._value(0)
         return value, self._next == len(self._tokens)
 
-    def _take(self) -> tuple[str, str]:
-        token = self._tokens[self._next]
-        self._next += 1
-        return token
-
     def _value(self, depth: int) -> Any:
-        kind, token = self._take()
-        if depth > DEEPEST:
-            raise ValueError("nested too deep")
+        kind, token = self._tokens[self._next]
+        self._next += 1
         if kind == "text":
             return _unquoted(token)
         if kind == "word":
             return _constant(token)
+        if depth > DEEPEST or token not in CLOSING:
+            raise ValueError(f"{token!r} begins no value")
         if token == "{":
             return self._pairs(depth + 1)
-        if token not in CLOSING:
-            raise ValueError(f"{token!r} begins no value")
         items = self._items(CLOSING[token], depth + 1)
         return items[0] if token == "array(" and items and isinstance(items[0], list) else items
 
     def _items(self, closing: str, depth: int) -> list[Any]:
         """Return the values up to a bracket, separated by commas or by spaces."""
         items: list[Any] = []
-        while self._tokens[self._next][1] != closing:
-            if self._tokens[self._next] in (("mark", ","), ("word", "...")) or self._tokens[self._next][0] == "type":
+        while (token := self._tokens[self._next]) != ("mark", closing):
+            if token in (COMMA, CUT) or token[0] == "type":
                 self._next += 1
             else:
                 items.append(self._value(depth))
         self._next += 1
         return items
 
-    def _pairs(self, depth: int) -> Any:
+    def _pairs(self, depth: int) -> dict[str, Any]:
         """Return the object up to its bracket."""
-        found: dict[Any, Any] = {}
-        while self._tokens[self._next][1] != "}":
-            if self._tokens[self._next] == ("mark", ","):
+        found: dict[str, Any] = {}
+        while (token := self._tokens[self._next]) != ("mark", "}"):
+            if token == COMMA:
                 self._next += 1
                 continue
             key = self._value(depth)
@@ -134,19 +133,18 @@ class _Literal:
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens = []
     place = 0
-    while place < len(text):
-        found = TOKEN.match(text, place)
-        if found is None:
-            raise ValueError(f"nothing can be read at {place}")
-        for kind, token in zip(("text", "mark", "type", "word"), found.groups(), strict=True):
-            if token is not None:
-                tokens.append((kind, token))
+    for found in TOKEN.finditer(text):
+        kind = found.lastgroup or ""
+        if found.start() != place:
+            break
+        tokens.append((kind, found[kind]))
         place = found.end()
+    if place != len(text):
+        raise ValueError(f"nothing can be read at {place}")
     return tokens
 
 
 def _constant(word: str) -> Any:
     if word in CONSTANTS:
         return CONSTANTS[word]
-    number = float(word)
-    return int(word) if re.fullmatch(r"[-+]?[0-9]{1,300}", word) else number
+    return int(word) if WHOLE.fullmatch(word) else float(word)
