@@ -21,7 +21,7 @@ NUMBER_AT_END = re.compile(r"(.*\D)(\d{1,3})")
 FEWEST_NUMBERED = 3
 MOST_FILLED_LAST = 0.8
 """The share of the rows with a first item that may have a last one, where numbered columns are a list."""
-MOST_REPEATING = 0.1
+MOST_REPEATING = 0.3
 """The share of rows that may have a value twice, where numbered columns are a list: answers to questions repeat."""
 MOST_NUMBERS = 0.5
 
