@@ -125,7 +125,7 @@ def test_the_example_of_a_declaration_compiles(tmp_path):
     assert spec.embed is not None
 
 
-@pytest.mark.parametrize("page", ["use.md", "add-a-catalogue.md"])
+@pytest.mark.parametrize("page", ["use.md", "your-tables.md", "add-a-catalogue.md"])
 def test_a_page_names_only_commands_and_pages_that_there_are(page):
     text = (DOCS / page).read_text(encoding="utf-8")
 

@@ -158,3 +158,11 @@ def test_rows_that_are_one_thing_are_asked_about_grouped_and_shown_as_one(
     (hit,) = run(["search", "drinks", "Margarita", "--json"]).json["results"]
     assert hit["id"] == "11007"
     assert [one["value"] for one in hit["ingredient"]] == ["Tequila", "Triple sec", "Lime juice"]
+
+
+def test_a_column_that_is_declared_a_list_is_split_at_the_mark_that_its_cells_have(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "wines.csv"
+    path.write_text("name,grape\nOrmes,Merlot; Malbec\nSonnhof,Riesling\nVau,Touriga; Tinta\n")
+    run(["add", str(path), "--yes", "--no-embed", "--type", "grape=tag[]"])
+    (hit,) = run(["search", "wines", "ormes", "--json"]).json["results"]
+    assert [one["value"] for one in hit["grape"]] == ["Merlot", "Malbec"]

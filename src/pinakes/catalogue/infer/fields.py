@@ -38,8 +38,8 @@ LONGEST_CODE, FEWEST_CODES = 12, 10
 SMALL_TABLE = 200
 GROUPING_WORDS = (GROUP_WORD, LIST_WORD, PEOPLE_WORD, KIND_WORD, REGION_WORD)
 """Words in the names of columns whose values are filtered by, even if few come twice."""
-LIST_MARK = ","
-"""The separator of lists where none is found."""
+LIST_MARKS = (",", ";", "|", "/")
+"""The separators that are looked for where a column is declared a list; the first if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +94,15 @@ def field_of_type(column: ColumnProfile, name: str, kind: FieldType) -> Inferred
         searched=is_term,
         filtered=is_list or kind in NUMERIC_TYPES or (is_term and column.has_few_values),
         facet=is_list or (is_term and column.has_few_values),
-        split=(column.separator or LIST_MARK) if is_list else "",
+        split=(column.separator or _commonest_mark(column)) if is_list else "",
         reason="your choice",
     )
+
+
+def _commonest_mark(column: ColumnProfile) -> str:
+    """Return the mark that most texts of a column have, of those that may separate values."""
+    having = {mark: sum(mark in text for text in column.texts) for mark in LIST_MARKS}
+    return max(LIST_MARKS, key=lambda mark: having[mark])
 
 
 def _links(base: InferredField, column: ColumnProfile) -> InferredField:
