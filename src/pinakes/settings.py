@@ -249,7 +249,10 @@ class AuthSettings(SettingsSection):
 
 
 class SourcesSettings(SettingsSection):
-    """Files on the web that catalogues are built from (`pinakes add https://…`)."""
+    """Files on the web (`pinakes add https://…`) and commands (`pinakes add command:…`) that feed catalogues."""
+
+    commands: bool = setting(False, "PINAKES_SOURCE_COMMANDS")
+    """Whether jobs run the commands that catalogues were built from."""
 
     allowed_hosts: Texts = setting((), "PINAKES_SOURCE_HOSTS")
     """Hosts that may be contacted although they are not public."""

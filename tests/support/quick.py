@@ -23,6 +23,7 @@ SLOW = (
     "unit/cli/test_explain.py",
     "unit/cli/test_hostile_records.py",
     "unit/cli/test_job.py",
+    "unit/cli/test_scheduled_refresh.py",
     "unit/cli/test_token.py",
     "unit/cli/test_user.py",
     "unit/cli/test_your_tables_page.py",

@@ -10,7 +10,7 @@ from typing import Any
 from pinakes.analytics.events import EventLog, EventRecorder
 from pinakes.analytics.reports import EventReports
 from pinakes.assembly.app import App
-from pinakes.assembly.maintenance import build_maintenance
+from pinakes.assembly.maintenance import build_maintenance, list_catalogue_jobs
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.control.control import Control
 from pinakes.control.database.time_columns import utc_now
@@ -55,7 +55,11 @@ class AdminServer:
         self._is_stopped = False
         self.parts = parts = build_server_parts(app, control, self.recorder)
         maintenance = build_maintenance(app, control, parts=parts)
-        board = JobBoard(control.database, [*list_builtin_jobs(lambda: maintenance), *parts.jobs])
+        board = JobBoard(
+            control.database,
+            [*list_builtin_jobs(lambda: maintenance), *parts.jobs],
+            list_more=lambda: list_catalogue_jobs(app, lambda: maintenance),
+        )
         self._scheduler = Scheduler(board)
         self._services = (*parts.services, self._scheduler)
         state = ServerState(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
+from pinakes.assembly.commands import is_command, open_command
 from pinakes.assembly.databases import names_database, open_database
 from pinakes.assembly.lance_conversion import on_embedded_shelf
 from pinakes.assembly.model_choice import embed_beside, get_embedder, want_model
@@ -334,8 +335,15 @@ def open_rows(
     return own or open_source(location, options=options, open_provider=open_provider)
 
 
-def open_provider(app: App, location: str, options: ReadOptions = NO_OPTIONS) -> RowSource | None:
-    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other."""
+def open_provider(
+    app: App, location: str, options: ReadOptions = NO_OPTIONS, *, is_owner: bool = False
+) -> RowSource | None:
+    """Return the source of a database, a web file, a LanceDB table or a provider's query; None for any other.
+
+    `is_owner` tells whether the owner of the library names it at the command line, who may name a command.
+    """
+    if is_command(location):
+        return open_command(location, options, app.settings, is_owner=is_owner)
     if names_database(location):
         return open_database(location, options, app.settings)
     if names_web_file(location):

@@ -25,7 +25,8 @@ from pinakes.grading.drift import SearchCounts
 from pinakes.grading.grade import describe_grade
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.pipeline import UNREQUESTED, IngestReport, IngestRequest
-from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source
+from pinakes.jobs.builtin_jobs import MaintenanceOperations, Retention, RowsRead, Source, list_refresh_jobs
+from pinakes.jobs.spec import JobSpec
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, Installed
 from pinakes.net.package_index import fetch_latest_version
 from pinakes.search.calibrate import calibrate, save_calibration
@@ -70,6 +71,11 @@ def build_maintenance(
         prunings={**parts.prunings, "events": EventLog(control.database).prune},
         retention=retention or Retention(),
     )
+
+
+def list_catalogue_jobs(app: App, maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
+    """Return the jobs of the catalogues that are installed now."""
+    return list_refresh_jobs([one.name for one in app.library.list_installed() if one.sources], maintenance)
 
 
 def list_sources(app: App) -> list[Source]:

@@ -20,6 +20,7 @@ from pinakes.assembly.build import (
     own_recipe,
     package_recipe,
 )
+from pinakes.assembly.commands import is_command
 from pinakes.assembly.model_choice import want_model
 from pinakes.assembly.proposal import profile_table
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices
@@ -92,8 +93,9 @@ def add_command(
 
     LOCATION is a file of CSV, JSON, JSON Lines, Parquet, Excel, OpenDocument or SQLite (also compressed), a folder of
     tables or documents, the address of a file ("https://…"), a database ("postgresql://…", "mysql://…"), a LanceDB
-    table ("lancedb:DATABASE#TABLE"), or a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200").
-    Several files, and the tables of a folder or of a pattern ("sales-*.csv"), are read as one table.
+    table ("lancedb:DATABASE#TABLE"), a query to a provider of a catalogue package ("PREFIX:QUERY?limit=200"), or a
+    command that prints a table ("command:PROGRAM ARGUMENTS"). Several files, and the tables of a folder or of a pattern
+    ("sales-*.csv"), are read as one table.
 
     Without --as and --spec, the types of the columns are inferred from the rows, and shown before anything is built:
     there they can be changed. --title, --id, --body, --type, --role, --drop, --keep and --group say the same up front;
@@ -118,7 +120,7 @@ def add_command(
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
-    source = open_rows(package, location, options=options, open_provider=partial(open_provider, app))
+    source = open_rows(package, location, options=options, open_provider=partial(open_provider, app, is_owner=True))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
     if recipe is not None and choices != NO_CHOICES:
         raise InputError(
@@ -204,6 +206,8 @@ def get_folder_reader(app: App) -> CataloguePackage:
 
 def name_of(location: str, *, table: str | None = None) -> str:
     """Return the default name of a catalogue built from a location."""
+    if is_command(location):
+        raise InputError("a catalogue that a command feeds has no name of its own; give --name")
     stem = database_of(location) or stem_of(location)
     return catalogue_name(f"{stem} {table}" if table and table != ALL_SHEETS else stem)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from pinakes.analytics.events import EventLog, EventRecorder
-from pinakes.assembly.maintenance import build_maintenance
+from pinakes.assembly.maintenance import build_maintenance, list_catalogue_jobs
 from pinakes.assembly.server_parts import build_server_parts
 from pinakes.cli.control import (
     find_control,
@@ -33,6 +33,7 @@ from pinakes.jobs.board import MOST_LISTED, JobBoard, JobStatus, get_named
 from pinakes.jobs.builtin_jobs import MaintenanceOperations, list_builtin_jobs
 from pinakes.jobs.runs import JobRun, RunReport, RunState
 from pinakes.jobs.scheduler import Scheduler
+from pinakes.jobs.spec import JobSpec
 from pinakes.jobs.timetable import usual_timing
 from pinakes.model.principal import LOCAL_USER
 from pinakes.tools.admin.jobs import NO_RUNNER, cancelled_text, output_text, progress_of
@@ -48,7 +49,8 @@ def job_command() -> None:
     """List, run and schedule background jobs.
 
     A server runs jobs by their schedules, one at a time; of several servers of a library, one does. A schedule is an
-    interval (30m, 6h, 1d), five fields of cron in UTC ('0 3 * * *'), or manual.
+    interval (30m, 6h, 1d), five fields of cron in UTC ('0 3 * * *'), or manual. The job refresh:CATALOGUE brings one
+    catalogue up to its sources; it is listed once it has a schedule: pinakes job schedule refresh:films 6h
     """
 
 
@@ -71,8 +73,7 @@ def show_job_command(name: str, as_json: bool) -> None:
 
     Example: pinakes job show backup
     """
-    job = get_named({one.spec.name: one for one in _list_jobs()}, name)
-    _print_job(job, as_json=as_json)
+    _print_job(_get_job(name), as_json=as_json)
 
 
 @job_command.command("run")
@@ -233,13 +234,15 @@ def _find_board() -> Iterator[tuple[Control, JobBoard]]:
 def _board(control: Control) -> JobBoard:
     app = open_app()
     parts = build_server_parts(app, control, EventRecorder(EventLog(control.database)))
-    jobs = list_builtin_jobs(lambda: build_maintenance(app, control, parts=parts))
-    return JobBoard(control.database, [*jobs, *parts.jobs])
+    maintenance = partial(build_maintenance, app, control, parts=parts)
+    jobs = [*list_builtin_jobs(maintenance), *parts.jobs]
+    return JobBoard(control.database, jobs, list_more=partial(list_catalogue_jobs, app, maintenance))
 
 
-def _require_job(name: str) -> None:
-    """Raise NotFoundError for an unknown job."""
-    get_named({spec.name: spec for spec in list_builtin_jobs(_no_duties)}, name)
+def _require_job(name: str) -> JobSpec:
+    """Return a job that every library has; raise NotFoundError for an unknown one."""
+    specs = [*list_builtin_jobs(_no_duties), *list_catalogue_jobs(open_app(), _no_duties)]
+    return get_named({spec.name: spec for spec in specs}, name)
 
 
 def _no_duties() -> MaintenanceOperations:
@@ -250,7 +253,18 @@ def _list_jobs() -> list[JobStatus]:
     with find_control() as control:
         if control is not None:
             return _board(control).list_jobs()
-    return [JobStatus(spec=spec, timing=usual_timing(spec), last_run=None) for spec in list_builtin_jobs(_no_duties)]
+    return [_unused(spec) for spec in list_builtin_jobs(_no_duties)]
+
+
+def _get_job(name: str) -> JobStatus:
+    with find_control() as control:
+        if control is not None:
+            return _board(control).get_job(name)
+    return _unused(_require_job(name))
+
+
+def _unused(spec: JobSpec) -> JobStatus:
+    return JobStatus(spec=spec, timing=usual_timing(spec), last_run=None)
 
 
 def _perform(

@@ -54,7 +54,7 @@ def infer_command(
     It can be read and changed; to build with it: pinakes add LOCATION --spec catalogue.toml
     """
     location = join_locations(locations)
-    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app(), is_owner=True))
     inferred = propose(source, name=name or name_of(location, table=options.part), choices=choices).inferred
     if output is not None:
         write_spec(output, inferred.declaration)
@@ -136,7 +136,7 @@ def _find_stated(named: str) -> LoadedSpec | None:
 
 
 def _inferred(location: str, options: ReadOptions, *, name: str | None) -> LoadedSpec:
-    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app()))
+    source = open_rows(None, location, options=options, open_provider=partial(open_provider, open_app(), is_owner=True))
     return propose(source, name=name or name_of(location, table=options.part)).loaded
 
 

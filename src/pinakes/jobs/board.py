@@ -32,6 +32,11 @@ class JobStatus:
     timing: Timing
     last_run: JobRun | None
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether it is a quiet job that was given no schedule and has not run."""
+        return self.spec.is_quiet and self.last_run is None and self.timing.schedule.text == self.spec.schedule
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutput:
@@ -46,10 +51,17 @@ class JobBoard:
     """The jobs of one library. Safe to use from several threads."""
 
     def __init__(
-        self, database: ControlDatabase, specs: Sequence[JobSpec], *, now: Callable[[], datetime] = utc_now
+        self,
+        database: ControlDatabase,
+        specs: Sequence[JobSpec],
+        *,
+        list_more: Callable[[], Sequence[JobSpec]] = tuple,
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self.specs = {spec.name: spec for spec in specs}
-        if len(self.specs) != len(specs):
+        """`list_more` returns the jobs that come and go while a server runs, such as those of catalogues."""
+        self._specs = {spec.name: spec for spec in specs}
+        self._list_more = list_more
+        if len(self._specs) != len(specs):
             names = Counter(spec.name for spec in specs)
             raise ValueError(f"two jobs have the same name: {', '.join(name for name in names if names[name] > 1)}")
         self.runs = Runs(database, now=now)
@@ -59,16 +71,24 @@ class JobBoard:
         self.changed = threading.Event()
         """Set on every request made here; wakes a scheduler in the same process."""
 
+    @property
+    def specs(self) -> dict[str, JobSpec]:
+        """The jobs that there are now, by name."""
+        return {**self._specs, **{spec.name: spec for spec in self._list_more()}}
+
     def list_jobs(self) -> list[JobStatus]:
-        """Return every job, by name."""
+        """Return the jobs, by name, without quiet ones that nobody has used."""
+        return [one for one in self._list_all() if not one.is_unused]
+
+    def _list_all(self) -> list[JobStatus]:
         specs = sorted(self.specs.values(), key=lambda spec: spec.name)
         timings, latest = self.timetable.timings(specs), self.runs.latest()
         return [JobStatus(spec=one, timing=timings[one.name], last_run=latest.get(one.name)) for one in specs]
 
     def get_job(self, name: str) -> JobStatus:
         """Return a job; refuse an unknown name."""
-        spec = self.get_spec(name)
-        return next(one for one in self.list_jobs() if one.spec is spec)
+        name = self.get_spec(name).name
+        return next(one for one in self._list_all() if one.spec.name == name)
 
     def get_spec(self, name: str) -> JobSpec:
         """Return the declaration of a job; refuse an unknown name."""

@@ -4,7 +4,7 @@ A job goes over catalogues or sources one by one, reports on each, continues aft
 any failed. It can be stopped between any two.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,6 +19,9 @@ from pinakes.jobs.context import JobContext
 from pinakes.jobs.schedule import MANUAL
 from pinakes.jobs.spec import JobSpec
 from pinakes.shelf.port import Checkpoint, Problem
+
+REFRESH_PREFIX = "refresh:"
+"""What stands before a catalogue in the name of the job that refreshes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +162,26 @@ def list_builtin_jobs(maintenance: Callable[[], MaintenanceOperations]) -> list[
             body=lambda context: verify_indexes(maintenance(), context),
         ),
     ]
+
+
+def list_refresh_jobs(catalogues: Iterable[str], maintenance: Callable[[], MaintenanceOperations]) -> list[JobSpec]:
+    """Return a job for each of these catalogues, which runs by a schedule once it is given one."""
+    return [
+        JobSpec(
+            name=f"{REFRESH_PREFIX}{name}",
+            description=f"Bring the catalogue '{name}' up to the sources that it was built from.",
+            schedule=MANUAL,
+            body=partial(_refresh_catalogue, maintenance, name),
+            resumes=True,
+            is_quiet=True,
+        )
+        for name in catalogues
+    ]
+
+
+def _refresh_catalogue(maintenance: Callable[[], MaintenanceOperations], name: str, context: JobContext) -> None:
+    operations = maintenance()
+    _refresh(operations, [source for source in operations.list_sources() if source.catalogue == name], context)
 
 
 def rescan_folders(maintenance: MaintenanceOperations, context: JobContext) -> None:

@@ -180,12 +180,11 @@ class Scheduler:
             self._begin(queued)
 
     def _begin(self, queued: JobRun, *, is_watched: bool = False) -> RunningJob | None:
-        """Start a queued run; None where it is no longer queued."""
-        if not self.board.runs.start(queued.id, holder=self._lease.id):
+        """Start a queued run; None where it is no longer queued, or its job is gone with its catalogue."""
+        spec = self.board.specs.get(queued.job)
+        if spec is None or not self.board.runs.start(queued.id, holder=self._lease.id):
             return None
-        running = RunningJob(
-            self.board.specs[queued.job], queued, on_over=self.board.changed.set, is_watched=is_watched
-        )
+        running = RunningJob(spec, queued, on_over=self.board.changed.set, is_watched=is_watched)
         self._running = running
         running.start()
         return running

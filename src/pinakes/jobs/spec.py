@@ -20,3 +20,5 @@ class JobSpec:
     """Whether its schedule is on by default."""
     resumes: bool = False
     """Whether it is run again after its process died; the work must be idempotent."""
+    is_quiet: bool = False
+    """Whether it is listed only once it was given a schedule, or has run."""

@@ -2,7 +2,8 @@
 
 A name is `LOCATION`, `LOCATION#TABLE`, `LOCATION#SELECT …` or `LOCATION#TABLE?skip=1&header_rows=2`, where TABLE may be
 empty. A location is a file, a folder, a pattern of files (`*.csv`), an address (`https://…`), or several of them joined
-by ` + `. A name is enough to read its source again.
+by ` + `, or a command (`command:PROGRAM ARGUMENTS`), which takes options only. A name is enough to read its source
+again.
 """
 
 import re
@@ -19,6 +20,8 @@ from pinakes.sources.options import NO_OPTIONS, ReadOptions
 LIMIT_MARK = "?limit="
 DEFAULT_LIMIT = 1_000
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
+COMMAND_PREFIX = "command:"
+"""What stands before a command whose output is a table."""
 JOINT = " + "
 """Stands between the locations of a source of several files."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -53,7 +56,8 @@ class SourceLocation:
     def is_folder(self) -> bool:
         """Whether it is a folder, or was one."""
         path = Path(self.location)
-        return not is_address(self.location) and (path.is_dir() or (not path.exists() and not path.suffix))
+        is_elsewhere = is_address(self.location) or self.location.startswith(COMMAND_PREFIX)
+        return not is_elsewhere and (path.is_dir() or (not path.exists() and not path.suffix))
 
 
 def join_locations(locations: tuple[str, ...]) -> str:
@@ -102,7 +106,7 @@ def shown_name(name: str) -> str:
 
     The disk is not looked at, so that it is quick and right for files that are gone.
     """
-    if JOINT in name:
+    if JOINT in name or name.startswith(COMMAND_PREFIX):
         return ""
     bare = without_settings(name)
     if is_address(bare):
@@ -122,6 +126,9 @@ def _split(name: str) -> tuple[str, str]:
     """Return the location of a source, and the table, query and options in it; either may have a '#' of its own."""
     if "#" not in name or _exists(name):
         return name, ""
+    if name.startswith(COMMAND_PREFIX):
+        command, _, part = name.rpartition("#")
+        return (command, part) if SETTINGS.fullmatch(part) else (name, "")
     for found in re.finditer("#", name):
         if _is_location(name[: found.start()]):
             return name[: found.start()], name[found.end() :]

@@ -249,6 +249,7 @@ def test_a_result_that_is_larger_than_memory_should_hold_is_streamed(site: Site)
     assert most - before < 150_000_000
 
 
+@pytest.mark.alone
 def test_a_reading_that_is_given_up_does_not_wait_for_the_rest(site: Site) -> None:
     series = "generate_series(1, 1000000)" if site.kind == "postgresql" else "seq_1_to_20000000"
     source = opened(site, query=f"SELECT * FROM {series} AS s")
