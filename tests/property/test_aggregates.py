@@ -342,7 +342,14 @@ def test_counts_and_figures_equal_those_of_a_plain_reference(made: Any, call: Ca
         wanted = [figures(some, call.of) | {"count": len(some)} for some in groups.values()]
         for group in catalogue["groups"]:
             assert any(one["count"] == group["count"] and same(figures_in(group), without(one)) for one in wanted)
+        assert [one["id"] for one in catalogue.get("ranked", ())] == ([] if call.by else ranked(about, call.of))
     assert values_missing_from_text(answer.structured, answer.text) == []
+
+
+def ranked(records: Sequence[Record], of: str) -> list[str]:
+    """Return the ids of the records that have a number, the highest first."""
+    known = [(number, record.id) for record in records if (number := number_in(record, of)) is not None]
+    return [f"wines/{name}" for _, name in sorted(known, key=lambda one: (-one[0], one[1]))]
 
 
 def without(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from pinakes.catalogue.spec import CatalogueSpec, FieldType
 from pinakes.cli.ask import FREE_OPTIONS, asked_of
@@ -18,8 +19,10 @@ from pinakes.search.values import field_values
 from pinakes.tools.aggregate.aggregate import AggregateSpec, aggregate
 from pinakes.tools.aggregate.group_filters import stated_filters
 from pinakes.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, ListWith
+from pinakes.tools.aggregate.text import lacking_text
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.filters import ADULT
+from pinakes.tools.generic.browse_shapes import RANKED_SHOWN
 from pinakes.tools.generic.listing import list_query, words_of_list
 from pinakes.tools.scopes import scope_of
 
@@ -63,7 +66,9 @@ def browse_command(
         stated, excluded = stated_filters(parse_conditions(ctx.args, view.spec), view.spec)
         filters = {**stated, ADULT: True} if adult and view.spec.adult else stated
         dimensions = [part.strip() for one in by for part in one.split(",") if part.strip()]
-        asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=limit)
+        is_default = ctx.get_parameter_source("limit") is ParameterSource.DEFAULT
+        few = RANKED_SHOWN if not dimensions and is_default else limit
+        asked = AggregateSpec(by=dimensions, of=of, sort=sort, filters=filters, limit=few)
         found = aggregate(view, scope, asked)
         list_with = ListWith(catalogue=view.name, query=words, exclude=excluded or None)
         _show_figures(found.model_copy(update={"list_with": list_with}), as_json=as_json)
@@ -112,10 +117,13 @@ def _show_figures(found: AggregateParts, *, as_json: bool) -> None:
         figures = [name for name in FIGURES if any(getattr(group, name) is not None for group in groups)]
         rows = [(*group.values.values(), group.count, *(_cell(group, name) for name in figures)) for group in groups]
         print_table((*groups[0].values, "count", *figures), rows)
+    if found.ranked:
+        print_table((found.number_in_words, "title", "id"), [(one.value, one.title, one.id) for one in found.ranked])
     if found.group_count is not None:
-        click.echo(f"{len(groups)} of {found.group_count} groups; more with --limit")
+        of_what = "groups" if groups else "records"
+        click.echo(f"{len(groups) + len(found.ranked or ())} of {found.group_count} {of_what}; more with --limit")
     for name, count in found.without.items():
-        click.echo(f"{count} records have no {name}")
+        click.echo(lacking_text(name, count).strip())
 
 
 def _print_overall(overall: BrowsedGroup, found: AggregateParts) -> None:

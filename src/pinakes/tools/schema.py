@@ -42,6 +42,7 @@ COMMENTS = {
     "of",
     "unit",
     "group_count",
+    "ranked",
     "overall",
     "without",
     "list_with",

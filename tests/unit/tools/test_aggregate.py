@@ -160,6 +160,38 @@ def test_the_figures_of_a_number_are_exact_and_name_the_records_at_its_ends(serv
     assert found["groups"] == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "ranked"),
+    [
+        ({}, ["beta", "gamma", "alpha", "epsilon"]),
+        ({"sort": "price desc"}, ["beta", "gamma", "alpha", "epsilon"]),
+        ({"sort": "asc"}, ["epsilon", "alpha", "beta", "gamma"]),
+        ({"sort": "min"}, ["epsilon", "alpha", "beta", "gamma"]),
+        ({"sort": "Value ASC", "limit": 1}, ["epsilon"]),
+        ({"filters": {"country": ["Spain"]}}, ["gamma"]),
+        ({"query": "plum", "limit": 2}, ["beta", "alpha"]),
+    ],
+)
+def test_records_are_ranked_by_a_number_the_highest_first_or_the_lowest(
+    served: Served, arguments: dict[str, Any], ranked: list[str]
+) -> None:
+    assert [one["id"] for one in served.browse(of="price", **arguments)["ranked"]] == [f"wines/{one}" for one in ranked]
+
+
+def test_ranked_records_come_with_their_number_and_in_pages(served: Served) -> None:
+    first = served.ask("browse", of="reviewed", limit=3, sort="asc")
+    rest = served.ask("browse", of="reviewed", limit=3, sort="asc", cursor=first["cursor"])
+    ranked = [one for page in (first, rest) for one in page["catalogues"][0]["ranked"]]
+    assert ranked == [
+        {"value": "1999-12-31", "id": "wines/epsilon", "title": "Epsilon"},
+        {"value": "2001-03-04", "id": "wines/alpha", "title": "Alpha"},
+        {"value": "2001-07", "id": "wines/beta", "title": "Beta"},
+        {"value": "2004", "id": "wines/gamma", "title": "Gamma"},
+    ]
+    assert first["catalogues"][0]["group_count"] == 4
+    assert "cursor" not in rest
+
+
 def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_records(served: Served) -> None:
     answer = served.gate.call(LOCAL_USER, "browse", {"by": ["country"], "of": "price", "query": "plum"})
     assert answer.text.splitlines() == [
@@ -169,7 +201,7 @@ def test_the_text_is_a_table_that_says_what_is_counted_and_how_to_list_the_recor
         "  country | count | min | max | mean | median | sum | filters",
         "  France | 2 | 12.1 (Alpha [wines/alpha]) | 30.2 (Beta [wines/beta]) | 21.15 | 21.15 | 42.3 | "
         '{"country":["France"]}',
-        "  1 records have no country",
+        "  1 record has no country",
         '  records: search with {"catalogue":"wines","query":"* plum"} and filters',
     ]
 
@@ -349,6 +381,7 @@ def test_the_only_catalogue_that_has_the_fields_need_not_be_named() -> None:
         ({"of": "prize"}, "'of': 'wines' has no field 'prize' (did you mean 'price'?)"),
         ({"by": ["country"], "sort": "mean"}, "'sort' is 'mean'; a figure needs 'of'; right are count, value"),
         ({"by": ["country"], "of": "price", "sort": "cheapest"}, "right are count, value, min, max, mean, median, sum"),
+        ({"of": "price", "sort": "count"}, "without 'by' right are 'desc', the highest first, and 'asc'"),
         ({"by": ["country"], "sort": "count up"}, "and 'asc' or 'desc' after it"),
         ({"by": ["country"], "filters": {"contry": ["France"]}}, "did you mean 'country'?"),
         ({"by": ["country"], "filters": {"country": ["Atlantis"]}}, "no value 'Atlantis'"),

@@ -14,8 +14,8 @@ from pinakes.tools.aggregate.buckets import Integers, date_of, plain_number
 from pinakes.tools.aggregate.dimensions import Partition, find_number, parse_dimensions, partition_rows
 from pinakes.tools.aggregate.figures import Figures, NumberColumn
 from pinakes.tools.aggregate.group_filters import GroupFilters
-from pinakes.tools.aggregate.groups import Group, Order, group_rows
-from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord
+from pinakes.tools.aggregate.groups import Group, Order, group_rows, is_highest_first
+from pinakes.tools.aggregate.shapes import AggregateParts, BrowsedGroup, Figure, GroupedRecord, RankedRecord
 from pinakes.tools.catalogue import CatalogueView
 from pinakes.tools.resources.records import address_of
 
@@ -47,16 +47,18 @@ class _Aggregation:
     asked: AggregateSpec
 
     def parts(self) -> AggregateParts:
-        """Return the page of groups that is asked for, with the figures of all records."""
-        groups = self._groups if self._partitions else []
-        page = groups[self.asked.start : self.asked.start + self.asked.limit]
+        """Return the page of groups, or of ranked records, that is asked for, with the figures of all records."""
+        page = slice(self.asked.start, self.asked.start + self.asked.limit)
+        groups, rows = self._groups[page], self._ranked[page]
         everything = Group(parts=(), rows=self._column.order)
-        records = self._records([everything, *page])
+        records = self._records([everything, *groups], rows)
+        total, shown = len(self._groups) + len(self._ranked), len(groups) + len(rows)
         return AggregateParts(
             of=self._number.name if self._number else None,
             unit=(self._number.unit or None) if self._number else None,
-            groups=[self._shape(group, records) for group in page],
-            group_count=len(groups) if len(page) < len(groups) else None,
+            groups=[self._shape(group, records) for group in groups],
+            group_count=total if shown < total else None,
+            ranked=[self._ranked_record(row, records) for row in rows.tolist()],
             overall=None if self.asked.start else self._shape(everything, records),
             without=self._without(),
         )
@@ -84,8 +86,17 @@ class _Aggregation:
 
     @cached_property
     def _groups(self) -> list[Group]:
+        if not self._partitions:
+            return []
         order = Order.parse(self.asked.sort, self._partitions, has_number=self._number is not None)
         return group_rows(self._partitions, self._column).ordered(order)
+
+    @cached_property
+    def _ranked(self) -> Integers:
+        """The rows by their number; none where records are grouped, or only counted."""
+        if self._number is None or self._partitions:
+            return np.empty(0, dtype=np.int64)
+        return self._column.ranked(is_descending=is_highest_first(self.asked.sort, self._number.name))
 
     @cached_property
     def _filters(self) -> GroupFilters:
@@ -109,9 +120,18 @@ class _Aggregation:
         greatest = int(np.searchsorted(known, known[-1], side="left"))
         return [Key(int(self._keys[group.rows[place]])) for place in (0, greatest)]
 
-    def _records(self, groups: Sequence[Group]) -> Mapping[Key, Record]:
+    def _records(self, groups: Sequence[Group], rows: Integers) -> Mapping[Key, Record]:
+        """Return the records at the ends of these groups, and those of these rows."""
         keys = {key: None for group in groups for key in self._extremes(group)}
+        keys |= {Key(key): None for key in self._keys[rows].tolist()}
         return self.view.reader.fetch(list(keys), scope=self.scope) if keys else {}
+
+    def _ranked_record(self, row: int, records: Mapping[Key, Record]) -> RankedRecord:
+        record, number = records[Key(int(self._keys[row]))], float(self._column.values[row])
+        is_date = self._number is not None and self._number.type is FieldType.DATE
+        value = str(record.get(self._number.name)) if self._number and is_date else plain_number(number)
+        title = self.view.spec.title_of(record)
+        return RankedRecord(value=value, id=address_of(self.view.name, record.id), title=title)
 
     def _shape(self, group: Group, records: Mapping[Key, Record]) -> BrowsedGroup:
         values = {

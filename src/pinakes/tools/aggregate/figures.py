@@ -48,6 +48,11 @@ class NumberColumn:
         ranks[self.order] = np.arange(len(self.values))
         return ranks
 
+    def ranked(self, *, is_descending: bool) -> Integers:
+        """Return the rows that have a number, the highest first or the lowest, ties in row order."""
+        order = np.argsort(-self.values, kind="stable") if is_descending else self.order
+        return order[: len(order) - int(np.count_nonzero(np.isnan(self.values)))]
+
     def figures(self, rows: Integers) -> Figures | None:
         """Return the figures of these rows, ascending by number; None where none has a number."""
         values = self.values[rows]

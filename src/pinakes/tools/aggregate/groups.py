@@ -53,6 +53,17 @@ class Order:
         return cls(by=name, is_descending=direction.strip() == "desc" if direction else name != VALUE)
 
 
+def is_highest_first(stated: str | None, number: str) -> bool:
+    """Tell whether records are ranked from the highest number to the lowest, which is the default."""
+    *head, last = (stated or "desc").casefold().split() or ["desc"]
+    name, direction = (head, last) if last in DIRECTIONS else ([*head, last], "")
+    if name not in ([], [VALUE], ["min"], ["max"], [number.casefold()]):
+        raise InputError(
+            f"'sort' is '{(stated or '')[:40]}'; without 'by' right are 'desc', the highest first, and 'asc'"
+        )
+    return direction == "desc" if direction else name != ["min"]
+
+
 @dataclass(frozen=True, eq=False)
 class Grouping:
     """All groups, unordered."""

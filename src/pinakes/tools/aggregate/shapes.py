@@ -41,6 +41,14 @@ class BrowsedGroup(GenericResult):
     """The filters that list its records, with the other arguments of `list_with`."""
 
 
+class RankedRecord(GenericResult):
+    """A record with the number by which it is ranked."""
+
+    value: float | int | str
+    id: str
+    title: str
+
+
 class ListWith(GenericResult):
     """The arguments of `search` that list the records of a group, beside its filters."""
 
@@ -57,7 +65,9 @@ class AggregateParts(GenericResult):
     unit: str | None = Field(default=None, exclude_if=_is_none)
     groups: list[BrowsedGroup] | None = Field(default=None, exclude_if=_is_none)
     group_count: int | None = Field(default=None, exclude_if=_is_none)
-    """The number of groups, where not all are listed."""
+    """The number of groups, or of ranked records, where not all are listed."""
+    ranked: list[RankedRecord] | None = Field(default=None, exclude_if=lambda records: not records)
+    """The records by their number, the highest first, where they are not grouped."""
     overall: BrowsedGroup | None = Field(default=None, exclude_if=_is_none)
     """The figures of all records that are counted; on the first page only."""
     without: dict[str, int] = Field(default_factory=dict, exclude_if=lambda counts: not counts)

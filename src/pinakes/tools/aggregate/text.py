@@ -16,11 +16,17 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
     if groups:
         yield f"  {' | '.join([*groups[0].values, *_heads(groups, figures)])}"
         yield from (f"  {' | '.join(_cells(group, groups, figures))}" for group in groups)
+    yield from (f"  {one.value} | {value_text(one.title)} [{one.id}]" for one in parts.ranked or ())
     if parts.group_count is not None:
-        yield f"  {len(groups)} of {parts.group_count} groups"
-    yield from (f"  {count} records have no {name}" for name, count in parts.without.items())
+        yield f"  {len(groups) + len(parts.ranked or ())} of {parts.group_count} {'groups' if groups else 'records'}"
+    yield from (lacking_text(name, count) for name, count in parts.without.items())
     if parts.list_with is not None:
         yield f"  records: search with {json_text(parts.list_with.model_dump(mode='json'))} and filters"
+
+
+def lacking_text(name: str, count: int) -> str:
+    """Return how many records have no value of a field."""
+    return f"  {count} {'record has' if count == 1 else 'records have'} no {name}"
 
 
 def _overall(group: BrowsedGroup) -> Iterator[str]:

@@ -51,7 +51,7 @@ def _figures(view: CatalogueView, scope: Scope, params: BrowseParams) -> dict[st
         sort=params.sort,
         filters=params.filters or {},
         start=params.start,
-        limit=params.limit,
+        limit=params.page_size,
     )
     found = aggregate(view, scope, asked)
     query = list_query(words_of_list(params.query or ""))
@@ -117,7 +117,7 @@ def unread_catalogue(catalogue: OpenCatalogue) -> BrowsedCatalogue:
 
 def cursor_of_values(catalogues: Sequence[BrowsedCatalogue], params: BrowseParams) -> str | None:
     """Return the cursor of the values or groups after those of this call; None where there are none."""
-    end = params.start + params.limit
+    end = params.start + params.page_size
     totals = [field.total or 0 for one in catalogues for field in one.fields]
     has_more = any(total > end for total in (*totals, *(one.group_count or 0 for one in catalogues)))
     return str(end) if has_more else None

@@ -14,6 +14,10 @@ FEW_CHARS = 1_000
 """A text budget below which groups are shown without the records at their ends."""
 
 
+RANKED_SHOWN = 5
+"""The number of records that are ranked by a number, where a call does not say how many."""
+
+
 class BrowseParams(PagedParams, GenericParams):
     """The arguments of `browse`."""
 
@@ -39,6 +43,12 @@ class BrowseParams(PagedParams, GenericParams):
     def dimensions(self) -> list[str]:
         """The fields to group by; `field` where a number is asked for."""
         return self.by or ([self.field] if self.field and self.of else [])
+
+    @property
+    def page_size(self) -> int:
+        """The most values, groups or ranked records of a page; few records unless the call says how many."""
+        is_ranking = self.of and not self.dimensions and "limit" not in self.model_fields_set
+        return RANKED_SHOWN if is_ranking else self.limit
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
@@ -144,7 +154,7 @@ class BrowsedValuesResult(BrowseResult):
 
 
 class AggregateResult(BrowseResult):
-    """The answer of a `browse` with figures: its items are groups."""
+    """The answer of a `browse` with figures: its items are groups, or ranked records."""
 
     unit = "groups"
     has_passages = True
@@ -152,11 +162,11 @@ class AggregateResult(BrowseResult):
 
     @property
     def item_count(self) -> int:
-        """The number of groups."""
-        return sum(len(one.groups or ()) for one in self.catalogues)
+        """The number of groups and ranked records; there are only ones or the others."""
+        return sum(len(one.groups or ()) + len(one.ranked or ()) for one in self.catalogues)
 
     def first(self, count: int) -> Self:
-        """Return the answer with its first groups."""
+        """Return the answer with its first items."""
         return self.model_copy(update={"catalogues": [_with_first_groups(one, count) for one in self.catalogues]})
 
     def shortened(self, chars: int) -> Self:
@@ -165,16 +175,24 @@ class AggregateResult(BrowseResult):
         return self.model_copy(update={"catalogues": less})
 
 
+class RankedResult(AggregateResult):
+    """The answer of a `browse` of a number without groups: its items are records."""
+
+    unit = "records"
+
+
 def _with_less(catalogue: BrowsedCatalogue) -> BrowsedCatalogue:
     ends = {"min_record": None, "max_record": None}
     groups = [group.model_copy(update=ends) for group in catalogue.groups or ()]
-    overall = catalogue.overall.model_copy(update=ends) if catalogue.overall and not groups else None
+    has_items = groups or catalogue.ranked
+    overall = catalogue.overall.model_copy(update=ends) if catalogue.overall and not has_items else None
     return catalogue.model_copy(update={"groups": groups, "overall": overall})
 
 
 def _with_first_groups(catalogue: BrowsedCatalogue, count: int) -> BrowsedCatalogue:
-    total = catalogue.group_count or len(catalogue.groups or ())
-    return catalogue.model_copy(update={"groups": (catalogue.groups or [])[:count], "group_count": total})
+    groups, ranked = catalogue.groups or [], catalogue.ranked or []
+    total = catalogue.group_count or len(groups) + len(ranked)
+    return catalogue.model_copy(update={"groups": groups[:count], "ranked": ranked[:count], "group_count": total})
 
 
 def _places(catalogue: BrowsedCatalogue) -> int:

@@ -29,7 +29,13 @@ from pinakes.tools.filters import (
     require_excludable,
 )
 from pinakes.tools.generic.browse import browse_text, browse_view, cursor_of_values, has_fields, unread_catalogue
-from pinakes.tools.generic.browse_shapes import AggregateResult, BrowsedValuesResult, BrowseParams, BrowseResult
+from pinakes.tools.generic.browse_shapes import (
+    AggregateResult,
+    BrowsedValuesResult,
+    BrowseParams,
+    BrowseResult,
+    RankedResult,
+)
 from pinakes.tools.generic.filter_facts import Facts, FilterFacts
 from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
 from pinakes.tools.generic.found import FoundForm, shape_hits, shape_list, shape_record, url_of
@@ -153,7 +159,8 @@ class GenericTools:
         notes += [*scoped.notes, *unlike]
         if params.field is None and not params.has_figures:
             return BrowseResult(catalogues=every, unread=unread, notes=notes).after(params.start)
-        shape = AggregateResult if params.has_figures else BrowsedValuesResult
+        figures = AggregateResult if params.dimensions else RankedResult
+        shape = figures if params.has_figures else BrowsedValuesResult
         return shape(catalogues=every, unread=unread, notes=notes, cursor=cursor_of_values(every, params))
 
     def _of_one(self, params: BrowseParams) -> BrowseParams:
