@@ -129,9 +129,7 @@ def rank_fields(spec: CatalogueSpec, *, kind: str = "") -> tuple[FieldSpec, ...]
     """Return the telling fields, and after them those that a record without values for these may be told by."""
     telling, rest = _ranked(tuple(_candidates(spec, kind)))
     stated = _of_kind(spec.telling, spec, kind)
-    if not stated:
-        return (*telling, *rest)
-    return (*stated, *(field for field in (*telling, *rest) if field not in stated))
+    return (*stated, *(field for field in (*telling, *rest) if field.name not in spec.telling))
 
 
 def _of_kind(names: Iterable[str], spec: CatalogueSpec, kind: str) -> tuple[FieldSpec, ...]:

@@ -34,13 +34,14 @@ def told_fields(record: Record, spec: CatalogueSpec, *, asked: Collection[str] =
     Of a record that has none of these and no body text, they are any that it has.
     """
     kind = record.kind if len(spec.kinds) > 1 else ""
-    having = [field for field in rank_fields(spec, kind=kind) if has_value(record, field)]
-    telling = telling_fields(spec, kind=kind)
-    told = [field for field in having if field in telling]
-    wanted = [spec.fields[name] for name in asked if name in spec.fields]
-    told += [field for field in wanted if field not in told and field.shown and has_value(record, field)]
-    missing = 0 if told and spec.telling else max(0, FEWEST - len(told))
-    told += [field for field in having if field not in told][:missing]
+    names = [
+        *(field.name for field in telling_fields(spec, kind=kind)),
+        *(name for name in asked if name in spec.fields),
+    ]
+    told = [field for field in map(spec.fields.__getitem__, dict.fromkeys(names)) if _is_told(record, field)]
+    if len(told) < FEWEST and not (told and spec.telling):
+        others = [field for field in rank_fields(spec, kind=kind) if field.name not in names]
+        told += [field for field in others if has_value(record, field)][: FEWEST - len(told)]
     return told or _any_fields(record, spec)
 
 
@@ -105,6 +106,10 @@ def find_page(record: Record, spec: CatalogueSpec) -> str | None:
 
 def _is_link(field: FieldSpec) -> bool:
     return field.role is Role.LINK or (field.type is FieldType.URL and field.role is not Role.PICTURE)
+
+
+def _is_told(record: Record, field: FieldSpec) -> bool:
+    return field.shown and has_value(record, field)
 
 
 def _any_fields(record: Record, spec: CatalogueSpec) -> list[FieldSpec]:

@@ -575,6 +575,21 @@ def test_filters_that_no_catalogue_has_together_are_refused(served: Served) -> N
     assert "no catalogue has these filters; episodes: anime; pages: books" in text
 
 
+@pytest.mark.row("N1")
+def test_a_search_with_filters_says_how_many_records_have_them_where_more_do_than_it_found(
+    new_shelved: Callable[[CatalogueSpec], Any], books_spec: CatalogueSpec
+) -> None:
+    novels = new_shelved(books_spec)
+    novels.put(*(book(f"Novel {year}", "A story.", year=year) for year in range(1990, 2010)), embed=False)
+    served = serve(opened(novels))
+    filters = {"year": {"min": 2000}}
+    found = served.ask("search", query="quarterly tax return", filters=filters)
+    assert "10 records have these filters; query '*' lists them all" in found["notes"]
+    listed = served.ask("search", query="*", filters=filters)
+    assert [one["fields"]["year"] for one in listed["results"]] == list(range(2000, 2010))
+    assert listed["notes"] == []
+
+
 @pytest.mark.row("N1", "N9")
 def test_a_filter_that_no_catalogue_has_is_refused_with_the_filters_of_each(served: Served) -> None:
     code, text = served.refusal("search", query="x", filters={"episode": {"min": 1}})

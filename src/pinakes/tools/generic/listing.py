@@ -75,6 +75,13 @@ def list_records(
     return RecordList(page=found, total=len(every), end=start + len(page), unread=each.skipped)
 
 
+def fitting_notes(views: Mapping[str, CatalogueView], scopes: Mapping[str, Scope], found: int) -> list[str]:
+    """Return a note on how many records have the filters of a search, where more do than it found."""
+    counts = ask_each(views, lambda view: view.reader.count(scopes[view.name])).found
+    fitting = sum(counts.values())
+    return [f"{fitting:,} records have these filters; query '{EVERY}' lists them all"] if fitting > found else []
+
+
 def _ordered_keys(view: CatalogueView, scope: Scope) -> list[Key]:
     """Return the keys in scope, the most popular records first where that is known, else as they were added."""
     keys = view.reader.scan(scope=scope, limit=max(view.reader.count(scope), 1))

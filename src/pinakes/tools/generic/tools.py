@@ -39,7 +39,14 @@ from pinakes.tools.generic.browse_shapes import (
 from pinakes.tools.generic.filter_facts import Facts, FilterFacts
 from pinakes.tools.generic.filter_guide import advice_over, facts_in_words, filter_guide
 from pinakes.tools.generic.found import FoundForm, shape_hits, shape_list, shape_record, url_of
-from pinakes.tools.generic.listing import NOTHING_LISTED, is_list, list_records, words_conditions, words_of_list
+from pinakes.tools.generic.listing import (
+    NOTHING_LISTED,
+    fitting_notes,
+    is_list,
+    list_records,
+    words_conditions,
+    words_of_list,
+)
 from pinakes.tools.generic.shapes import (
     BundledResult,
     FetchParams,
@@ -93,7 +100,13 @@ class GenericTools:
             evidence=found.evidence,
             has_more=cursor is not None,
             cursor=cursor,
-            notes=[*([] if is_answered else [NOTHING_ANSWERS]), *notes, *scoped.notes, *_notes(found)],
+            notes=[
+                *([] if is_answered else [NOTHING_ANSWERS]),
+                *notes,
+                *scoped.notes,
+                *_notes(found),
+                *(fitting_notes(scoped.views.found, scoped.scopes, len(found.items)) if params.filters else ()),
+            ],
             unread=found.unread,
         )
 
