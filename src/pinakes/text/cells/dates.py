@@ -63,7 +63,7 @@ YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})", re.ASCII)
 MONTH_AND_YEAR = re.compile(r"(\d{1,2})[-/.](\d{4})", re.ASCII)
 COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:T\d{4,6}Z?)?", re.ASCII)
 QUARTER = re.compile(r"(?:Q([1-4])|([1-4])Q)[ \-/]?(\d{4})|(\d{4})[ \-/]?Q([1-4])", re.I | re.A)
-ABOUT = re.compile(r"(?:c\.|ca\.?|circa|about|~)\s*(\d{4})", re.I | re.A)
+ABOUT = re.compile(r"^(?:c\.?|ca\.?|circa|about|~)\s*(?=[0-9])", re.IGNORECASE)
 SHORT_MONTH = re.compile(r"([^\W\d_]{3,9})\.?(?:-|\s?['’])([0-9]{2})")
 """A month and a two-digit year, as in `Oct-12`."""
 TOKEN = re.compile(r"([0-9]+)|([^\W\d_]+)|[\s.,\-/'’ªº°()]+|(.)", re.DOTALL)
@@ -84,7 +84,7 @@ def find_date(text: str, *, month_first: bool = False) -> str | None:
 
 @lru_cache(maxsize=REMEMBERED)
 def _found_date(text: str, month_first: bool) -> str | None:
-    bare = text.strip()
+    bare = ABOUT.sub("", text.strip(), count=1) if text[:1] in "CcAa~" else text.strip()
     if ":" in bare:
         bare = TIME.sub("", bare)
     if bare[:4].isdecimal():
@@ -180,7 +180,7 @@ def _year_last(text: str, *, month_first: bool) -> str | None:
         first, second = int(found[1]), int(found[3])
         day, month = (second, first) if month_first else (first, second)
         return _iso(_full_year(found[4]), month, day) if day and month else None
-    return _month_and_year(text) or _quarter_or_about(text)
+    return _month_and_year(text) or _quarter(text)
 
 
 def _month_and_year(text: str) -> str | None:
@@ -188,12 +188,9 @@ def _month_and_year(text: str) -> str | None:
     return _iso(int(found[2]), int(found[1])) if found and int(found[1]) else None
 
 
-def _quarter_or_about(text: str) -> str | None:
+def _quarter(text: str) -> str | None:
     quarter = QUARTER.fullmatch(text)
-    if quarter:
-        return _iso(int(quarter[3]), _first_month(quarter[1] or quarter[2]))
-    about = ABOUT.fullmatch(text)
-    return _iso(int(about[1])) if about else None
+    return _iso(int(quarter[3]), _first_month(quarter[1] or quarter[2])) if quarter else None
 
 
 def _full_year(digits: str) -> int:

@@ -1,6 +1,6 @@
 """Numbers with thousands, currencies, magnitudes and units: `1,234`, `12,50 EUR`, `€105M`, `6.9 kg`, `40–46 %`.
 
-A range is its midpoint. A number after "about" or before "+" is that number.
+A range is its midpoint. A number after "about", "more than" or "<", or before "+", is that number.
 """
 
 import re
@@ -18,7 +18,7 @@ REMEMBERED = 8192
 
 PLAIN = re.compile(r"[-+]?[0-9]{1,300}(\.[0-9]+)?")
 SPACES = "\u00a0\u202f\u2009"
-NUMERIC = re.compile(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,3}\s*[0-9]")
+NUMERIC = re.compile(r"\s*(?:[^\W\d_]{1,7}\.?|\W){0,5}\s*[0-9]")
 """The beginning of a text that may be a number: at most a few signs and one word before the first digit."""
 FIGURE = (
     rf"(?:[0-9]{{1,3}}(?:[.{SPACES}' ][0-9]{{3}})+,[0-9]+"
@@ -40,7 +40,7 @@ CURRENCY = rf"(?:{CURRENCIES.replace(' ', '|')}|{MARKS})"
 MONEY = re.compile(CURRENCY)
 SIGN_BEFORE = re.compile(r"[A-Z]{0,2}[$£¥₹€]")
 QUANTITY = re.compile(
-    r"(?:(?i:~|≈|≃|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ)\s*)?"
+    r"(?:(?i:[~≈≃<>≤≥]|c\.|ca\.?|circa|about|approx\.?|around|etwa|environ|(?:more|less) than|over|under|up to)\s*)?"
     rf"(?P<sign>{SIGN})?(?P<before>{CURRENCY})?\s*(?P<inner>{SIGN})?(?P<number>{FIGURE})"
     rf"(?:\s*(?:-|–|—|\bto\b|\bbis\b|\bà\b)\s*(?:(?P=before))?\s*(?P<second>{FIGURE}))?"
     r"\+?(?P<after>.*)"

@@ -32,6 +32,8 @@ pytestmark = pytest.mark.row("N1")
         ("~50", 50, ""),
         ("ca. 50 km", 50, "km"),
         ("10+", 10, ""),
+        ("<18 years old", 18, "years old"),
+        ("more than $20", 20, "$"),
         ("-$5", -5, "$"),
         ("−5 °C", -5, "°C"),
         ("12 km/h", 12, "km/h"),
