@@ -58,9 +58,8 @@ class DeclaredField(Declared):
     required: bool = False
     """Whether a record without it is rejected."""
     path: str = ""
-    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name` (of every key),
-    `ingredient#` (`ingredient1`, `ingredient2` and so on, as a list) or `firstname surname` (both, joined by a space);
-    empty: the field's name."""
+    """The path of the value in a row, as in `stats.power`, `authors[].name`, `currencies.*.name` (of every key) or
+    `firstname surname` (both, joined by a space); empty: the field's name."""
     split: str = ""
     """The separator of the values of a list that a row has as one text, as in `"; "`."""
     template: str = ""

@@ -1,25 +1,20 @@
-"""Paths to values in rows: `title`, `stats.power`, `authors[].name`, `currencies.*.name`, `step#`, `first last`."""
+"""Paths to values in rows: `title`, `stats.power`, `authors[].name`, `currencies.*.name`, `first last`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 EVERY = "*"
 """The step that stands for every key of an object whose keys are data, as currency codes are."""
-NUMBERED = "#"
-"""The end of a step that stands for columns with a number there, as `ingredient#` for `ingredient1`, `ingredient2`."""
 
 
 def value_at(row: Mapping[str, Any], path: str) -> Any:
     """Return the value at a path, or None.
 
     A column of exactly that name takes precedence. `a b` joins the texts at both with a space; `list[].key` collects
-    the key of every item into one flat list, `object.*.key` that of every value of an object, and `column#` the values
-    of `column1`, `column2` and so on.
+    the key of every item into one flat list, and `object.*.key` that of every value of an object.
     """
     if path in row:
         return row[path]
-    if path.endswith(NUMBERED) and (numbered := numbered_columns(row, path)):
-        return _collect((row[name] for name in numbered), [])
     if " " in path:
         parts = [str(part) for name in path.split() if (part := value_at(row, name)) not in (None, "")]
         return " ".join(parts) or None
@@ -28,18 +23,11 @@ def value_at(row: Mapping[str, Any], path: str) -> Any:
 
 def has_path(row: Mapping[str, Any], path: str) -> bool:
     """Tell whether a row has a path, even without a value; an empty object or list counts as having the rest of it."""
-    if path in row or (path.endswith(NUMBERED) and numbered_columns(row, path)):
+    if path in row:
         return True
     if " " in path:
         return any(has_path(row, name) for name in path.split())
     return _has_steps(row, path.split("."))
-
-
-def numbered_columns(names: Iterable[str], path: str) -> list[str]:
-    """Return the columns that `column#` stands for, by their numbers."""
-    start = path.removesuffix(NUMBERED)
-    found = {name: name[len(start) :] for name in names if name.startswith(start)}
-    return sorted((name for name, end in found.items() if end.isdecimal()), key=lambda name: int(found[name]))
 
 
 def _has_steps(value: Any, steps: list[str]) -> bool:
