@@ -17,8 +17,8 @@ def names(library: Any, principal: Principal) -> list[str]:
 
 
 def test_a_prompt_is_offered_to_those_who_may_use_its_tools(whole: Any, plain: Any) -> None:
-    assert names(whole, LOCAL_USER) == ["fill_gaps", "recommend", "recommend_anime", "research"]
-    assert names(whole, READER) == ["recommend", "recommend_anime", "research"]
+    assert names(whole, LOCAL_USER) == ["count", "fill_gaps", "recommend", "recommend_anime", "research"]
+    assert names(whole, READER) == ["count", "recommend", "recommend_anime", "research"]
     assert names(whole, NOBODY) == []
     assert names(plain, LOCAL_USER) == ["recommend_anime"]
 

@@ -27,7 +27,7 @@ class BrowseParams(PagedParams, GenericParams):
     by: list[str] | None = Field(
         default=None, max_length=MOST_DIMENSIONS, description="Fields, as country, year/decade, price/10"
     )
-    of: str | None = Field(default=None, description="Number to describe")
+    of: str | None = Field(default=None, description="Number to describe, rank by")
     filters: dict[str, Any] | None = Field(default=None, description="As in search")
     exclude: dict[str, Any] | None = Field(default=None, description="As in search")
     query: SearchText | None = Field(default=None, description="Words that all have")

@@ -1,4 +1,4 @@
-"""The prompts that serve any catalogue: `research` a question, and `recommend` from what somebody likes."""
+"""The prompts that serve any catalogue: `research` a question, `count`, and `recommend` from what somebody likes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +23,13 @@ def generic_prompts(catalogues: Sequence[OpenCatalogue]) -> list[PromptSpec]:
             text=_research,
         ),
         PromptSpec(
+            name="count",
+            description="Answer how many, how much, highest or lowest, from the catalogues.",
+            needs=("browse", "search"),
+            arguments=[PromptArgument(name="question", description="the question", required=True), catalogue],
+            text=_count,
+        ),
+        PromptSpec(
             name="recommend",
             description="Recommend from titles that somebody likes, and a sentence about what they want.",
             needs=("search", "similar", "fetch"),
@@ -44,6 +51,20 @@ def _research(values: Mapping[str, str]) -> str:
             "none, try other words, or filters that browse names.",
             "2. Call fetch for the records and passages that the answer rests on, where their text is cut.",
             "3. Answer in a few sentences, each with the id (CATALOGUE/ID) of what it rests on; say what is missing.",
+            AS_DATA,
+        ]
+    )
+
+
+def _count(values: Mapping[str, str]) -> str:
+    return "\n".join(
+        [
+            f"Answer this question in numbers from the catalogues: {values['question']}",
+            f"1. Call browse{_within(values)} to see which fields there are, with values and ranges.",
+            "2. Call browse again with by (fields to group by), of (the number that is asked for), filters, and sort "
+            "and limit where the highest or the lowest are asked for. Never add up results of a search yourself.",
+            "3. Where single records matter, list them: search with list_with and the filters of their group.",
+            "4. Answer with the figures, over how many records they are, and how many lack the value.",
             AS_DATA,
         ]
     )
