@@ -37,6 +37,7 @@ from pinakes.packs.builder import build_pack, is_current_pack
 from pinakes.search.calibrate import calibrate, find_calibration, save_calibration
 from pinakes.search.catalogue_embedder import CatalogueEmbedder
 from pinakes.shelf.port import BuildableShelf, ShelfReader
+from pinakes.sources.location import SourceLocation, is_same_location, is_same_table
 from pinakes.sources.opener import OpenProvider, no_provider, open_source
 from pinakes.sources.options import NO_OPTIONS, ReadOptions, flag
 from pinakes.sources.port import RowSource
@@ -190,8 +191,13 @@ class _Update:
         source, place, spec = self.source, self.place, self.recipe.loaded.spec
         report = _ingested(source, target, self.shelf, is_known=source.name in place.sources, progress=progress)
         if self.replaces_samples and (samples := _other_samples(source, place, self.recipe)):
-            report = _replace_samples(samples, source, target, self.shelf, report=report)
+            note = "the sample data was replaced: {} sample records were removed"
+            report = _replace_sources(samples, source, target, self.shelf, report=report, note=note)
             place = _forget_sources(place, ledger, samples)
+        if former := [one for one in place.sources if one != source.name and is_same_table(one, source.name)]:
+            note = "the table is read with other options; removed records of the former reading: {}"
+            report = _replace_sources(former, source, target, self.shelf, report=report, note=note)
+            place = _forget_sources(place, ledger, former)
         if self.guard is not None:
             embed_late(target, report, progress=progress)
             self.guard.require_no_regression(self.shelf.reader(), spec, report, self.embedder)
@@ -260,17 +266,23 @@ def _ingested(
     return report
 
 
-def _replace_samples(
-    samples: Sequence[str], source: RowSource, target: Target, shelf: BuildableShelf, *, report: IngestReport
+def _replace_sources(
+    former: Sequence[str],
+    source: RowSource,
+    target: Target,
+    shelf: BuildableShelf,
+    *,
+    report: IngestReport,
+    note: str,
 ) -> IngestReport:
-    """Remove what came from sample data alone, and say so; the source is read again where rows of it were left out."""
+    """Remove what came from former sources alone, and say so; a source is read again where rows of it were left out."""
     if not (report.written or report.unchanged or report.duplicates):
         return report
-    removed = sum(remove_source(sample, target) for sample in samples)
-    if report.rejects:  # some may be duplicates of sample records
+    removed = sum(remove_source(one, target) for one in former)
+    if report.rejects:  # some may be duplicates of the former records
         report = _ingested(source, target, shelf, is_known=True, progress=lambda _report: None)
     report.removed += removed
-    report.notes.append(f"the sample data was replaced: {removed} sample records were removed")
+    report.notes.append(note.format(removed))
     return report
 
 
@@ -333,6 +345,16 @@ def open_rows(
             f"{', '.join(map(flag, options.given))} can be given where it is read without --as"
         )
     return own or open_source(location, options=options, open_provider=open_provider)
+
+
+def remembered_options(app: App, name: str, location: str, options: ReadOptions) -> ReadOptions:
+    """Return the options given, or those that a catalogue's one table at this location was last read with."""
+    installed = app.library.find_installed(name)
+    if options.given or installed is None or installed.own_declaration is None:
+        return options
+    known = [SourceLocation.parse(one) for one in installed.sources]
+    same = [one.options for one in known if is_same_location(one.location, location)]
+    return same[0] if len(same) == 1 else options
 
 
 def open_provider(

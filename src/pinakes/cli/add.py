@@ -19,6 +19,7 @@ from pinakes.assembly.build import (
     open_rows,
     own_recipe,
     package_recipe,
+    remembered_options,
 )
 from pinakes.assembly.commands import is_command
 from pinakes.assembly.model_choice import want_model
@@ -120,8 +121,9 @@ def add_command(
         spec_name, name = get_folder_reader(app).name, name or name_of(location)
     package = app.packages.get(spec_name) if spec_name else None
     recipe = _given_recipe(package, spec_file)
-    source = open_rows(package, location, options=options, open_provider=partial(open_provider, app, is_owner=True))
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
+    reading = remembered_options(app, chosen, location, options)
+    source = open_rows(package, location, options=reading, open_provider=partial(open_provider, app, is_owner=True))
     if recipe is not None and choices != NO_CHOICES:
         raise InputError(
             "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"

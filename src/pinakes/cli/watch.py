@@ -10,14 +10,23 @@ import click
 
 from pinakes.api.package import CataloguePackage
 from pinakes.assembly.app import App
-from pinakes.assembly.build import add_catalogue, open_rows, package_recipe
-from pinakes.cli.add import get_folder_reader
+from pinakes.assembly.build import (
+    Recipe,
+    add_catalogue,
+    find_own_recipe,
+    open_rows,
+    package_recipe,
+    remembered_options,
+)
+from pinakes.cli.add import get_folder_reader, is_document_folder, name_of
 from pinakes.cli.build import require_model
 from pinakes.cli.opening import open_app
 from pinakes.cli.progress import summary
 from pinakes.errors import ExpectedError, InputError
 from pinakes.ingest.pipeline import IngestReport
 from pinakes.sources.folder_rows import iter_files
+from pinakes.sources.opener import holds_tables, is_table_file
+from pinakes.sources.options import NO_OPTIONS
 
 Snapshot = dict[Path, tuple[int, int]]
 """File → modification time and size."""
@@ -67,6 +76,8 @@ def watch_command(
 ) -> None:
     """Build a catalogue from FOLDER_OR_FILE, and update it whenever that changes.
 
+    A table is watched after it was built with pinakes add.
+
     Running servers see every change at the next call. Ctrl-C ends it.
     """
     app = open_app()
@@ -74,8 +85,8 @@ def watch_command(
     known = look()  # before the files are read, so that what changes meanwhile is noticed
     if not no_embed:
         require_model(app, quiet=False)
-    package = app.packages.get(spec_name) if spec_name else get_folder_reader(app)
-    add = partial(_add, app, path, package=package, name=name or package.name, embed=not no_embed)
+    recipe, package, name = _choose(app, path, spec_name, name)
+    add = partial(_add, app, path, recipe=recipe, package=package, name=name, embed=not no_embed)
     try:
         click.echo(summary(add()))
         if not once:
@@ -99,11 +110,29 @@ def take_snapshot(path: Path) -> Snapshot:
     return seen
 
 
-def _add(app: App, path: Path, *, package: CataloguePackage, name: str, embed: bool) -> IngestReport:
+def _choose(
+    app: App, path: Path, spec_name: str | None, name: str | None
+) -> tuple[Recipe, CataloguePackage | None, str]:
+    """Return the recipe, package and name of the catalogue: a table follows the spec that it was built with."""
+    is_table = is_table_file(path) or holds_tables(path)
+    if spec_name is None and is_table and not is_document_folder(app, str(path), name):
+        own_name = name or name_of(str(path))
+        recipe = find_own_recipe(app, own_name)
+        if recipe is None:
+            raise InputError(f"no catalogue '{own_name}' to keep up with {path}; build it first: pinakes add {path}")
+        return recipe, None, own_name
+    package = app.packages.get(spec_name) if spec_name else get_folder_reader(app)
+    return package_recipe(package), package, name or package.name
+
+
+def _add(
+    app: App, path: Path, *, recipe: Recipe, package: CataloguePackage | None, name: str, embed: bool
+) -> IngestReport:
+    options = remembered_options(app, name, str(path), NO_OPTIONS)
     return add_catalogue(
         app,
-        open_rows(package, str(path)),
-        recipe=package_recipe(package),
+        open_rows(package, str(path), options=options),
+        recipe=recipe,
         name=name,
         progress=lambda _report: None,
         embed=embed,

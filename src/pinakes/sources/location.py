@@ -26,6 +26,8 @@ JOINT = " + "
 """Stands between the locations of a source of several files."""
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 PATTERN = re.compile(r"[*?\[]")
+CHOICES = ("table", "query", "records")
+"""The options that choose a table; the others say how it is laid out."""
 SIGNS = "*?[]-_. "
 SHORTEST_STEM = 3
 """Files whose names have less in common are called by their folder."""
@@ -114,6 +116,23 @@ def shown_name(name: str) -> str:
     file, mark, _ = bare.partition("#")
     shown = PurePath(file if mark and PurePath(file).suffix and SELECTION.match(bare[len(file) + 1 :]) else bare).name
     return "" if PATTERN.search(shown) or not PurePath(shown).suffix else shown
+
+
+def is_same_location(one: str, other: str) -> bool:
+    """Return whether two locations lead to the same files or address."""
+    return _whole(one) == _whole(other)
+
+
+def is_same_table(one: str, other: str) -> bool:
+    """Return whether two names are of the same table, read with other options of its layout, or the same."""
+    first, second = SourceLocation.parse(one), SourceLocation.parse(other)
+    is_chosen_alike = all(getattr(first.options, name) == getattr(second.options, name) for name in CHOICES)
+    return is_chosen_alike and is_same_location(first.location, second.location)
+
+
+def _whole(location: str) -> tuple[str, ...]:
+    parts = split_locations(location)
+    return tuple(part if is_address(part) else str(Path(part).expanduser().resolve()) for part in parts)
 
 
 def without_settings(name: str) -> str:
