@@ -24,8 +24,10 @@ from pinakes.sources.port import SourceRow
 from pinakes.text.cells import is_nothing, text_of
 
 SCHEMA = """
-CREATE TABLE parts (number INTEGER PRIMARY KEY, key TEXT NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
+CREATE TABLE parts (number INTEGER PRIMARY KEY, key BLOB NOT NULL, place TEXT NOT NULL, row BLOB NOT NULL);
 """
+HELD_ROWS = 1000
+"""The number of rows up to which a group is held in memory."""
 NUMBERED = re.compile(r"(\D*)(\d+)")
 """A place with a number, as `line 12`."""
 
@@ -52,17 +54,18 @@ def iter_grouped(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
                 else:
                     _keep(file, row, text_of(key))
             file.execute("CREATE INDEX by_key ON parts (key, number)")
-        for (key,) in file.execute("SELECT key FROM parts GROUP BY key ORDER BY min(number)"):
-            yield _grouped(file, str(key))
+        for key, count in file.execute("SELECT key, count(*) FROM parts GROUP BY key ORDER BY min(number)"):
+            parts = _Parts(file, bytes(key))
+            yield _grouped(list(parts) if count <= HELD_ROWS else parts)
 
 
 def _keep(file: apsw.Connection, row: SourceRow, key: str) -> None:
     packed = pickle.dumps((dict(row.values), row.digest), protocol=pickle.HIGHEST_PROTOCOL)
-    file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", (key, row.place, packed))
+    kept = (key.encode(errors="surrogatepass"), row.place, packed)
+    file.execute("INSERT INTO parts (key, place, row) VALUES (?, ?, ?)", kept)
 
 
-def _grouped(file: apsw.Connection, key: str) -> GroupedRow:
-    parts = _Parts(file, key)
+def _grouped(parts: Iterable[SourceRow]) -> GroupedRow:
     digests = sha256()
     has_digests = True
     places = []
@@ -82,7 +85,7 @@ def _grouped(file: apsw.Connection, key: str) -> GroupedRow:
 class _Parts:
     """The rows of a group, read from the file each time they are iterated."""
 
-    def __init__(self, file: apsw.Connection, key: str) -> None:
+    def __init__(self, file: apsw.Connection, key: bytes) -> None:
         self._file = file
         self._key = key
 

@@ -172,6 +172,7 @@ def remove_source(name: str, target: Target) -> int:
     """Delete the records that came from this source alone, publish, and return how many they were."""
     removed = _remove(set(target.ledger.origins(name)), name, target)
     target.ledger.replace_rejects(name, ())
+    target.ledger.replace_cells(name, (), unchanged=())
     target.writer.publish()
     return removed
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from pinakes.catalogue.loader import compile_text
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.ingest import grouping
 from pinakes.ingest.grouping import iter_grouped, iter_records, joined_places
 from pinakes.ingest.ledger import Ledger
 from pinakes.ingest.mapping import build_mapping
-from pinakes.ingest.pipeline import IngestReport, Target, ingest
+from pinakes.ingest.pipeline import IngestReport, Target, ingest, remove_source
 from pinakes.model.record import Record
 from pinakes.model.scope import WHOLE
 from pinakes.sources.port import SourceRow
@@ -179,3 +180,21 @@ def test_a_required_field_may_be_in_any_row_of_a_group(drinks: Shelf) -> None:
     report = shelf.add(Rows([*MIXED, ingredient("7", "Ice", strength="12")]))
     assert shelf.records()["7"].get("strength") == 12
     assert report.rejects == [("line 3", "'strength' is missing")]
+
+
+def test_a_group_of_very_many_rows_is_read_from_the_file(drinks: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "HELD_ROWS", 2)
+    drinks.add(Rows(MIXED))
+    assert drinks.records()["7"].get("ingredients") == ("4 cl Gin", "Tonic")
+
+
+def test_a_key_that_no_file_can_have_is_rejected_and_stops_nothing(drinks: Shelf) -> None:
+    report = drinks.add(Rows([ingredient("half \ud800", "Ice"), *MIXED]))
+    assert (report.written, report.rejected) == (2, 1)
+
+
+def test_a_source_that_is_removed_takes_its_groups_and_cells_with_it(drinks: Shelf) -> None:
+    drinks.add(Rows([*MIXED, ingredient("7", "Ice", strength="strong")]))
+    target = Target(spec=drinks.spec, mapping=build_mapping(drinks.spec), writer=drinks.shelf, ledger=drinks.ledger)
+    assert remove_source("drinks.csv", target) == 2
+    assert (drinks.records(), drinks.ledger.cells()) == ({}, [])

@@ -73,3 +73,15 @@ def test_a_note_that_cannot_be_kept_is_refused_with_the_file(tmp_path: Path, mon
             ledger.note_position("a.csv", 7)
     assert ledger.position("a.csv") == 0
     ledger.close()
+
+
+def test_unreadable_cells_are_replaced_but_for_those_of_unchanged_rows() -> None:
+    ledger = Ledger()
+    ledger.replace_cells("a.csv", [("line 2", "year", "no year"), ("line 3", "year", "no year")], unchanged=())
+    ledger.replace_cells("b.csv", [("line 2", "size", "no number")], unchanged=())
+    ledger.replace_cells("a.csv", [("line 9", "size", "no number")], unchanged={"line 3"})
+    assert ledger.cells() == [
+        ("a.csv", "line 3", "year", "no year"),
+        ("a.csv", "line 9", "size", "no number"),
+        ("b.csv", "line 2", "size", "no number"),
+    ]
