@@ -23,7 +23,8 @@ from support.made_tables import MADE_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "tables"
 SHOWN_KEYS = ("unit", "take", "split", "template")
-SHOWN_LEFT_OUT = 30
+SHOWN_LEFT_OUT = 12
+SHOWN_CELLS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +130,7 @@ def compact(built: BuiltTable) -> str:
     lines += [f"question: {one.asks} {one.option}" for one in proposal.inferred.questions]
     lines.append(f"{report.rows} rows: {report.written} records")
     lines += [f"not built: {place}: {reason}" for place, reason in report.rejects]
-    lines += [f"cell left out: {place}: {reason}" for place, _field, reason in report.cells]
+    lines += [f"cell left out: {place}: {reason}" for place, _field, reason in report.cells[:SHOWN_CELLS]]
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,7 @@ from pinakes.text.cells import (
     find_date,
     find_literal,
     find_written_list,
+    has_name,
     number_and_unit,
     read_number,
     text_of,
@@ -194,10 +195,7 @@ def _read_number(number: float) -> Cell:
 
 def _form_of_list(items: Sequence[Any]) -> Form:
     """Return LIST for a list of texts or named objects, else OBJECT."""
-    plain = all(
-        any(key in item for key in ("name", "title", "value")) if isinstance(item, dict) else not isinstance(item, list)
-        for item in items
-    )
+    plain = all(has_name(item) if isinstance(item, dict) else not isinstance(item, list) for item in items)
     return Form.LIST if plain else Form.OBJECT
 
 

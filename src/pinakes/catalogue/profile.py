@@ -28,7 +28,7 @@ from pinakes.catalogue.cell_forms import (
     read_text_cells,
 )
 from pinakes.catalogue.list_marks import LIST_WORD, count_parts, find_separator
-from pinakes.text.cells import is_nothing, list_in, same_unit, text_of
+from pinakes.text.cells import is_nothing, list_in, name_of_item, same_unit, text_of
 from pinakes.text.normalise import fold_name
 
 __all__ = ["LIST_WORD", "ColumnProfile", "Form", "distinct_together", "form_of", "name_words", "profile_columns"]
@@ -329,7 +329,7 @@ class _Cells:
         for cell, raw, count in zip(self.read, self._raws, self.counts, strict=True):
             if cell.form is Form.LIST:
                 for item in list_in(raw, ""):
-                    named = _name_of(item)
+                    named = name_of_item(item)
                     if not is_nothing(named):
                         items[text_of(named)] += count
         return items
@@ -360,11 +360,6 @@ def _key(cell: Any) -> Any:
     if cell is None or isinstance(cell, str):
         return cell
     return type(cell), text_of(cell)
-
-
-def _name_of(item: Any) -> Any:
-    """Return an item of a list, of an object its name."""
-    return item.get("name") or item.get("title") or item.get("value") if isinstance(item, dict) else item
 
 
 def _merged_units(units: Counter[str]) -> dict[str, int]:

@@ -16,6 +16,7 @@ from pinakes.text.cells import (
     find_year,
     is_nothing,
     list_in,
+    name_of_item,
     plain_text,
     read_boolean,
     read_number,
@@ -78,7 +79,7 @@ def _named(items: Iterable[Any]) -> Iterable[str]:
             if not is_nothing(item):
                 yield unwrapped(item)
             continue
-        named = item.get("name") or item.get("title") or item.get("value") if isinstance(item, dict) else item
+        named = name_of_item(item)
         if not is_nothing(named) and (text := text_of(named)):
             yield text
 

@@ -6,7 +6,7 @@ for a text that it cannot read, and raises nothing.
 
 from pinakes.text.cells.booleans import read_boolean
 from pinakes.text.cells.dates import date_order_of, find_date, find_epoch, find_year, first_day, last_day, precision_of
-from pinakes.text.cells.lists import find_literal, find_written_list, list_in
+from pinakes.text.cells.lists import find_literal, find_written_list, has_name, list_in, name_of_item
 from pinakes.text.cells.numbers import (
     Quantity,
     canonical_unit,
@@ -29,10 +29,12 @@ __all__ = [
     "find_written_list",
     "find_year",
     "first_day",
+    "has_name",
     "in_unit",
     "is_nothing",
     "last_day",
     "list_in",
+    "name_of_item",
     "number_and_unit",
     "plain_text",
     "precision_of",

@@ -21,6 +21,8 @@ CONSTANTS = {"None": None, "True": True, "False": False, "nan": None, "null": No
 WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
 COMMA, CUT = ("mark", ","), ("word", "...")
 CLOSING = {"[": "]", "(": ")", "{": "}", "array(": ")"}
+NAMES = ("name", "title", "value", "text", "display_text", "display_name", "label", "description", "step")
+"""The keys of an object in a list by which it is named, in order of preference."""
 
 
 def list_in(raw: Any, split: str) -> list[Any]:
@@ -32,6 +34,18 @@ def list_in(raw: Any, split: str) -> list[Any]:
     if written is not None:
         return written
     return text.split(split.strip() or split) if split else [raw]
+
+
+def name_of_item(item: Any) -> Any:
+    """Return an item of a list; of an object its name, or None if it has none."""
+    if not isinstance(item, dict):
+        return item
+    return next((item[key] for key in NAMES if item.get(key)), None)
+
+
+def has_name(item: dict[str, Any]) -> bool:
+    """Tell whether an object in a list has a key by which it is named."""
+    return any(key in item for key in NAMES)
 
 
 def find_written_list(text: str) -> list[Any] | None:
