@@ -23,7 +23,7 @@ import apsw.ext
 from pinakes.errors import InputError
 from pinakes.sources.columns import text_in, unique_names
 from pinakes.sources.compressed import is_compressed, open_decompressed, require_file
-from pinakes.sources.database.joins import plan_joins, select_joined
+from pinakes.sources.database.joins import Dialect, plan_joins, read_list, select_joined
 from pinakes.sources.database.tables import KINDS, Table, find_main, get_named, with_references
 from pinakes.sources.location import SourceLocation
 from pinakes.sources.options import ReadOptions
@@ -42,6 +42,11 @@ DECLARED = """
 SELECT "from", "table", coalesce(max("to"), '') FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1
 """
 """The single-column foreign keys of a table; `to` is empty where it is the primary key."""
+INDEXED = """
+SELECT columns.name FROM pragma_index_list(?) AS listed JOIN pragma_index_info(listed.name) AS columns
+WHERE columns.seqno = 0 AND NOT listed.partial AND columns.name IS NOT NULL
+"""
+"""The first columns of the indexes of a table."""
 TEXT_TYPE = re.compile(r"char|clob|text|string|^$", re.IGNORECASE)
 COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 SELECTION = re.compile(r"\s*(select|with|values)\b", re.IGNORECASE)
@@ -54,6 +59,8 @@ class _Reading:
     chosen: str
     statement: str
     names: tuple[str, ...]
+    lists: int = 0
+    """How many of the last columns are lists."""
     table: Table | None = None
     others: tuple[str, ...] = ()
 
@@ -109,17 +116,18 @@ class SqliteRows:
     def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
         """Yield the rows; text that is not UTF-8 is reported as its row's problem."""
         with self._opened() as db:
-            yield from islice(_iter_cursor(db.execute(self._reading.statement), self._reading.names), start, None)
+            yield from islice(_iter_cursor(db.execute(self._reading.statement), self._reading), start, None)
 
     def _table_reading(self, db: apsw.Connection, wanted: str | None) -> _Reading:
         tables = _list_tables(db)
         table = self._find_main(db, tables) if wanted is None else get_named(tables, wanted, place=str(self._path))
-        joins = plan_joins(table, tables)
-        names = unique_names([*table.columns, *(join.name for join in joins)])
+        plan = plan_joins(table, tables)
+        names = unique_names([*table.columns, *plan.names])
         others = tuple(other.name for other in tables if other.kind in OTHER_KINDS and other.name != table.name)
         return _Reading(
             chosen=table.name,
-            statement=select_joined(table, joins, quote=_quoted, quote_table=_quoted),
+            statement=select_joined(table, plan, DIALECT),
+            lists=len(plan.lists),
             names=tuple(names),
             table=table,
             others=others,
@@ -202,8 +210,9 @@ class SqliteRows:
         return Path(name)
 
 
-def _iter_cursor(cursor: apsw.Cursor, names: Sequence[str]) -> Iterator[SourceRow]:
+def _iter_cursor(cursor: apsw.Cursor, reading: _Reading) -> Iterator[SourceRow]:
     number = 0
+    plain = len(reading.names) - reading.lists
     while True:
         number += 1
         try:
@@ -213,7 +222,8 @@ def _iter_cursor(cursor: apsw.Cursor, names: Sequence[str]) -> Iterator[SourceRo
         except UnicodeDecodeError as error:
             yield SourceRow(place=f"row {number}", values={}, problem=f"text that is not UTF-8: {error}")
             continue
-        yield SourceRow(place=f"row {number}", values=dict(zip(names, map(_plain, cells), strict=True)))
+        values = (*map(_plain, cells[:plain]), *map(read_list, cells[plain:]))
+        yield SourceRow(place=f"row {number}", values=dict(zip(reading.names, values, strict=True)))
 
 
 def _plain(cell: Any) -> Any:
@@ -233,6 +243,7 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
     try:
         columns = _texts(db, f"SELECT name, type FROM {COLUMNS} ORDER BY cid", name)
         keys = _texts(db, f"SELECT name FROM {COLUMNS} AND pk ORDER BY pk", name)
+        indexed = _texts(db, INDEXED, name)
     except apsw.SQLError:
         return None
     return Table(
@@ -241,6 +252,7 @@ def _find_table(db: apsw.Connection, name: str, kind: str) -> Table | None:
         columns=tuple(column for column, _ in columns),
         texts=tuple(column for column, declared in columns if TEXT_TYPE.search(declared)),
         keys=tuple(column for (column,) in keys),
+        indexed=frozenset(column for (column,) in (*keys[:1], *indexed)),
     )
 
 
@@ -267,3 +279,6 @@ def _count(db: apsw.Connection, table: Table) -> int:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+DIALECT = Dialect(quote=_quoted, quote_table=_quoted, collect="json_group_array(CAST({} AS TEXT))")

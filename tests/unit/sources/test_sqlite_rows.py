@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from pinakes.errors import InputError
-from pinakes.sources.database.joins import DEEPEST, MOST_JOINED
+from pinakes.sources.database.joins import DEEPEST, MOST_JOINED, MOST_VALUES
 from pinakes.sources.sqlite_rows import SqliteRows
 
 pytestmark = pytest.mark.row("N1")
@@ -230,6 +230,44 @@ def test_chains_and_joined_columns_are_bounded(tmp_path: Path) -> None:
     assert {value for value in row.values() if isinstance(value, str)} <= {f"n{level}" for level in range(DEEPEST + 1)}
 
 
+CAST = """
+CREATE TABLE actor (actor_id INTEGER PRIMARY KEY, first_name TEXT, last_name TEXT);
+CREATE TABLE film (film_id INTEGER PRIMARY KEY, title TEXT, star INTEGER REFERENCES actor);
+CREATE TABLE genre (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE film_genre (film_id INTEGER REFERENCES film, genre_id INTEGER REFERENCES genre,
+                         PRIMARY KEY (film_id, genre_id));
+INSERT INTO actor VALUES (1, 'Toshiro', 'Mifune'), (2, 'Setsuko', NULL), (3, NULL, NULL);
+INSERT INTO film VALUES (1, 'Rashomon', 1), (2, 'Late Spring', 2), (3, 'Nobody', 3);
+INSERT INTO genre VALUES (1, 'Drama'), (2, 'Crime'), (3, NULL);
+INSERT INTO film_genre VALUES (1, 1), (1, 2), (2, 1), (3, 3);
+"""
+
+
+def test_a_link_table_gives_the_list_of_what_it_relates(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, CAST, "film")
+    assert [row["genre"] for row in rows] == [["Crime", "Drama"], ["Drama"], None]
+
+
+def test_a_person_is_named_by_both_names(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, CAST, "film")
+    assert [row["actor"] for row in rows] == ["Toshiro Mifune", "Setsuko", None]
+
+
+def test_a_link_table_that_cannot_be_looked_up_quickly_is_left_alone(tmp_path: Path) -> None:
+    sql = CAST.replace("PRIMARY KEY (film_id, genre_id)", "PRIMARY KEY (genre_id, film_id)")
+    assert "genre" not in rows_of(tmp_path, sql, "film")[0]
+    indexed = f"{sql} CREATE INDEX by_film ON film_genre (film_id);"
+    (tmp_path / "a.sqlite").unlink()
+    assert rows_of(tmp_path, indexed, "film")[0]["genre"] == ["Crime", "Drama"]
+
+
+def test_a_long_list_is_cut(tmp_path: Path) -> None:
+    sql = f"""{CAST} DELETE FROM film_genre; DELETE FROM genre;
+    INSERT INTO genre SELECT value, 'g' || value FROM generate_series(1, 500);
+    INSERT INTO film_genre SELECT 1, value FROM generate_series(1, 500);"""
+    assert len(rows_of(tmp_path, sql, "film")[0]["genre"]) == MOST_VALUES
+
+
 def test_a_row_is_named_by_its_first_text_where_no_column_is_a_name(tmp_path: Path) -> None:
     sql = """
     CREATE TABLE place (id INTEGER PRIMARY KEY, size REAL, label VARCHAR(9), more TEXT);
@@ -437,3 +475,4 @@ def test_the_real_music_database_gives_readable_tracks(shared_data: Any) -> None
     assert all(row["album"] and row["genre"] and row["mediatype"] for row in rows)
     assert all(row["AlbumId"] and row["GenreId"] for row in rows)
     assert all(row["artist"] for row in rows)
+    assert rows[0]["playlist"] == ["Heavy Metal Classic", "Music"]

@@ -7,6 +7,9 @@ Each name is a scalar subquery, so that no row is doubled. Nothing here talks to
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import Any
+
+import orjson
 
 from pinakes.sources.database.tables import KEY_NAME, Reference, Table
 
@@ -14,6 +17,10 @@ DEEPEST = 5
 """How many foreign keys are followed one after another."""
 MOST_JOINED = 40
 """How many columns are joined to a table, the nearest ones first."""
+MOST_LISTS = 10
+"""How many lists are joined to a table."""
+MOST_VALUES = 100
+"""How many values a list has."""
 MOST_CHAINS = 200
 """How many chains of one length are followed further."""
 
@@ -31,40 +38,117 @@ class Join:
 
     name: str
     chain: Chain
-    naming: str
+    naming: tuple[str, ...]
 
 
-def plan_joins(table: Table, tables: Iterable[Table]) -> list[Join]:
-    """Return the columns to join to a table: names of what its keys lead to, the nearest first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListJoin:
+    """A column that lists the names of the rows that a link table relates to a row, as the actors of a film."""
+
+    name: str
+    link: str
+    own: Reference
+    """The link's foreign key to the table itself."""
+    other: Reference
+    naming: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinPlan:
+    """The columns that are joined to a table: single names, then lists of names."""
+
+    joins: tuple[Join, ...]
+    lists: tuple[ListJoin, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the joined columns, in the order in which they are selected."""
+        return [*(join.name for join in self.joins), *(join.name for join in self.lists)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What differs from one database to another in a statement."""
+
+    quote: Quote
+    quote_table: Quote
+    collect: str
+    """Aggregates the values of rows into a list or the text of a JSON list, as in `array_agg({})`."""
+
+
+def plan_joins(table: Table, tables: Iterable[Table]) -> JoinPlan:
+    """Return the columns to join to a table: names of what its keys lead to, the nearest first, then lists."""
     by_name = {one.name: one for one in tables}
-    chains = [one for one in _iter_chains(table, by_name) if by_name[one[-1].table].naming is not None][:MOST_JOINED]
+    chains = [one for one in _iter_chains(table, by_name) if by_name[one[-1].table].naming][:MOST_JOINED]
     taken = {column.lower() for column in table.columns}
     joins: list[Join] = []
     for one in chains:
         name = next(name for name in _join_names(one, table, chains) if name not in taken)
         taken.add(name)
-        joins.append(Join(name=name, chain=one, naming=by_name[one[-1].table].naming or ""))
-    return joins
+        joins.append(Join(name=name, chain=one, naming=by_name[one[-1].table].naming))
+    return JoinPlan(joins=tuple(joins), lists=tuple(_iter_lists(table, by_name, taken))[:MOST_LISTS])
 
 
-def select_joined(table: Table, joins: Sequence[Join], *, quote: Quote, quote_table: Quote) -> str:
+def select_joined(table: Table, plan: JoinPlan, dialect: Dialect) -> str:
     """Return a statement for all columns of a table and the joined ones, in this order, without an order of rows."""
-    columns = [f"t.{quote(column)}" for column in table.columns]
-    columns += [_joined(join, quote, quote_table) for join in joins]
-    return f"SELECT {', '.join(columns)} FROM {quote_table(table.name)} AS t"
+    columns = [f"t.{dialect.quote(column)}" for column in table.columns]
+    columns += [_joined(join, dialect) for join in plan.joins]
+    columns += [_listed(join, dialect) for join in plan.lists]
+    return f"SELECT {', '.join(columns)} FROM {dialect.quote_table(table.name)} AS t"
 
 
-def _joined(join: Join, quote: Quote, quote_table: Quote) -> str:
+def read_list(cell: Any) -> list[Any] | None:
+    """Return the cell of a list as its distinct values, sorted; a JSON list of a database without arrays is read."""
+    try:
+        values = orjson.loads(cell) if isinstance(cell, str | bytes) else cell
+    except orjson.JSONDecodeError:  # cut by a limit of the server
+        return None
+    return sorted({str(value) for value in values or () if value is not None})[:MOST_VALUES] or None
+
+
+def _joined(join: Join, dialect: Dialect) -> str:
     """Return nested subqueries; LIMIT, since not every database requires that a foreign key names one row."""
+    quote = dialect.quote
     value = f"t.{quote(join.chain[0].column)}"
-    wanted = [*(reference.column for reference in join.chain[1:]), join.naming]
-    for depth, (reference, column) in enumerate(zip(join.chain, wanted, strict=True), start=1):
+    wanted = [*((reference.column,) for reference in join.chain[1:]), join.naming]
+    for depth, (reference, columns) in enumerate(zip(join.chain, wanted, strict=True), start=1):
         row = f"r{depth}"
         value = (
-            f"(SELECT {row}.{quote(column)} FROM {quote_table(reference.table)} AS {row}"
+            f"(SELECT {_named(row, columns, quote)} FROM {dialect.quote_table(reference.table)} AS {row}"
             f" WHERE {row}.{quote(reference.key)} = {value} LIMIT 1)"
         )
     return value
+
+
+def _listed(join: ListJoin, dialect: Dialect) -> str:
+    quote = dialect.quote
+    return (
+        f"(SELECT {dialect.collect.format(_named('r', join.naming, quote))}"
+        f" FROM {dialect.quote_table(join.link)} AS l JOIN {dialect.quote_table(join.other.table)} AS r"
+        f" ON r.{quote(join.other.key)} = l.{quote(join.other.column)}"
+        f" WHERE l.{quote(join.own.column)} = t.{quote(join.own.key)})"
+    )
+
+
+def _named(row: str, columns: Sequence[str], quote: Quote) -> str:
+    """Return the value of a column, or the values of several as one text."""
+    values = [f"{row}.{quote(column)}" for column in columns]
+    return values[0] if len(values) == 1 else f"nullif(concat_ws(' ', {', '.join(values)}), '')"
+
+
+def _iter_lists(table: Table, tables: Mapping[str, Table], taken: set[str]) -> Iterator[ListJoin]:
+    """Yield the lists by link tables that can be looked up by the table's key; not of what a key names anyway."""
+    named = {reference.table for reference in table.references}
+    for link in tables.values():
+        own = [one for one in link.references if one.table == table.name]
+        others = [one for one in link.references if one.table != table.name]
+        if not link.is_link or len(own) != 1 or own[0].column not in link.indexed:
+            continue
+        for other in others:
+            name, naming = _plain_name(other.table), tables[other.table].naming if other.table in tables else ()
+            if naming and other.table not in named and name not in taken:
+                taken.add(name)
+                yield ListJoin(name=name, link=link.name, own=own[0], other=other, naming=naming)
 
 
 def _iter_chains(table: Table, tables: Mapping[str, Table]) -> Iterator[Chain]:

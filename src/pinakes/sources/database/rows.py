@@ -20,7 +20,7 @@ from pinakes.settings import Settings
 from pinakes.sources.columns import plain_value, unique_names
 from pinakes.sources.database.address import FORMS, DatabaseAddress
 from pinakes.sources.database.failures import code_of, failure_of
-from pinakes.sources.database.joins import plan_joins, select_joined
+from pinakes.sources.database.joins import Dialect, plan_joins, read_list, select_joined
 from pinakes.sources.database.query import require_selection
 from pinakes.sources.database.schema import ServerSchema
 from pinakes.sources.database.server import DatabaseServer, run
@@ -31,6 +31,7 @@ from pinakes.sources.port import SourceRow
 
 OPTIONS = frozenset({"table", "query"})
 PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
+COLLECTING = {"postgresql": "array_agg({})", "mysql": "json_arrayagg({})"}
 MISSING_TABLE = ("42P01", 1146)
 """The codes of PostgreSQL and MySQL for a table that does not exist."""
 PLAIN = (str, int, float, Decimal, bytes, list, dict, date, datetime, timedelta, type(None))
@@ -58,6 +59,8 @@ class _Reading:
     options: ReadOptions
     statement: str
     names: tuple[str, ...] = ()
+    lists: int = 0
+    """How many of the last columns are lists."""
     table: Table | None = None
     counting: str = ""
     others: tuple[str, ...] = ()
@@ -113,7 +116,7 @@ class DatabaseRows:
             names = self._reading.names or unique_names(own_names)
             for number, cells in enumerate(result, start=1):
                 if number > start:
-                    yield SourceRow(place=f"row {number}", values=_values(names, cells))
+                    yield SourceRow(place=f"row {number}", values=_values(names, cells, self._reading.lists))
 
     def _table(self, connection: Connection, wanted: str | None) -> _Reading:
         schema = ServerSchema(self._server, connection)
@@ -125,12 +128,15 @@ class DatabaseRows:
             table = get_named(tables, wanted, place=self._server.name)
         if table is None:
             raise InputError(f"{self._server.name}: no table in it that this user may read")
-        joins = plan_joins(table, tables)
-        statement = select_joined(table, joins, quote=self._server.quote, quote_table=schema.quote_table)
+        plan = plan_joins(table, tables)
+        collect = COLLECTING[self._server.kind]
+        dialect = Dialect(quote=self._server.quote, quote_table=schema.quote_table, collect=collect)
+        statement = select_joined(table, plan, dialect)
         return _Reading(
             options=ReadOptions(table=table.name),
             statement=f"{statement}{self._order(table)}",
-            names=tuple(unique_names([*table.columns, *(join.name for join in joins)])),
+            names=tuple(unique_names([*table.columns, *plan.names])),
+            lists=len(plan.lists),
             table=table,
             counting=f"SELECT count(*) FROM {schema.quote_table(table.name)}",
             others=tuple(other.name for other in tables if other.name != table.name),
@@ -165,8 +171,9 @@ def _one_line(query: str) -> str:
     return query.strip() if QUOTING.search(query) else " ".join(query.split())
 
 
-def _values(names: Sequence[str], cells: Sequence[Any]) -> Mapping[str, Any]:
-    return {name: _plain(cell) for name, cell in zip(names, cells, strict=True)}
+def _values(names: Sequence[str], cells: Sequence[Any], lists: int) -> Mapping[str, Any]:
+    plain = len(names) - lists
+    return dict(zip(names, (*map(_plain, cells[:plain]), *map(read_list, cells[plain:])), strict=True))
 
 
 def _plain(cell: Any) -> Any:

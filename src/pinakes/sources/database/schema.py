@@ -40,6 +40,8 @@ class _Described:
     is_view: bool
     types: Types
     keys: tuple[str, ...]
+    indexed: frozenset[str]
+    """The first columns of its keys and indexes."""
     declared: Mapping[str, tuple[str, str]]
     """Column in lower case → table and key of the single-column foreign keys."""
 
@@ -56,6 +58,7 @@ class _Described:
             columns=tuple(self.types),
             texts=tuple(column for column, kind in self.types.items() if isinstance(kind, String)),
             keys=self.keys,
+            indexed=self.indexed,
         )
 
 
@@ -113,18 +116,26 @@ def _iter_described(kind: str, connection: Connection) -> Iterator[_Described]:
 def _iter_schema(inspector: Inspector, schema: str | None) -> Iterator[_Described]:
     columns = inspector.get_multi_columns(schema=schema, kind=ObjectKind.ANY)
     keys = inspector.get_multi_pk_constraint(schema=schema, kind=ObjectKind.TABLE)
+    indexes = inspector.get_multi_indexes(schema=schema, kind=ObjectKind.TABLE)
     foreign = inspector.get_multi_foreign_keys(schema=schema, kind=ObjectKind.TABLE)
     views = {*inspector.get_view_names(schema=schema), *_materialized(inspector, schema)}
     for place, described in columns.items():
         if described:
+            own_keys = tuple(keys[place]["constrained_columns"]) if place in keys else ()
             yield _Described(
                 schema=schema,
                 name=place[1],
                 is_view=place[1] in views,
                 types={column["name"]: column["type"] for column in described},
-                keys=tuple(keys[place]["constrained_columns"]) if place in keys else (),
+                keys=own_keys,
+                indexed=frozenset({*own_keys[:1], *_first_columns(indexes.get(place) or ())}),
                 declared=_declared(foreign.get(place) or (), inspector.default_schema_name),
             )
+
+
+def _first_columns(indexes: Collection[Any]) -> Iterator[str]:
+    """Yield the first column of each index; it is None where that is an expression."""
+    yield from (index["column_names"][0] for index in indexes if index["column_names"] and index["column_names"][0])
 
 
 def _materialized(inspector: Inspector, schema: str | None) -> Collection[str]:

@@ -9,6 +9,8 @@ from pinakes.errors import InputError, did_you_mean
 
 NAMING = ("name", "title")
 """Usual names of the column that names a row."""
+FIRST_NAMES = ("firstname", "forename", "givenname")
+LAST_NAMES = ("lastname", "surname", "familyname")
 KEY_NAME = re.compile(r"(.+?)_?id", re.IGNORECASE)
 KINDS = ("table", "virtual", "view")
 """The readable kinds, in the order of preference for the main one."""
@@ -37,6 +39,8 @@ class Table:
     keys: tuple[str, ...]
     """The columns of its primary key."""
     references: tuple[Reference, ...] = ()
+    indexed: frozenset[str] = frozenset()
+    """The columns by whose value rows are found without reading the whole table."""
 
     @property
     def key(self) -> str | None:
@@ -44,10 +48,15 @@ class Table:
         return self.keys[0] if len(self.keys) == 1 else None
 
     @property
-    def naming(self) -> str | None:
-        """The column that names a row."""
-        named = (column for column in self.texts if column.lower() in NAMING)
-        return next(named, self.texts[0] if self.texts else None)
+    def naming(self) -> tuple[str, ...]:
+        """The columns that together name a row: its name or title, the names of a person, or its first text."""
+        named = [column for column in self.texts if column.lower() in NAMING][:1]
+        person = [self._find_text(names) for names in (FIRST_NAMES, LAST_NAMES)]
+        whole = tuple(column for column in person if column is not None)
+        return tuple(named) or (whole if len(whole) == len(person) else self.texts[:1])
+
+    def _find_text(self, names: Sequence[str]) -> str | None:
+        return next((column for column in self.texts if _letters(column) in names), None)
 
     @property
     def is_link(self) -> bool:

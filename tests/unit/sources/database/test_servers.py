@@ -85,6 +85,21 @@ def test_the_main_table_is_read_with_the_names_at_the_end_of_its_chains_of_keys(
     assert [row.place for row in source.iter_rows(start=1)] == ["row 2", "row 3"]
 
 
+def test_link_tables_give_lists_and_people_have_both_names(site: Site) -> None:
+    site.execute(
+        FILMS + "CREATE TABLE actor (id INTEGER PRIMARY KEY, first_name VARCHAR(20), last_name VARCHAR(20));\n"
+        "CREATE TABLE film_actor (film_id INTEGER REFERENCES film (film_id), actor_id INTEGER REFERENCES actor (id),"
+        " since TIMESTAMP, PRIMARY KEY (film_id, actor_id));\n"
+        "INSERT INTO actor VALUES (1, 'Tatsuya', 'Nakadai'), (2, 'Mieko', 'Harada'), (3, 'Takashi', NULL);\n"
+        "INSERT INTO film_actor (film_id, actor_id) VALUES (2, 1), (2, 2), (1, 3);\n"
+    )
+    assert [row["actor"] for row in values(opened(site, table="film"))] == [
+        ["Takashi"],
+        ["Mieko Harada", "Tatsuya Nakadai"],
+        None,
+    ]
+
+
 def test_a_table_can_be_named_in_any_case_and_one_that_is_missing_is_refused_with_those_there_are(site: Site) -> None:
     site.execute(FILMS)
     assert opened(site, table="DIRECTOR").name.endswith("#director")
