@@ -8,9 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pinakes.catalogue.infer.choices import NO_CHOICES, Choices, with_choices
-from pinakes.catalogue.infer.families import family_field, find_families
+from pinakes.catalogue.infer.families import Family, family_field, find_families
 from pinakes.catalogue.infer.fields import InferredField, field_of, field_of_main_unit
-from pinakes.catalogue.infer.grouping import Grouping, Question, ask_to_group, find_grouping, group_fields, grouping_by
+from pinakes.catalogue.infer.grouping import (
+    Grouping,
+    Question,
+    ask_to_group,
+    counting_columns,
+    find_grouping,
+    find_title_of_group,
+    group_fields,
+    grouping_by,
+)
 from pinakes.catalogue.infer.ids import choose_id, chosen_id, is_bare_id
 from pinakes.catalogue.infer.left_out import KEPT_OF_WIDE, WIDE_TABLE, choose_columns, keep_most_useful, named_columns
 from pinakes.catalogue.infer.names import catalogue_name, catalogue_title, field_names
@@ -61,81 +70,97 @@ def infer_declaration(
         raise InputError("it has no rows, so the types of its columns cannot be inferred")
     names = field_names(columns)
     choices = choices.resolved(names)
-    usable, left_out = choose_columns(columns, choices)
-    families = find_families(usable, names, apart=named_columns(choices))
-    usable = [column for column in usable if not any(column in family.columns for family in families)]
-    left_out |= {one.name: f"it is part of '{family.name}'" for family in families for one in family.columns}
-    grouping = _chosen_grouping(usable, choices)
-    id_profile, notes = _choose_id(usable, choices, id_column, grouping)
-    parts = choose_parts(_titled_by(usable, grouping), id_profile, names, title=choices.title)
-    fields, dropped = _choose_fields(usable, parts, names, choices)
-    fields += [family_field(family) for family in families]
-    if grouping is not None:
-        fields = group_fields(fields, grouping)
+    chosen = _choose_columns(columns, names, choices)
+    id_profile, notes = _choose_id(chosen, choices, id_column)
+    parts = _choose_parts(chosen, id_profile, names, choices)
+    fields, dropped = _choose_fields(chosen, parts, names, choices)
+    left_out = chosen.left_out | dict.fromkeys(dropped, "one of the less useful of very many columns")
     if dropped:
-        left_out |= dict.fromkeys(dropped, "one of the less useful of very many columns")
         notes.append(f"of {len(columns)} columns the {KEPT_OF_WIDE} most useful became fields")
-    fields = _with_sample(fields, columns[0])
-    popularity = next((one.column for one in fields if one.role is Role.POPULARITY), "")
-    most = next((column.most for column in usable if column.name == popularity), None)
-    draft = Draft(
-        name=name,
-        title=title or catalogue_title(name),
-        fields=fields,
-        id_path=parts.id.name if parts.id else "",
-        group=grouping.column.name if grouping else "",
-        most_popular=most or 0.0,
-    )
+    draft = _draft(name, title, _with_sample(fields, columns[0]), parts, chosen)
     return Inferred(
         declaration=write_toml(draft),
-        fields=tuple(fields),
+        fields=tuple(draft.fields),
         left_out=tuple(left_out.items()),
         notes=tuple(_sampled(note, columns[0]) for note in notes),
-        id_column=parts.id.name if parts.id else None,
+        id_column=draft.id_path or None,
         group=draft.group or None,
-        questions=tuple(_questions(usable, parts, grouping, names)),
+        questions=tuple(_questions(chosen, parts, names)),
         verdict=judge(columns),
     )
 
 
-def _chosen_grouping(columns: Sequence[ColumnProfile], choices: Choices) -> Grouping | None:
-    column = next((column for column in columns if column.name == choices.group), None)
-    return grouping_by(column, columns) if column is not None else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """The columns that become fields: each one, those that are one list, and by which rows are one record."""
+
+    usable: Sequence[ColumnProfile]
+    families: Sequence[Family]
+    grouping: Grouping | None
+    left_out: dict[str, str]
 
 
-def _choose_id(
-    columns: Sequence[ColumnProfile], choices: Choices, stated: str | None, grouping: Grouping | None
-) -> tuple[ColumnProfile | None, list[str]]:
+def _choose_columns(columns: Sequence[ColumnProfile], names: Mapping[str, str], choices: Choices) -> _Chosen:
+    usable, reasons = choose_columns(columns, choices)
+    families = find_families(usable, names, apart=named_columns(choices))
+    reasons |= {one.name: f"it is part of '{family.name}'" for family in families for one in family.columns}
+    single = [column for column in usable if column.name not in reasons]
+    grouping = next((grouping_by(column, single) for column in single if column.name == choices.group), None)
+    reasons |= counting_columns(grouping) if grouping is not None else {}
+    kept = [column for column in single if column.name not in reasons]
+    return _Chosen(usable=kept, families=families, grouping=grouping, left_out=reasons)
+
+
+def _choose_id(chosen: _Chosen, choices: Choices, stated: str | None) -> tuple[ColumnProfile | None, list[str]]:
     """Return the id: of grouped rows the column that they share, else the user's choice, else the best column."""
-    if grouping is not None:
-        count = grouping.column.distinct
-        return grouping.column, [f"rows with the same '{grouping.column.name}' are one record: {count:,} records"]
-    return chosen_id(columns, choices.id) if choices.id else choose_id(columns, stated)
+    if chosen.grouping is not None:
+        column = chosen.grouping.column
+        return column, [f"rows with the same '{column.name}' are one record: {column.distinct:,} records"]
+    return chosen_id(chosen.usable, choices.id) if choices.id else choose_id(chosen.usable, stated)
 
 
-def _titled_by(columns: Sequence[ColumnProfile], grouping: Grouping | None) -> Sequence[ColumnProfile]:
-    """Return the columns that may name a record: of grouped rows, those that are the same in all of them."""
-    if grouping is None or not grouping.same:
-        return columns
-    return [column for column in columns if column is grouping.column or column in grouping.same]
+def _choose_parts(
+    chosen: _Chosen, id_column: ColumnProfile | None, names: Mapping[str, str], choices: Choices
+) -> RecordParts:
+    """Return the parts of a record: of grouped rows, among the columns that are the same in all of them."""
+    grouping = chosen.grouping
+    if grouping is None:
+        return choose_parts(chosen.usable, id_column, names, title=choices.title)
+    naming = find_title_of_group(grouping)
+    same = [column for column in chosen.usable if column is grouping.column or column in grouping.same]
+    title = choices.title or (naming.name if naming is not None else None)
+    return choose_parts(same if grouping.same else chosen.usable, id_column, names, title=title)
 
 
 def _choose_fields(
-    columns: Sequence[ColumnProfile], parts: RecordParts, names: Mapping[str, str], choices: Choices
+    chosen: _Chosen, parts: RecordParts, names: Mapping[str, str], choices: Choices
 ) -> tuple[list[InferredField], list[str]]:
     """Return the fields, the title first, and the columns of a wide table that have none."""
+    by_name = {column.name: column for column in chosen.usable}
     made = [
         with_part(field_of(column, names[column.name]), column, parts)
-        for column in columns
+        for column in chosen.usable
         if not is_bare_id(column, parts.id) or column.name in choices.keep
     ]
-    by_name = {column.name: column for column in columns}
-    chosen = _with_main_units(with_choices(made, by_name, choices), by_name, set(names.values()))
-    fields = [parts.title, *(field for field in chosen if field.column != parts.title.column)]
-    if len(fields) <= WIDE_TABLE:
-        return fields, []
-    needed = {column.name for column in title_columns(parts.title, columns)} | choices.keep | set(choices.types)
-    return keep_most_useful(fields, by_name, needed=needed)
+    typed = _with_main_units(with_choices(made, by_name, choices), by_name, set(names.values()))
+    fields = [parts.title, *(field for field in typed if field.column != parts.title.column)]
+    needed = {column.name for column in title_columns(parts.title, chosen.usable)} | choices.keep | set(choices.types)
+    kept, dropped = keep_most_useful(fields, by_name, needed=needed) if len(fields) > WIDE_TABLE else (fields, [])
+    kept = [*kept, *(family_field(family) for family in chosen.families)]
+    return group_fields(kept, chosen.grouping) if chosen.grouping is not None else kept, dropped
+
+
+def _draft(name: str, title: str, fields: Sequence[InferredField], parts: RecordParts, chosen: _Chosen) -> Draft:
+    popularity = next((one.column for one in fields if one.role is Role.POPULARITY), "")
+    most = next((column.most for column in chosen.usable if column.name == popularity), None)
+    return Draft(
+        name=name,
+        title=title or catalogue_title(name),
+        fields=fields,
+        id_path=parts.id.name if parts.id else "",
+        group=chosen.grouping.column.name if chosen.grouping else "",
+        most_popular=most or 0.0,
+    )
 
 
 def _with_main_units(
@@ -149,12 +174,10 @@ def _with_main_units(
     return found
 
 
-def _questions(
-    columns: Sequence[ColumnProfile], parts: RecordParts, grouping: Grouping | None, names: Mapping[str, str]
-) -> list[Question]:
+def _questions(chosen: _Chosen, parts: RecordParts, names: Mapping[str, str]) -> list[Question]:
     """Return the questions to the user: of grouping, where rows have no id of their own or no name of their own."""
-    is_open = grouping is None and (parts.id is None or bool(parts.title.template))
-    found = find_grouping(columns) if is_open else None
+    is_open = chosen.grouping is None and (parts.id is None or bool(parts.title.template))
+    found = find_grouping(chosen.usable) if is_open else None
     return [ask_to_group(found, name=names[found.column.name])] if found else []
 
 

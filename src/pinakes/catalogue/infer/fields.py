@@ -27,8 +27,10 @@ LONG_TEXT = 100
 SHORT_VALUE = 60
 FEWEST_QUANTITIES = 6
 """Fewer different numbers with a unit are sizes to choose from, as `2 km` and `5 km`."""
-MOST_OTHER_UNITS, MOST_OTHER_CURRENCIES = 0.1, 0.3
-"""The shares of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
+MOST_OTHER_UNITS = 0.05
+"""The share of cells that may be in another unit or currency, which cannot be compared; each costs the cell."""
+CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
+NUMBER_FORMS = frozenset({Form.QUANTITY, Form.NUMBER, Form.WHOLE})
 LEAST_OF_UNIT = 0.3
 """The share of cells in one of several units that makes them a field of their own."""
 MOMENT_WORD = re.compile(r"at|on|time|timestamp|date|datetime|created|updated|modified|published|epoch|unix")
@@ -153,8 +155,7 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
     of_unit = column.units[column.unit]
     others = sum(column.units.values()) - of_unit
     is_size = column.form is Form.QUANTITY and column.distinct < FEWEST_QUANTITIES
-    most_others = MOST_OTHER_UNITS if column.form is Form.QUANTITY else MOST_OTHER_CURRENCIES
-    if is_size or is_code(column) or (others > most_others * column.filled):
+    if is_size or is_code(column) or (others > MOST_OTHER_UNITS * column.filled):
         return _text(base, column)
     is_named = 2 * of_unit >= column.filled - column.odd
     odd = _odd(column, "no number")
@@ -168,14 +169,12 @@ def _quantity(base: InferredField, column: ColumnProfile) -> InferredField:
 
 def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredField | None:
     """Return a field for the numbers in the main unit, where a text has numbers in several: `91 min`, `2 Seasons`."""
-    if field.type is not FieldType.TEXT or field.role is not None or column.form is not Form.QUANTITY:
+    if field.type is not FieldType.TEXT or field.role is not None or column.form not in NUMBER_FORMS:
         return None
-    unit = re.sub(r"[^a-z]+", "", column.unit.lower())
+    unit = CURRENCIES.get(column.unit) or re.sub(r"[^a-z]+", "", column.unit.lower())
     if not unit or len(column.units) < 2 or column.units[column.unit] < LEAST_OF_UNIT * column.filled:
         return None
-    reason = (
-        f"the numbers of '{field.column}' in '{column.unit}', in {percent(column.units[column.unit] / column.rows)}"
-    )
+    share = column.units[column.unit] / column.rows
     return replace(
         field,
         name=f"{field.name}_{unit}",
@@ -184,7 +183,7 @@ def field_of_main_unit(field: InferredField, column: ColumnProfile) -> InferredF
         searched=False,
         filtered=True,
         facet=False,
-        reason=f"{reason} of the rows",
+        reason=f"the numbers of '{field.column}' in '{column.unit}', in {percent(share)} of the rows",
     )
 
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pinakes.catalogue.cell_forms import Form
-from pinakes.catalogue.infer.columns import is_code, is_link, is_question
+from pinakes.catalogue.infer.columns import has_word, is_code, is_link, is_question
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.infer.title_words import is_title_name
+from pinakes.catalogue.list_marks import PEOPLE_WORD
 from pinakes.catalogue.profile import ColumnProfile, distinct_together
-from pinakes.catalogue.spec import FieldType
+from pinakes.catalogue.spec import LIST_TYPES, FieldType, Role
 
 FEWEST_GROUPS = 5
 MOST_GROUPS = 0.95
@@ -16,7 +17,10 @@ MOST_GROUPS = 0.95
 LEAST_SAME = 0.4
 """The share of the other columns that are the same in all rows of a group."""
 FEWEST_SAME = 3
-LONG_ITEM = 60
+LONG_ITEM, LONG_TAG = 60, 30
+LEAST_NAMED = 0.8
+"""The share of groups that a column names with a value of their own."""
+COUNTING_WORDS = frozenset(("number", "no", "nr", "num", "line", "index", "position", "row", "order"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,21 +73,52 @@ def ask_to_group(grouping: Grouping, *, name: str) -> Question:
     )
 
 
+def find_title_of_group(grouping: Grouping) -> ColumnProfile | None:
+    """Return the column that names the thing that a group of rows is: the column itself, or one that is as distinct."""
+    texts = [one for one in (grouping.column, *grouping.same) if one.form is Form.TEXT and not one.is_list]
+    named = [one for one in texts if is_title_name(one) and not is_link(one)]
+    telling = [one for one in texts if one.mean_length <= LONG_ITEM and not is_link(one) and not is_code(one)]
+    likely = [one for one in (*named, *telling) if one.distinct >= LEAST_NAMED * grouping.column.distinct]
+    return likely[0] if likely else None
+
+
 def group_fields(fields: Iterable[InferredField], grouping: Grouping) -> list[InferredField]:
     """Return the fields with lists for the columns that differ within a group."""
     differing = {column.name: column for column in grouping.differing}
-    return [_collected(field, differing.get(field.column)) for field in fields]
+    return [_grouped_title(field) or _collected(field, differing.get(field.column)) for field in fields]
+
+
+def _grouped_title(field: InferredField) -> InferredField | None:
+    return replace(field, reason="names the rows that are one record") if field.role is Role.TITLE else None
+
+
+def counting_columns(grouping: Grouping) -> dict[str, str]:
+    """Return the columns that number the rows of a group, each with the reason why it has no field."""
+    return {one.name: "it counts the rows of a record" for one in grouping.differing if _counts_rows(one)}
+
+
+def _counts_rows(column: ColumnProfile) -> bool:
+    """Tell whether a column numbers the rows of a group."""
+    return column.form is Form.WHOLE and bool(column.words) and column.words[-1] in COUNTING_WORDS
 
 
 def _collected(field: InferredField, column: ColumnProfile | None) -> InferredField:
     """Return a field that collects the values of all rows of a record; numbers and dates have the first."""
-    if column is None or field.role is not None or field.type is not FieldType.TEXT:
+    if column is None or field.role is not None or field.type in LIST_TYPES:
         return field
-    is_short = column.mean_length <= LONG_ITEM
+    if field.type is not FieldType.TEXT:
+        return replace(field, reason=f"{field.reason}; the first of a record's rows")
+    is_short = column.mean_length <= LONG_ITEM and not is_link(column)
+    is_tag = is_short and column.mean_length <= LONG_TAG and not has_word(column, PEOPLE_WORD)
     reason = f"{field.reason}; a list, since it differs within a record"
-    kind = FieldType.TAGS if is_short and column.has_few_values else FieldType.TEXTS
-    is_term = is_short and (field.facet or kind is FieldType.TAGS)
-    return replace(field, type=kind, searched=True, filtered=is_term, facet=is_term, reason=reason)
+    return replace(
+        field,
+        type=FieldType.TAGS if is_tag else FieldType.TEXTS,
+        searched=True,
+        filtered=is_short,
+        facet=is_short,
+        reason=reason,
+    )
 
 
 def _may_group(column: ColumnProfile) -> bool:

@@ -14,7 +14,7 @@ from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType, Role
 from pinakes.text.normalise import clean
 
 DAYS_A_YEAR = 365
-KNOWN, POPULAR = 0.2, 0.1
+KNOWN, POPULAR = 0.45, 0.1
 """The weights of how many people know a record: in the ranking of a search, and in a recommendation."""
 HEADER = """\
 # The fields of this catalogue and their uses, inferred from the columns of a table.

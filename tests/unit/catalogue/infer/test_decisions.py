@@ -183,7 +183,7 @@ def test_people_place_popularity_picture_and_web_page_are_recognised() -> None:
 def test_with_a_popularity_the_better_known_rank_higher_among_equals() -> None:
     spec, _ = infer(book_rows())
     assert spec.known["ratings_count"].full == 100 + 37 * 39
-    assert 0 < spec.search.known_weight <= 0.3
+    assert 0 < spec.search.known_weight <= 0.5
     assert spec.recommend is not None
     assert spec.recommend.popularity.field == "ratings_count"
 
@@ -296,6 +296,12 @@ def test_dates_of_any_precision_and_order_are_dates(values: list[str], order: Da
     read = build_mapping(spec).read_row
     assert read is not None
     assert not any(read(row).unread for row in rows)
+
+
+def test_amounts_in_several_currencies_stay_as_they_are_beside_the_numbers_in_the_main_one() -> None:
+    values = [f"${number},000" for number in range(1, 31)] + [f"€{number},500" for number in range(1, 11)]
+    spec, _ = infer(column_of(values, "budget"))
+    assert (spec.fields["budget"].type, spec.fields["budget_usd"].unit) == (FieldType.TEXT, "$")
 
 
 def test_moments_counted_from_1970_are_dates() -> None:
@@ -420,8 +426,16 @@ def test_rows_are_grouped_when_asked_and_what_differs_in_a_group_is_a_list() -> 
     spec, inferred = infer(drink_rows(), choices=Choices(group="id_drink"))
     assert (spec.group_path, spec.title_field.source_path) == ("id_drink", "drink")
     assert inferred.questions == ()
-    assert spec.fields["ingredient"].type in (FieldType.TAGS, FieldType.TEXTS)
+    assert spec.fields["ingredient"].type is FieldType.TAGS
     assert spec.fields["glass"].type is FieldType.TEXT
+    assert spec.embed is not None
+    assert "ingredient" in [part.field for part in spec.embed.parts]
+
+
+def test_rows_grouped_by_a_name_are_named_by_it() -> None:
+    rows = [{"id": n, "name": f"Person {n // 3}", "sex": "mf"[n // 3 % 2], "mission": f"M{n % 7}"} for n in range(60)]
+    spec, _ = infer(rows, choices=Choices(group="name"))
+    assert (spec.group_path, spec.title_field.source_path) == ("name", "name")
 
 
 def test_tracks_of_an_album_are_no_question() -> None:
