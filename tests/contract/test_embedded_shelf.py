@@ -1,10 +1,14 @@
 """What the embedded shelf owes beyond the port: derived indexes, other processes, one writer at a time."""
 
 import logging
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,12 +22,14 @@ from pinakes.errors import BusyError, StorageError
 from pinakes.model.record import RecordId
 from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import Vector
+from pinakes.shelf.embedded import index_process
 from pinakes.shelf.embedded import shelf as shelf_module
 from pinakes.shelf.embedded.base_folder import BaseFolder
 from pinakes.shelf.embedded.segment import Segment
 from pinakes.shelf.embedded.shelf import EmbeddedShelf
 from pinakes.shelf.port import Author, Delete, Embedding, Put
 from pinakes.text.query import TextQuery, analyse_query
+from support.processes import wait_until
 
 READING_PROCESS = """
 import json, pathlib, sys
@@ -470,3 +476,91 @@ def test_vectors_are_published_beside_edits_that_replace_the_base(
     assert reader.awaiting_vectors == 0
     assert reader.count(WHOLE) == len(digests) + 1
     assert not list(Path(stock.shelf.folder).glob("index/*/late-*")), "nothing is left behind"
+
+
+# The first index, built by a process of its own
+
+
+@pytest.fixture
+def many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few records be many."""
+    monkeypatch.setattr(index_process, "WORTHWHILE_RECORDS", 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+def write_in_two_parts(stock: Any, *, between: Callable[[], object] = lambda: None) -> None:
+    records = [stock.embedded(stock.record(f"r{n}", body="a robot story", number=2000 + n)) for n in range(8)]
+    with stock.shelf.exclusive():
+        stock.shelf.apply(records[:4])
+        between()
+        stock.shelf.apply(records[4:])
+        stock.shelf.publish()
+
+
+@pytest.mark.row("N12")
+@pytest.mark.usefixtures("many_at_once")
+def test_an_index_built_while_records_are_written_is_the_one_that_is_built_afterwards(
+    embedded_stock: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    stock = embedded_stock
+    write_in_two_parts(stock)
+    assert caplog.text == "", "it was built by the process"
+    before = stock.answers(stock.shelf.reader())
+    assert list(stock.shelf.check()) == []
+    stock.shelf.rebuild()
+    assert stock.answers(stock.shelf.reader()) == before
+
+
+@pytest.mark.row("N12")
+@pytest.mark.usefixtures("many_at_once")
+def test_a_record_that_is_changed_while_others_are_written_is_indexed_as_it_is(embedded_stock: Any) -> None:
+    stock = embedded_stock
+    changed = stock.record("r1", body="a lighthouse")
+    write_in_two_parts(stock, between=lambda: stock.shelf.apply([stock.embedded(changed)]))
+    assert stock.lexical("lighthouse") == ["r1"]
+    assert list(stock.shelf.check()) == []
+
+
+@pytest.mark.row("N12")
+@pytest.mark.usefixtures("many_at_once")
+def test_where_the_process_fails_the_index_is_built_all_the_same(
+    embedded_stock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(index_process, "WORKER_MODULE", "pinakes.no_such_module")
+    write_in_two_parts(embedded_stock)
+    assert len(embedded_stock.lexical("robot")) == 8
+    assert "its process failed" in caplog.text
+
+
+WRITER_THAT_IS_KILLED = """
+import os, pathlib, signal, sys
+from pinakes.api.registry import get_package
+from pinakes.model.record import Record, RecordId
+from pinakes.shelf.embedded import index_process
+from pinakes.shelf.embedded.shelf import EmbeddedShelf
+from pinakes.shelf.port import Put
+
+index_process.WORTHWHILE_RECORDS = 1
+os.cpu_count = lambda: 2
+shelf = EmbeddedShelf.open(pathlib.Path(sys.argv[1]), get_package("anime").spec)
+with shelf.exclusive():
+    shelf.apply([Put(record=Record(id=RecordId("one"), fields={"title": "Robot", "synopsis": "a robot story"}))])
+    print(shelf._indexing._process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.row("N12")
+def test_the_process_that_indexes_ends_with_the_one_that_writes_and_leaves_nothing(embedded_stock: Any) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-c", WRITER_THAT_IS_KILLED, str(embedded_stock.shelf.folder)],
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    worker = Path("/proc") / killed.stdout.decode().strip()
+    wait_until(lambda: not worker.exists() or "Z" in (worker / "stat").read_text().split()[2], timeout_s=30)
+    embedded_stock.shelf.publish()
+    assert embedded_stock.lexical("robot") == ["one"]
+    assert list(embedded_stock.shelf.check()) == []

@@ -182,7 +182,7 @@ def require_whole(folder: Path, told: Told) -> dict[str, Record]:
     shelf = EmbeddedShelf.open(folder, SPEC)
     found = answers(shelf)
     made: dict[str, set[str]] = {}
-    for change in shelf.list_changes(limit=100_000):
+    for change in shelf.history().list_changes(limit=100_000):
         made.setdefault(change.author.call_id, set()).add(change.id)
     assert list(shelf.check()) == []
     assert lost(told, made) == set()

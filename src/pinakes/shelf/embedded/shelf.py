@@ -26,7 +26,15 @@ from pinakes.model.scope import WHOLE
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.base_folder import BaseFolder, size_of
 from pinakes.shelf.embedded.index_check import check_index
-from pinakes.shelf.embedded.segment import DamagedIndexError, Segment, SegmentBuilder, build_segment, with_late_vectors
+from pinakes.shelf.embedded.index_process import IndexProcess, is_worthwhile, start_indexing
+from pinakes.shelf.embedded.late_vectors import publish_late
+from pinakes.shelf.embedded.segment import (
+    DamagedIndexError,
+    Segment,
+    SegmentBuilder,
+    SegmentRow,
+    build_segment,
+)
 from pinakes.shelf.embedded.store import INDEXED_VECTORS, STORED_VECTORS, Store
 from pinakes.shelf.embedded.text_index import TextIndex
 from pinakes.shelf.embedded.view import EmbeddedView, alive_rows
@@ -37,7 +45,6 @@ from pinakes.shelf.port import (
     Author,
     Change,
     Checkpoint,
-    PastChange,
     Problem,
     Put,
     ShelfDescription,
@@ -59,15 +66,11 @@ TAIL_SHARE = 0.05
 """The tail may hold this many rows, or this share of the base, before a new base is built."""
 
 READER_LOCK_TIMEOUT_S = 0.05
-"""A reader that finds the indexes stale updates them itself. While another process writes, it answers from the state
-that the indexes have reached, which has every acknowledged edit, and is marked as stale."""
-
+"""A reader updates stale indexes itself, unless another process writes: then it answers from what they have reached."""
 SWAP_ATTEMPTS = 3
-
 BEHIND = "another process is writing"
-
 WRITER_LOCK_TIMEOUT_S = 10.0
-READER_WAIT_S = 0.2
+READER_WAIT_S = 0.25
 """How long a reader without any snapshot waits for a writer before it is refused as busy."""
 EMBEDDING_LOCK_FILE = "vectors.lock"
 
@@ -77,7 +80,7 @@ logger = logging.getLogger(__name__)
 
 
 class EmbeddedShelf:
-    """Implements `BuildableShelf`, `ShelfWriter` and `ShelfHistory` on a folder."""
+    """Implements `BuildableShelf` and `ShelfWriter` on a folder."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self.folder = folder
@@ -91,6 +94,8 @@ class EmbeddedShelf:
         self._lock = CatalogueLock(folder, spec.name)
         self._embedding = CatalogueLock(folder, spec.name, file=EMBEDDING_LOCK_FILE)
         self._is_withholding = False
+        self._exclusive = 0
+        self._indexing: IndexProcess | None = None
 
     @classmethod
     def create(cls, folder: Path, spec: CatalogueSpec, *, model: ModelId | None) -> "EmbeddedShelf":
@@ -137,7 +142,7 @@ class EmbeddedShelf:
         """Return a snapshot of the present state, or a stale one, marked so, where an update would take long."""
         with self._guard:
             if self._view is None or self._view.state != self.store.state():
-                self._view = self._rebuilding_if_damaged(self._refreshed)
+                self._view = self._refreshed_or_stale()
             if self._view is not None:
                 return self._view
         # Locks are taken in the order of `publish`, so that the two cannot deadlock.
@@ -150,9 +155,9 @@ class EmbeddedShelf:
         view = self._view
         return view if view is not None and view.state == self.store.find_state() else None
 
-    def history(self) -> "EmbeddedShelf":
-        """Return the change log: the shelf itself."""
-        return self
+    def history(self) -> Store:
+        """Return the change log, which the store keeps."""
+        return self.store
 
     def apply(
         self,
@@ -163,7 +168,9 @@ class EmbeddedShelf:
     ) -> int:
         """Commit the changes durably, all or none, and return the number of the last change."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            return self.store.apply(changes, author, expected=expected)
+            last = self.store.apply(changes, author, expected=expected)
+            self._index_meanwhile(last)
+            return last
 
     def publish(self) -> None:
         """Update every index to the store; build a new base segment if the tail has grown."""
@@ -171,6 +178,7 @@ class EmbeddedShelf:
             self._lock.held(WRITER_LOCK_TIMEOUT_S),
             self._guard,
         ):  # in this order: readers never wait for the lock
+            self._end_indexing()
             self._rebuilding_if_damaged(self._catch_up)
 
     def missing_embeddings(self, digests: Iterable[bytes]) -> set[bytes]:
@@ -209,31 +217,15 @@ class EmbeddedShelf:
 
     def publish_vectors(self) -> None:
         """Add the vectors that were stored since to the index; the lock is held for the swap alone."""
-        for _ in range(SWAP_ATTEMPTS):
-            if self._try_publish_vectors():
-                return
-        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
-            self._try_publish_vectors()
-
-    def _try_publish_vectors(self) -> bool:
-        """Build the base anew with the vectors of now; False where another process has replaced it meanwhile."""
-        vector_no, model, name = self.store.counter(STORED_VECTORS), self.store.model(), self._bases.name()
-        if name is None or model is None:
+        if self._bases.name() is None or self.store.model() is None:
             self.publish()
-            return True
-        try:
-            base = self._bases.open(name)
-        except DamagedIndexError:
-            return False
-        if base.vector_no < vector_no:
-            base = with_late_vectors(base, self.store.iter_vectors(), model=model, vector_no=vector_no)
-            fresh = self._bases.write_late(base, like=name)
-            if fresh is None or not self._swap_in(fresh, base.name, former=name):
-                return False
-        self.store.note_indexed(base.vector_no)
-        return True
+            return
+        if any(publish_late(self.store, self._bases, self._swap_in) for _ in range(SWAP_ATTEMPTS)):
+            return
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            publish_late(self.store, self._bases, self._swap_in)
 
-    def _swap_in(self, fresh: Path, name: str, *, former: str) -> bool:
+    def _swap_in(self, fresh: Path, name: str, former: str) -> bool:
         """Replace the base, unless another process has done so since; tell whether it was replaced."""
         with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:
             if self._bases.name() != former:
@@ -244,21 +236,6 @@ class EmbeddedShelf:
     def current_or_deleted(self, ids: Sequence[RecordId]) -> Mapping[RecordId, Record | None]:
         """Return the present record of each id, None for a deleted one."""
         return self.store.current_or_deleted(ids)
-
-    def list_changes(
-        self,
-        *,
-        limit: int,
-        before: int | None = None,
-        call_id: str | None = None,
-        ids: Sequence[RecordId] | None = None,
-    ) -> list[PastChange]:
-        """Return past changes, newest first, optionally before a change number, of one call, or of these ids."""
-        return self.store.list_changes(limit=limit, before=before, call_id=call_id, ids=ids)
-
-    def versions(self, ids: Sequence[RecordId], *, as_of: int | None = None) -> Mapping[RecordId, int]:
-        """Return the number of the last change of each id, no later than `as_of`."""
-        return self.store.versions(ids, as_of=as_of)
 
     def _rebuilding_if_damaged(self, step: Callable[[], StepT]) -> StepT:
         """Run a step that reads the index; where that is damaged, retry under the lock, then rebuild the index."""
@@ -275,6 +252,15 @@ class EmbeddedShelf:
             self._text = None
             shutil.rmtree(self._index, ignore_errors=True)
             return step()
+
+    def _refreshed_or_stale(self) -> EmbeddedView | None:
+        """Refresh the snapshot; where the index is being replaced and its writer does not let us, keep the last one."""
+        try:
+            return self._rebuilding_if_damaged(self._refreshed)
+        except BusyError:
+            if self._view is None:
+                raise
+            return dataclasses.replace(self._view, stale=BEHIND)
 
     def _require_own_spec(self) -> None:
         """Raise BusyError where the index that was open is gone, and there is one of another spec in its place."""
@@ -307,7 +293,7 @@ class EmbeddedShelf:
             self.publish_vectors()
 
     def _is_withheld(self) -> bool:
-        """Tell whether another writer keeps its update from readers; a mark left by one that was killed is removed."""
+        """Tell whether another writer keeps its update from readers; a mark that was left behind is removed."""
         mark = self.folder / WITHHELD_FILE
         if self._is_withholding or not mark.exists():
             return False
@@ -364,19 +350,37 @@ class EmbeddedShelf:
     def _catch_up(self) -> None:
         """Update every index to the store. The lock is held."""
         if self._bases.name() is None and not self._open_text().change_no() and self.store.change_no():
-            self._build_first()
-            return
-        self._catch_up_text()
-        self._renew_base()
+            self.build_first(self.store.iter_rows())
+        else:
+            self._catch_up_text()
+            self._renew_base()
 
-    def _build_first(self) -> None:
-        """Build both indexes in one pass over the records. The lock is held."""
-        change_no, vector_no = self.store.change_no(), self.store.counter(STORED_VECTORS)
+    def build_first(self, rows: Iterable[SegmentRow]) -> None:
+        """Build both indexes in one pass over all records. The lock is held."""
         builder = SegmentBuilder(self.spec, self.store.model())
-        rows = map(builder.added, self.store.iter_rows())
-        self._open_text().update(self.store.changed_since(0), rows, change_no=change_no)
-        self._bases.swap(builder.build(change_no, vector_no))
+        self._open_text().update((), map(builder.added, rows), change_no=self.store.change_no, is_bulk=True)
+        vector_no = self.store.counter(STORED_VECTORS)
+        self._bases.swap(builder.build(self.store.change_no(), vector_no))
         self.store.note_indexed(vector_no)
+
+    def _index_meanwhile(self, records: int) -> None:
+        """Index many new records while more are written. The lock is held until they are published."""
+        if not self._exclusive or self._bases.name() is not None:
+            return
+        if self._indexing is None and is_worthwhile(records):
+            self._indexing = start_indexing(self.folder, self.spec)
+        if self._indexing is not None:
+            self._indexing.note_written()
+
+    def _end_indexing(self) -> None:
+        """Let the process that indexes finish its work, unless some records were changed since they were stored."""
+        indexing, self._indexing = self._indexing, None
+        if indexing is None:
+            return
+        if self.store.change_no() != self.store.count():
+            indexing.end()
+        elif not indexing.finish():
+            logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""
@@ -385,7 +389,7 @@ class EmbeddedShelf:
         reached, wanted = text.change_no(), self.store.change_no()
         if reached < wanted:
             touched = self.store.changed_since(reached)
-            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
+            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=lambda: wanted)
 
     def _renew_base(self) -> None:
         """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""
@@ -481,6 +485,15 @@ class EmbeddedShelf:
             self._is_withholding = False
             mark.unlink(missing_ok=True)
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
         """Hold the write lock over several steps."""
-        return self._lock.held(WRITER_LOCK_TIMEOUT_S)
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S):
+            self._exclusive += 1
+            try:
+                yield
+            finally:
+                self._exclusive -= 1
+                if self._indexing is not None and not self._exclusive:
+                    self._indexing.end()
+                    self._indexing = None

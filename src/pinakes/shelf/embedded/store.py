@@ -22,6 +22,7 @@ from pinakes.errors import StorageError
 from pinakes.model.record import Key, Record, RecordId
 from pinakes.model.vectors import ModelId, Vector
 from pinakes.shelf.embedded.change_log import PAST_CHANGES, conditions_of, logged_change
+from pinakes.shelf.embedded.schema import CHANGES_BY_ID, SCHEMA, SCHEMA_VERSION, TOUCH_EMBEDDED
 from pinakes.shelf.embedded.segment import SegmentRow
 from pinakes.shelf.history import keepable, require_unmoved, with_afters
 from pinakes.shelf.port import (
@@ -38,28 +39,10 @@ from pinakes.shelf.port import (
 )
 from pinakes.shelf.sqlite_check import check_sqlite_file
 
-SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE records (
-    key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB NOT NULL, digest BLOB);
-CREATE TABLE embeddings (
-    model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest));
-CREATE TABLE changes (
-    change_no INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL, id TEXT NOT NULL, op TEXT NOT NULL,
-    before BLOB, principal TEXT NOT NULL, call_id TEXT NOT NULL, at TEXT NOT NULL DEFAULT (datetime('now')));
-CREATE INDEX changes_by_call ON changes (call_id) WHERE call_id <> '';
-"""
-_TOUCH_EMBEDDED = """
-INSERT INTO changes (key, id, op, before, principal, call_id)
-SELECT key, id, 'update', body, ?, ? FROM records WHERE digest IN (SELECT digest FROM embeddings WHERE model = ?)
-"""
-"""Logs a change of each record that has a vector of the model switched to, so that readers notice the switch."""
-CHANGES_BY_ID = "CREATE INDEX IF NOT EXISTS changes_by_id ON changes (id)"
-"""Created on first use, by an edit or a build of an editable catalogue."""
-SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 5_000
 MAX_BOUND_VALUES = 10_000
 BULK_RECORDS = 100
+FIRST_KEY = Key(0)
 MAX_CHANGE_NO = 2**63 - 1
 STORED_VECTORS, INDEXED_VECTORS = "vectors_stored", "vectors_indexed"
 """Counters in `meta`: how often vectors were added apart from changes, and the last of these that the index has."""
@@ -112,7 +95,7 @@ class Store:
             size_bytes = model.dimension * np.dtype(np.float32).itemsize
             db.execute("DELETE FROM embeddings WHERE model = ? AND length(vector) <> ?", (model.name, size_bytes))
             if before is not None:
-                db.execute(_TOUCH_EMBEDDED, (LOCAL.principal, LOCAL.call_id, model.name))
+                db.execute(TOUCH_EMBEDDED, (LOCAL.principal, LOCAL.call_id, model.name))
         return before is not None
 
     def keep_vectors(self, model: ModelId, vectors: Mapping[bytes, Vector]) -> None:
@@ -283,7 +266,12 @@ class Store:
         return self._find_row(query, (model.name, digest)) is not None
 
     def list_changes(
-        self, *, limit: int, before: int | None, call_id: str | None, ids: Sequence[RecordId] | None
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        call_id: str | None = None,
+        ids: Sequence[RecordId] | None = None,
     ) -> list[PastChange]:
         """Return past changes, newest first, read in one transaction."""
         asked = {"limit": limit, "before": before, "call_id": call_id, "ids": None if ids is None else _as_json(ids)}
@@ -320,12 +308,12 @@ class Store:
         query = "SELECT DISTINCT key FROM changes WHERE change_no > ? AND change_no <= ? ORDER BY key"
         return [Key(key) for (key,) in self._rows(query, (change_no, until))]
 
-    def iter_rows(self, keys: Sequence[Key] | None = None) -> Iterator[SegmentRow]:
-        """Yield the records of these keys (all of them if None) with their vectors, in key order."""
+    def iter_rows(self, keys: Sequence[Key] | None = None, *, after: Key = FIRST_KEY) -> Iterator[SegmentRow]:
+        """Yield the records of these keys (all that follow `after` if None) with their vectors, in key order."""
         query = """SELECT key, id, body, vector, records.digest IS NOT NULL FROM records LEFT JOIN embeddings
                    ON embeddings.digest = records.digest AND model = (SELECT value FROM meta WHERE name = 'model')"""
         if keys is None:
-            rows = self._rows(f"{query} ORDER BY key")
+            rows = self._rows(f"{query} WHERE key > ? ORDER BY key", (after,))
         else:
             wanted = ",".join(str(int(key)) for key in keys)
             rows = self._rows(f"{query} WHERE key IN ({wanted}) ORDER BY key")

@@ -6,7 +6,7 @@ has the number of the store's change that the index has reached.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,9 +76,11 @@ class TextIndex:
             found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
-    def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
-        """Remove the touched keys, add the rows, and set the change number, in one commit."""
-        bulk = len(touched) > BULK_DOCUMENTS
+    def update(
+        self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: Callable[[], int], is_bulk: bool = False
+    ) -> None:
+        """Remove the touched keys, add the rows, and set the change number that there is then, in one commit."""
+        bulk = is_bulk or len(touched) > BULK_DOCUMENTS
         self._remove_leftovers()
         with self._failing_as(StorageError, "written"):
             writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
@@ -91,7 +93,7 @@ class TextIndex:
             tantivy.Query.range_query(self.schema, MARKER, tantivy.FieldType.Unsigned, lower_bound=1)
         )
         marker = tantivy.Document()
-        marker.add_unsigned(MARKER, change_no)
+        marker.add_unsigned(MARKER, change_no())
         writer.add_document(marker)
         with self._failing_as(StorageError, "written"):
             writer.commit()  # commit point: documents and marker become visible together

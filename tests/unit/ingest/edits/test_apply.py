@@ -414,7 +414,7 @@ def test_a_renamed_record_is_renamed_in_all_that_name_it_in_one_change(filled: B
     assert filled.get("waves")["authors"] == ("Virginia Woolf",)
     assert filled.get("letters")["authors"] == ("Mann", "Virginia Woolf")
     assert filled.get("mountain")["authors"] == ("Mann",)
-    assert {change.author for change in filled.shelf.list_changes(limit=3)} == {ADA}
+    assert {change.author for change in filled.shelf.history().list_changes(limit=3)} == {ADA}
     filled.update("waves", title="Waves")
     assert filled.get("dawn")["book"] == "Waves"
 

@@ -1,0 +1,77 @@
+"""Building the first index of a shelf in a process of its own, while its records are still being written.
+
+Reading and mapping rows takes one core, and indexing them another. The process is told after each transaction that
+there are more records, and in the end that these are all; then it writes the index and ends. Where it fails, the shelf
+builds the index itself; where the process that writes is killed, it ends without having written any.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from pinakes.catalogue.spec import CatalogueSpec
+
+WORKER_MODULE = "pinakes.shelf.embedded.index_worker"
+WORTHWHILE_RECORDS = 4_000
+"""With fewer records so far, there may not be enough to come for a process to be worth its start."""
+MORE, ALL, DONE = b"more\n", b"all\n", b"done\n"
+FINISH_S = 600.0
+
+
+def is_worthwhile(records: int) -> bool:
+    """Tell whether the records that follow so many are indexed sooner by a process of their own."""
+    return records >= WORTHWHILE_RECORDS and (os.cpu_count() or 1) > 1
+
+
+def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
+    """Start a process that indexes the records in a folder; None where none can be started."""
+    try:
+        return IndexProcess(folder, spec)
+    except OSError:
+        return None
+
+
+class IndexProcess:
+    """The process that builds an index; whoever starts it holds the write lock until it has ended."""
+
+    def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", WORKER_MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._send(pickle.dumps((folder, spec)))
+
+    def note_written(self) -> None:
+        """Tell the process that more records are stored."""
+        self._send(MORE)
+
+    def finish(self) -> bool:
+        """Tell the process that all records are stored; return whether it has built the index."""
+        self._send(ALL)
+        try:
+            answer, _ = self._process.communicate(timeout=FINISH_S)
+        except (subprocess.TimeoutExpired, ValueError, OSError):
+            answer = b""
+        self.end()
+        return answer == DONE and self._process.returncode == 0
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+    def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended, which `finish` notices
+            self._process.stdin.write(message)
+            self._process.stdin.flush()
