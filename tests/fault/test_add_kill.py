@@ -115,6 +115,8 @@ class Builds:
             page = view.search("Story 1999", scope=WHOLE, limit=1)
             assert view.spec.title_of(page.hits[0].record) == "Story 1999"
             assert view.reader.awaiting_vectors == ROWS - self.count_vectors()
+        examined = json.loads(self.run("doctor", "--json").stdout)
+        assert "can be found by meaning so far" in str(examined), examined
 
     def count_vectors(self) -> int:
         """Return how many texts have a vector in the store."""

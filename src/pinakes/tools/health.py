@@ -15,6 +15,7 @@ from pinakes.ingest.ledger import LEDGER_PART, check_ledger
 from pinakes.library import CALIBRATION_FILE, LEDGER_FILE, PACK_FOLDER
 from pinakes.packs.builder import check_pack, load_manifest
 from pinakes.search.calibrate import find_calibration
+from pinakes.search.searcher import about_awaited_vectors
 from pinakes.shelf.port import INDEX_PART, RECORDS_PART, Checkpoint, Problem, never_stop
 from pinakes.tools.catalogue import OpenCatalogue
 from pinakes.tools.relations import check_relations
@@ -67,6 +68,8 @@ def _notes(catalogue: OpenCatalogue) -> Iterator[tuple[str, str]]:
     shelf = catalogue.shelf.describe()
     yield RECORDS_PART, f"{shelf.records} in {shelf.sqlite_file or shelf.kind}"
     yield INDEX_PART, f"{shelf.records} records indexed" + (f"; {shelf.stale}" if shelf.stale else "")
+    if (awaited := about_awaited_vectors(catalogue.shelf.reader())) is not None:
+        yield VECTORS_PART, f"{awaited}; to embed the rest, run the same pinakes add again"
     if catalogue.spec.editable and catalogue.spec.relations:
         yield RELATIONS_PART, "every record that another names exists"
     if catalogue.folder is not None:

@@ -358,7 +358,7 @@ class EmbeddedShelf:
     def build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
         builder = SegmentBuilder(self.spec, self.store.model())
-        self._open_text().update((), map(builder.added, rows), change_no=self.store.change_no, is_bulk=True)
+        self._open_text().build(map(builder.added, rows), change_no=self.store.change_no)
         vector_no = self.store.counter(STORED_VECTORS)
         self._bases.swap(builder.build(self.store.change_no(), vector_no))
         self.store.note_indexed(vector_no)
@@ -389,7 +389,7 @@ class EmbeddedShelf:
         reached, wanted = text.change_no(), self.store.change_no()
         if reached < wanted:
             touched = self.store.changed_since(reached)
-            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=lambda: wanted)
+            text.update(touched, self.store.iter_rows(touched if reached else None), change_no=wanted)
 
     def _renew_base(self) -> None:
         """Build a new base segment where none exists or the tail has outgrown it. The lock is held."""

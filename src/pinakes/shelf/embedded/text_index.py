@@ -76,14 +76,20 @@ class TextIndex:
             found = self.searcher.search(marker, limit=1, order_by_field=MARKER).hits
         return int(found[0][0]) if found else 0
 
-    def update(
-        self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: Callable[[], int], is_bulk: bool = False
+    def update(self, touched: Sequence[Key], rows: Iterable[SegmentRow], *, change_no: int) -> None:
+        """Remove the touched keys, add the rows, and set the change number, in one commit."""
+        self._write(touched, rows, lambda: change_no, is_bulk=len(touched) > BULK_DOCUMENTS)
+
+    def build(self, rows: Iterable[SegmentRow], *, change_no: Callable[[], int]) -> None:
+        """Add many rows to a new index, and set the change number that there is after the last, in one commit."""
+        self._write((), rows, change_no, is_bulk=True)
+
+    def _write(
+        self, touched: Sequence[Key], rows: Iterable[SegmentRow], change_no: Callable[[], int], *, is_bulk: bool
     ) -> None:
-        """Remove the touched keys, add the rows, and set the change number that there is then, in one commit."""
-        bulk = is_bulk or len(touched) > BULK_DOCUMENTS
         self._remove_leftovers()
         with self._failing_as(StorageError, "written"):
-            writer = self._index.writer(BULK_HEAP_BYTES if bulk else EDIT_HEAP_BYTES, num_threads=1)
+            writer = self._index.writer(BULK_HEAP_BYTES if is_bulk else EDIT_HEAP_BYTES, num_threads=1)
         if touched and self.searcher.num_docs:
             # By query: `delete_documents_by_term` takes the key for a signed number, and finds nothing.
             writer.delete_documents_by_query(self._any_value(KEY, [int(key) for key in touched]))
