@@ -15,6 +15,7 @@ QUICK = ("unit", "golden")
 SLOW = (
     "unit/assembly",
     "unit/cli/test_add.py",
+    "unit/cli/test_add_files.py",
     "unit/cli/test_audit.py",
     "unit/cli/test_column_changes.py",
     "unit/cli/test_commands.py",
