@@ -28,6 +28,9 @@ CALLS: list[Call] = [
     ("fetch", {"id": "music/artist-clara-schumann"}, "text"),
     ("browse", {}, "catalogues.fields"),
     ("browse", {"catalogue": "anime", "field": "tags"}, "catalogues.fields.values"),
+    ("browse", {"catalogue": "anime", "by": ["tags", "year/decade"]}, "catalogues.groups"),
+    ("browse", {"catalogue": "papers", "by": ["publish_year"], "query": "language model"}, "catalogues.groups"),
+    ("search", {"query": "*", "catalogue": "anime", "filters": {"tags": ["space"]}}, "results"),
     ("search_anime", {"query": "robots in space"}, "results"),
     ("search_anime", {"query": "qwertyuiop"}, "results"),
     ("search_anime", {"query": "love", "filters": {"tags": ["school life"]}}, "results"),
@@ -96,7 +99,7 @@ def items(value: Any, path: str) -> list[Any]:
 
 def _identity(item: dict[str, Any]) -> str:
     known = item.get("metadata", item)
-    return str(next(known[name] for name in ("id", "value", "field") if name in known))
+    return str(next(known[name] for name in ("id", "value", "field", "values") if name in known))
 
 
 def explained(value: Any) -> set[str]:

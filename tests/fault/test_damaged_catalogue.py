@@ -64,6 +64,7 @@ def answer(gate: Gate, tool: str, **arguments: Any) -> dict[str, Any]:
         ("search_documents", {"query": "dragon breath", "sources": ["dnd"]}),
         ("search_anime", {"query": "dragon"}),
         ("browse", {"catalogue": "papers"}),
+        ("browse", {"catalogue": "papers", "by": ["publish_year"]}),
         ("search_papers", {"query": "graphs"}),
     ],
 )

@@ -31,6 +31,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("fetch", {"id": f"{FILMS}/film-1"}),
     ("browse", {}),
     ("browse", {"catalogue": FILMS, "field": "genre"}),
+    ("browse", {"catalogue": FILMS, "by": ["genre"]}),
+    ("search", {"query": "* harbour"}),
     ("search_documents", {"query": "lantern", "neighbours": 1}),
 ]
 WRONG_CALLS: list[tuple[str, dict[str, Any]]] = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pinakes.text.safe_json import safe_json
 from pinakes.tools.aggregate.shapes import FIGURES, AggregateParts, BrowsedGroup, GroupedRecord
 from pinakes.tools.plain_text import json_text, value_text
 
@@ -21,7 +22,7 @@ def aggregate_lines(parts: AggregateParts) -> Iterator[str]:
         yield f"  {len(groups) + len(parts.ranked or ())} of {parts.group_count} {'groups' if groups else 'records'}"
     yield from (lacking_text(name, count) for name, count in parts.without.items())
     if parts.list_with is not None:
-        yield f"  records: search with {json_text(parts.list_with.model_dump(mode='json'))} and filters"
+        yield f"  records: search with {_json(parts.list_with.model_dump(mode='json'))} and filters"
 
 
 def lacking_text(name: str, count: int) -> str:
@@ -35,7 +36,7 @@ def _overall(group: BrowsedGroup) -> Iterator[str]:
         yield f"known {group.known}"
     yield from (f"{name} {_figure(group, name)}" for name in FIGURES if getattr(group, name) is not None)
     if group.filters:
-        yield f"filters {json_text(group.filters)}"
+        yield f"filters {_json(group.filters)}"
 
 
 def _heads(groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
@@ -44,7 +45,7 @@ def _heads(groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
 
 def _cells(group: BrowsedGroup, groups: list[BrowsedGroup], figures: list[str]) -> list[str]:
     known = [str(group.count if group.known is None else group.known)] if _has_known(groups) else []
-    filters = "" if group.filters is None else json_text(group.filters)
+    filters = "" if group.filters is None else _json(group.filters)
     values = [value_text(value) for value in group.values.values()]
     return [*values, str(group.count), *known, *(_figure(group, name) for name in figures), filters]
 
@@ -59,3 +60,8 @@ def _figure(group: BrowsedGroup, name: str) -> str:
     if value is None:
         return ""
     return f"{value} ({value_text(record.title)} [{record.id}])" if record else str(value)
+
+
+def _json(value: object) -> str:
+    """Return a value as JSON that is safe to show, also where JSON escapes a character."""
+    return safe_json(json_text(value))
