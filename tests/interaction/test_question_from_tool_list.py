@@ -53,12 +53,12 @@ book_id,title,authors,publication_year,average_rating,ratings_count,pages,cover_
 """
 FILMS = """\
 film_id,title,director,release_date,runtime,genres,vote_average,overview
-1,Night Ferry,Ana Duarte,2012-03-09,94,Thriller;Drama,7.1,A ferryman carries a passenger who should be dead
-2,The Long Sum,Ivo Brandt,2016-10-21,131,Drama,7.9,A teacher counts what a war has cost
-3,Paper Lions,Mei Tan,2019-06-14,88,Thriller;Comedy,6.4,Two forgers try to sell each other the same painting
-4,Low Water,Ana Duarte,1998-05-02,97,Thriller,7.4,A river gives back a car
-5,Glass Orchard,Noor Haddad,2021-01-29,102,Thriller,7.8,A gardener finds microphones among the trees
-6,Sunday Kites,Mei Tan,2014-08-08,91,Comedy,6.9,A town forgets how to lose
+1,Night Ferry,Ana Duarte,2012-03-09,94 min,Thriller;Drama,7.1,A ferryman carries a passenger who should be dead
+2,The Long Sum,Ivo Brandt,2016-10-21,131 min,Drama,7.9,A teacher counts what a war has cost
+3,Paper Lions,Mei Tan,2019-06-14,88 min,Thriller;Comedy,6.4,Two forgers try to sell each other the same painting
+4,Low Water,Ana Duarte,1998-05-02,97 min,Thriller,7.4,A river gives back a car
+5,Glass Orchard,Noor Haddad,2021-01-29,102 min,Thriller,7.8,A gardener finds microphones among the trees
+6,Sunday Kites,Mei Tan,2014-08-08,91 min,Comedy,6.9,A town forgets how to lose
 """
 GAMES = """\
 id,name,year_published,min_players,max_players,play_time,rating_average,users_rated,mechanics
@@ -140,7 +140,7 @@ QUESTIONS = [
             Wish(words=LENGTH, most=100),
         ),
         is_answer=lambda row: (
-            row["release_date"] >= "2010" and "Thriller" in row["genres"] and int(row["runtime"]) < 100
+            row["release_date"] >= "2010" and "Thriller" in row["genres"] and int(row["runtime"].split()[0]) < 100
         ),
     ),
     Question(

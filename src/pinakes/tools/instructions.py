@@ -107,7 +107,7 @@ def _titled(entry: _Entry) -> str:
 
 
 def _described(entry: _Entry) -> str:
-    summary = _clean(entry.spec.summary, LONGEST_SUMMARY).rstrip(".")
+    summary = _clean(entry.spec.summary.removeprefix(f"{entry.spec.title}: "), LONGEST_SUMMARY).rstrip(".")
     return f"{_titled(entry)}: {summary}" if summary else _titled(entry)
 
 
