@@ -21,6 +21,7 @@ from pinakes.sources.columns import plain_value, unique_names
 from pinakes.sources.database.address import FORMS, DatabaseAddress
 from pinakes.sources.database.failures import code_of, failure_of
 from pinakes.sources.database.joins import Dialect, plan_joins, read_list, select_joined
+from pinakes.sources.database.passwords import find_password
 from pinakes.sources.database.query import require_selection
 from pinakes.sources.database.schema import ServerSchema
 from pinakes.sources.database.server import DatabaseServer, run
@@ -30,7 +31,6 @@ from pinakes.sources.options import ReadOptions
 from pinakes.sources.port import SourceRow
 
 OPTIONS = frozenset({"table", "query"})
-PASSWORD_VARIABLES = {"postgresql": "PGPASSWORD", "mysql": "MYSQL_PWD"}
 COLLECTING = {"postgresql": "array_agg({})", "mysql": "json_arrayagg({})"}
 MISSING_TABLE = ("42P01", 1146)
 """The codes of PostgreSQL and MySQL for a table that does not exist."""
@@ -47,8 +47,7 @@ def open_database(location: str, options: ReadOptions, settings: Settings) -> "D
         raise InputError(f"{address.name}: the address names no database; write {FORMS[address.kind]}")
     if settings.offline and not address.is_local:
         raise InputError(f"{address.name}: the server is on the network, which is not used offline")
-    kept = settings.environment.get(PASSWORD_VARIABLES[address.kind], "")
-    server = DatabaseServer(replace(address, password=address.password or kept))
+    server = DatabaseServer(replace(address, password=find_password(address, settings.environment)))
     return DatabaseRows(server, table=options.table, query=options.query)
 
 

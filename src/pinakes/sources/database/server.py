@@ -7,7 +7,6 @@ unbuffered result, on a connection that takes one statement at a time.
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, CursorResult, Engine, create_engine, event
@@ -53,8 +52,6 @@ POSTGRESQL_ARGUMENTS = {
     "keepalives_count": 3,
     "prepare_threshold": None,
 }
-MYSQL_FILE = Path("~/.my.cnf")
-"""The file from whose [client] section MySQL's programs read a password."""
 
 
 class DatabaseServer:
@@ -140,9 +137,7 @@ def column_names(result: CursorResult[Any]) -> tuple[str, ...]:
 
 def _mysql_arguments(address: DatabaseAddress) -> Mapping[str, Any]:
     """Return the driver's arguments; it would encode a password as Latin-1."""
-    file = MYSQL_FILE.expanduser()
-    kept = {"read_default_file": str(file)} if file.is_file() else {}
-    login = {"password": address.password.encode()} if address.password else kept
+    login = {"password": address.password.encode()} if address.password else {}
     return {"connect_timeout": CONNECT_TIMEOUT_S, "read_timeout": SILENCE_S, "charset": "utf8mb4", **login}
 
 

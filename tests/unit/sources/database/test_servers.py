@@ -288,6 +288,20 @@ def test_the_password_of_the_address_is_used_and_shown_nowhere(site: Site, passw
     assert source.name.startswith(address.partition("?")[0])
 
 
+def test_the_password_is_found_in_the_files_of_the_servers_own_programs(
+    site: Site, password: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.execute(FILMS)
+    address = site.guarded()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".my.cnf").write_text(f'!includedir /etc\n[client]\nport\npassword = "{password}"\n[x]\npassword=no\n')
+    (tmp_path / ".pgpass").write_text(f"*:*:*:guarded:{password}\n")
+    (tmp_path / ".pgpass").chmod(0o600)
+    if site.kind == "postgresql":  # its home is that of the user in the system's list
+        address = f"{address}&passfile={quote(str(tmp_path / '.pgpass'), safe='')}"
+    assert len(values(opened(site, address))) == 3
+
+
 def test_a_login_that_is_refused_says_so_without_the_password(site: Site) -> None:
     address = site.guarded()
     with pytest.raises(InputError, match=r"the login is refused.*check the user and the password") as caught:
