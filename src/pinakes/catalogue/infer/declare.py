@@ -70,7 +70,7 @@ def infer_declaration(
         raise InputError("it has no rows, so the types of its columns cannot be inferred")
     names = field_names(columns)
     choices = choices.resolved(names)
-    chosen = _choose_columns(columns, names, choices)
+    chosen = _choose_columns(columns, names, choices, id_column)
     id_profile, notes = _choose_id(chosen, choices, id_column)
     parts = _choose_parts(chosen, id_profile, names, choices)
     fields, dropped = _choose_fields(chosen, parts, names, choices)
@@ -100,8 +100,10 @@ class _Chosen:
     left_out: dict[str, str]
 
 
-def _choose_columns(columns: Sequence[ColumnProfile], names: Mapping[str, str], choices: Choices) -> _Chosen:
-    usable, reasons = choose_columns(columns, choices)
+def _choose_columns(
+    columns: Sequence[ColumnProfile], names: Mapping[str, str], choices: Choices, id_column: str | None
+) -> _Chosen:
+    usable, reasons = choose_columns(columns, choices, id_column=id_column)
     families = find_families(usable, names, apart=named_columns(choices))
     reasons |= {one.name: f"it is part of '{family.name}'" for family in families for one in family.columns}
     single = [column for column in usable if column.name not in reasons]

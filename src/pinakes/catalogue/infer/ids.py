@@ -14,6 +14,8 @@ FEWEST_CODES = 5
 """The fewest rows in which different codes are no accident."""
 MOST_MISSING, MOST_REPEATED = 0.02, 0.005
 """The shares of rows that may lack an id, or repeat one: a few bad rows do not keep the others from having theirs."""
+FEWEST_ROWS = 20
+"""The fewest rows of which one may lack an id."""
 FIRST_ID_WORD = re.compile(r"\w*(const|code|number|nummer|numero)|no|nr|num")
 """The last word of the name of a column that identifies rows, if its values are unique."""
 ID_FORMS = (Form.WHOLE, Form.YEAR, Form.CODE, Form.TEXT)
@@ -51,7 +53,8 @@ def chosen_id(columns: Sequence[ColumnProfile], stated: str) -> tuple[ColumnProf
 
 def id_problem(column: ColumnProfile) -> str | None:
     """Return why a column cannot be the id, or None."""
-    if column.filled < (1 - MOST_MISSING) * column.rows:
+    one_missing = column.rows - column.filled == 1 and column.rows >= FEWEST_ROWS
+    if column.filled < (1 - MOST_MISSING) * column.rows and not one_missing:
         return f"{percent(1 - column.filled_share)} of the rows have none"
     if column.filled - column.distinct > MOST_REPEATED * column.filled:
         return f"{column.filled - column.distinct:,} of {column.filled:,} rows repeat an earlier one"

@@ -8,10 +8,10 @@ import numpy as np
 
 from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.infer.choices import Choices
-from pinakes.catalogue.infer.columns import is_code, is_unnamed
+from pinakes.catalogue.infer.columns import is_code, is_link, is_unnamed
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.infer.title_words import is_alternative
-from pinakes.catalogue.profile import PLAIN_NUMBERS, ColumnProfile
+from pinakes.catalogue.profile import PLAIN_NUMBERS, ColumnProfile, distinct_together
 from pinakes.catalogue.spec import NUMERIC_TYPES, FieldType
 
 WIDE_TABLE = 80
@@ -22,17 +22,40 @@ FEWEST_ROWS = 20
 TRANSLATION = re.compile(r"translations?|translated|i18n|localized|locales?|native|transliterations?")
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Z]{2})?")
 MANY_LANGUAGES = 8
+ROUNDED = re.compile(r"\d[.,]\d+[eE]\+\d+")
+"""A long code as spreadsheets show it: `9.78E+12`."""
+MOST_ROUNDED = 0.5
+SIZE_WORD = re.compile(
+    r"small|medium|large|big|tiny|mini|thumb|thumbnail|preview|full|original|hires|lowres|sm|md|lg|xl"
+)
+"""A word in the names of columns with another size of a picture."""
 
 Reasons = dict[str, str]
 
 
-def choose_columns(columns: Sequence[ColumnProfile], choices: Choices) -> tuple[list[ColumnProfile], Reasons]:
-    """Return the columns that can become fields, and the others with the reason why not."""
+def choose_columns(
+    columns: Sequence[ColumnProfile], choices: Choices, *, id_column: str | None = None
+) -> tuple[list[ColumnProfile], Reasons]:
+    """Return the columns that can become fields, and the others with the reason why not.
+
+    `id_column` is the key that the source declares, if it does.
+    """
     reasons: Reasons = {}
-    for find in (_unusable, _counts_of_rows, _repeated, _constant, _translations):
+    finders = (
+        _unusable,
+        _counts_of_rows,
+        _repeated,
+        _constant,
+        _translations,
+        _rounded,
+        _numbers_of_names,
+        _other_sizes,
+    )
+    for find in (*finders, _other_ids):
         rest = [column for column in columns if column.name not in reasons]
         reasons |= {name: reason for name, reason in find(rest) if name not in reasons}
-    reasons = {name: reason for name, reason in reasons.items() if name not in named_columns(choices)}
+    kept = named_columns(choices) | {id_column}
+    reasons = {name: reason for name, reason in reasons.items() if name not in kept}
     reasons |= dict.fromkeys(choices.drop, "you left it out")
     ordered = {column.name: reasons[column.name] for column in columns if column.name in reasons}
     return [column for column in columns if column.name not in reasons], ordered
@@ -106,6 +129,49 @@ def _translations(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]
         by_code = any(families[family] >= MANY_LANGUAGES for family, _ in _families(column.name))
         if column.form in (Form.TEXT, Form.OBJECT) and (by_word or by_code):
             yield column.name, "it is a translation"
+
+
+def _rounded(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]:
+    """Yield the columns with codes that a spreadsheet rounded, so that they tell nothing apart."""
+    for column in columns:
+        rounded = sum(bool(ROUNDED.fullmatch(text)) for text in column.texts)
+        if is_code(column) and rounded > MOST_ROUNDED * column.distinct:
+            yield column.name, f"its codes were rounded by a spreadsheet, as '{column.texts[0][:30]}'"
+
+
+def _numbers_of_names(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]:
+    """Yield the columns with ids of other tables, beside the columns with the names that they stand for.
+
+    A single one may be the id of what several rows are.
+    """
+    by_words = {"".join(column.words): column for column in columns if column.form is Form.TEXT and not column.is_list}
+    pairs = [(column, by_words.get("".join(column.words[:-1]))) for column in columns if _refers(column)]
+    named = [(one, name) for one, name in pairs if name and distinct_together([one, name]) == one.distinct]
+    if len(named) > 1:
+        yield from ((column.name, f"it stands for '{name.name}'") for column, name in named)
+
+
+def _refers(column: ColumnProfile) -> bool:
+    """Tell whether a column has ids that many rows have in common."""
+    return is_link(column) and 2 * column.distinct <= column.filled
+
+
+def _other_sizes(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]:
+    """Yield the columns with the same picture in another size."""
+    links = {column.words: column for column in columns if column.form is Form.URL}
+    for words, column in links.items():
+        bare = tuple(word for word in words if not SIZE_WORD.fullmatch(word))
+        if bare != words and bare in links:
+            yield column.name, f"it is another size of '{links[bare].name}'"
+
+
+def _other_ids(columns: Sequence[ColumnProfile]) -> Iterable[tuple[str, str]]:
+    """Yield all but the first of several columns that number the rows each in its own way, as other sites do."""
+    numbers = [one for one in columns if is_link(one) and one.is_unique and one.form in PLAIN_NUMBERS]
+    first = next((one for one in numbers if one.words == ("id",)), numbers[0] if numbers else None)
+    for column in numbers:
+        if column is not first and first is not None:
+            yield column.name, f"it numbers the rows, as '{first.name}' does"
 
 
 def _families(name: str) -> Iterable[tuple[str, str]]:
