@@ -16,7 +16,7 @@ from pinakes.catalogue.spec import CatalogueSpec, FieldSpec, FieldType, FilterKi
 from pinakes.catalogue.telling import rank_fields, telling_fields
 from pinakes.errors import InputError, did_you_mean
 from pinakes.model.scope import KIND_FIELD, AllOf, AnyOf, Condition, NoneOf, Range
-from pinakes.text.cells import text_of
+from pinakes.text.cells import read_number, read_quantity, text_of
 from pinakes.text.messages import quoted
 from pinakes.tools.spelling import meant
 
@@ -238,7 +238,7 @@ def _bound(name: str, value: Any, field: FieldSpec, *, is_upper: bool) -> float 
 
 def parse_bound(value: Any, field: FieldSpec, *, is_upper: bool) -> float:
     """Return a bound of a range by a field; raise ValueError where it is none, OverflowError where it is too large."""
-    return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value)
+    return _day_number(str(value), is_upper=is_upper) if field.type is FieldType.DATE else _number(value, field)
 
 
 def _day_number(text: str, *, is_upper: bool) -> float:
@@ -251,11 +251,12 @@ def _day_number(text: str, *, is_upper: bool) -> float:
     return float(date(year, month, day).toordinal())
 
 
-def _number(value: Any) -> float:
-    """Return a number, or a text that states one."""
+def _number(value: Any, field: FieldSpec) -> float:
+    """Return a number, or a text that states one, also as cells do: `1,000`, `$20`, `90 min`."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("not a number")
-    number = float(value)
+    read = None if not isinstance(value, str) else read_quantity(value, field.unit) or read_number(value)
+    number = float(value if read is None else read)
     if not math.isfinite(number):
         raise ValueError("not a number")
     if abs(number) > GREATEST:

@@ -198,6 +198,11 @@ def test_a_right_filter_becomes_its_condition_and_fits_the_schema(
     assert validator(shop).is_valid(filters)
 
 
+@pytest.mark.parametrize(("said", "number"), [("0", 0.0), ("$1,000", 1000.0), ("12,50 EUR", 12.5), ("1e3", 1000.0)])
+def test_a_bound_may_be_a_text_that_states_a_number(shop: CatalogueSpec, said: str, number: float) -> None:
+    assert parse_filters({"price": {"max": said}}, shop) == [Range("price", None, number)]
+
+
 @pytest.mark.parametrize(("filters", "wanted"), ALSO_READ, ids=str)
 def test_years_months_texts_of_numbers_and_single_values_are_read_as_the_range_that_they_state(
     shop: CatalogueSpec, filters: dict[str, Any], wanted: Any
