@@ -5,8 +5,10 @@ import re
 from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.profile import ColumnProfile
 
-ID_WORD = re.compile(r"ids?|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode")
-LINK_WORD = re.compile(r"ids?|uuid|guid")
+ID_WORD = re.compile(
+    r"ids?|identifier|key|uuid|guid|isbn(10|13)?|issn|sku|asin|ean|gtin|upc|mpn|doi|slug|handle|barcode"
+)
+LINK_WORD = re.compile(r"ids?|identifier|uuid|guid")
 """The last word of the names of columns with row ids; other codes are meaningful to people."""
 YEAR_WORD = re.compile(
     r"years?|yr|released?|published|publication|vintage|premiered|founded|built|born|date|jahr|annee|ano|год|年"

@@ -89,7 +89,7 @@ def _remarks(column: ColumnProfile) -> list[str]:
 
 def _may_be_id(column: ColumnProfile, *, is_first: bool) -> bool:
     """Tell whether a column is named like an id; repeated ids in later columns refer to another table."""
-    is_own = column.is_unique or is_first or column.words == ("id",)
+    is_own = column.is_unique or is_first or column.words == ("id",) or id_problem(column) is None
     if column.is_unique and column.words and FIRST_ID_WORD.fullmatch(column.words[-1]) and column.form in ID_FORMS:
         return is_first or column.rows >= FEWEST_CODES
     return (is_code(column) or is_link(column)) and (is_own or not is_link(column))

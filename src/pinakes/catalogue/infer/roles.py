@@ -29,7 +29,7 @@ WORDS_OF_PLACES = (
     r"countr(y|ies)|pays|land|pais",
     r"place|location|lieu|ort",
     r"cit(y|ies)|town|ville|stadt",
-    r"region|state|province|county|subregion|continent|area",
+    r"region|state|province|county|subregion|continent",
     r"origin|nationality|venue|birthplace|headquarters|address",
 )
 NO_PLACE_WORD = re.compile(r"code|id|url|number|lat|lon|latitude|longitude|type|population|area km2?")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pinakes.catalogue.cell_forms import Form
 from pinakes.catalogue.infer.columns import (
     KIND_WORD,
+    LINK_WORD,
     gaps,
     has_word,
     is_code,
@@ -18,7 +19,14 @@ from pinakes.catalogue.infer.columns import (
 )
 from pinakes.catalogue.infer.fields import InferredField
 from pinakes.catalogue.infer.survey import is_survey
-from pinakes.catalogue.infer.title_words import FIRST_NAME, LAST_NAME, TITLE_NAMES, ends_as_title, is_alternative
+from pinakes.catalogue.infer.title_words import (
+    FIRST_NAME,
+    LAST_NAME,
+    TITLE_NAMES,
+    ends_as_title,
+    is_alternative,
+    is_title_name,
+)
 from pinakes.catalogue.profile import ColumnProfile, distinct_together
 from pinakes.catalogue.spec import FieldType, Role
 from pinakes.errors import InputError
@@ -87,8 +95,9 @@ def title_columns(title: InferredField, columns: Sequence[ColumnProfile]) -> lis
 
 def _find_named_by_id(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     """Return the column that names what an id in another column stands for: `drink` beside `id_drink`."""
-    named = {tuple(word for word in column.words if word != "id") for column in columns if is_link(column)}
-    return next((one for one in columns if one.form is Form.TEXT and one.words in named and one.distinct > 1), None)
+    named = {tuple(word for word in one.words if not LINK_WORD.fullmatch(word)) for one in columns if is_link(one)}
+    texts = [one for one in columns if one.form is Form.TEXT and one.distinct > 1 and not is_link(one)]
+    return next((one for one in texts if one.words in named), None)
 
 
 def _names_records(column: ColumnProfile) -> bool:
@@ -132,7 +141,7 @@ def _find_title(columns: Sequence[ColumnProfile]) -> ColumnProfile | None:
     short = [column for column in plain if column.mean_length <= SHORT_NAME and not column.is_list]
     naming = [column for column in short if _naming(column) >= LEAST_NAMING or column.rows <= 10]
     if naming:
-        return max(naming, key=lambda column: round(_naming(column), 1) - (0.3 if _is_figure(column) else 0))
+        return max(naming, key=lambda column: round(_naming(column), 1) - (0.6 if _is_figure(column) else 0))
     if short:
         return None
     last_resort = [column for column in columns if column.form in (Form.TEXT, Form.URL, Form.LIST)]
@@ -180,7 +189,8 @@ def _worth(parts: Sequence[ColumnProfile], column: ColumnProfile) -> float:
     fills = has_gaps and column.form is Form.TEXT and column.filled_share >= ENOUGH and column.distinct >= FEWEST_NAMES
     told_apart = max(distinct_together([*parts, column]), 1)
     worth = told_apart / column.rows + 0.5 * math.log(told_apart) / math.log(column.rows + 1)
-    return worth - cost + (0.3 if fills else 0) + (0.1 if has_word(column, KIND_WORD) else 0)
+    named = 0.3 if is_title_name(column) else 0.1 if has_word(column, KIND_WORD) else 0
+    return worth - cost + (0.3 if fills else 0) + named
 
 
 def _cost_of_form(column: ColumnProfile) -> float:
