@@ -47,6 +47,9 @@ BY_WEIGHT = (
 SEVERAL = (_Group.KIND, _Group.TAGS, _Group.MEASURE, _Group.PEOPLE, _Group.PLACE)
 """The groups of which a second field tells something new."""
 
+COUNTED = (_Group.RATING, _Group.POPULARITY)
+"""The groups of which tables tend to have one number several times."""
+
 NAMING_ROLES = (Role.TITLE, Role.ALTERNATIVES, Role.BODY)
 POINTING_ROLES = (Role.PICTURE, Role.LINK)
 GROUP_OF_ROLE = {
@@ -154,7 +157,7 @@ def _ranked(fields: tuple[FieldSpec, ...]) -> tuple[tuple[FieldSpec, ...], tuple
     _add_several(chosen, by_use)
     _add_others(chosen, by_use)
     ordered = sorted(chosen, key=lambda one: one[0])
-    rest = [one for one in by_use if one not in chosen and one[0] is not _Group.NOTHING]
+    rest = [one for one in by_use if one not in chosen and not _repeats(one, chosen)]
     return tuple(field for _, field in ordered), tuple(field for _, field in rest)
 
 
@@ -178,6 +181,12 @@ def _add_others(chosen: list[Grouped], fields: Sequence[Grouped]) -> None:
     for one in fields:
         if len(chosen) < FEWEST and one not in chosen and one[0] is not _Group.NOTHING and _is_new(one[1], chosen):
             chosen.append(one)
+
+
+def _repeats(one: Grouped, chosen: Sequence[Grouped]) -> bool:
+    """Tell whether a field tells nothing beside those that are chosen, as a second count of ratings does."""
+    group, field = one
+    return group is _Group.NOTHING or (group in COUNTED and not _is_new(field, chosen))
 
 
 def _is_new(field: FieldSpec, chosen: Sequence[Grouped]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pinakes.catalogue.spec import CatalogueSpec
+from pinakes.catalogue.telling import telling_fields
 from pinakes.errors import StorageError
 from pinakes.model.scope import Scope, Visibility
 from pinakes.text.messages import safe_message
@@ -44,6 +45,8 @@ FORGIVING = "Case and spelling of names and values are forgiven; null is as left
 PERMISSIONS = "Which tools and catalogues there are depends on the user's permissions."
 SUBJECTS = "Tools of one subject know its fields better than search."
 MORE = "browse lists the rest"
+INFERRED = ": found by "
+"""The words after the title in the summary of an inferred spec."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +110,16 @@ def _titled(entry: _Entry) -> str:
 
 
 def _described(entry: _Entry) -> str:
-    summary = _clean(entry.spec.summary.removeprefix(f"{entry.spec.title}: "), LONGEST_SUMMARY).rstrip(".")
+    summary = _clean(_summary(entry.spec), LONGEST_SUMMARY).rstrip(".")
     return f"{_titled(entry)}: {summary}" if summary else _titled(entry)
+
+
+def _summary(spec: CatalogueSpec) -> str:
+    """Return the summary of a spec; of one that was inferred from a table, the fields that tell most."""
+    if not spec.summary.startswith(f"{spec.title}{INFERRED}"):
+        return spec.summary
+    names = [field.name.replace("_", " ") for field in telling_fields(spec)]
+    return f"with {', '.join(names)}" if names else ""
 
 
 def _clean(text: str, longest: int) -> str:
