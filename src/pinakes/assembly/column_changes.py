@@ -34,6 +34,7 @@ from pinakes.library import COLUMNS_FILE, replace_file
 from pinakes.sources.port import RowSource, id_column_of
 
 COMPARED_ROWS = 2_000
+ADVICE = "to take them into the spec: add again with --adopt"
 UNREAD_SHARE = 0.2
 """The share of a column's cells that cannot be read as the spec says, from which on it is of another type."""
 
@@ -67,6 +68,12 @@ class ColumnChanges:
     def can_be_adopted(self) -> bool:
         """Whether there is anything that a spec can take up."""
         return bool(self.new or self.retyped)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note on what is new or of another type; columns that are gone are noted when the rows are read."""
+        lines = list(replace(self, gone=()).describe())
+        return ("; ".join([*lines, ADVICE]),) if lines else ()
 
     def describe(self) -> Iterator[str]:
         """Yield a sentence per kind of change."""
@@ -118,6 +125,14 @@ def compare_columns(
         changes=changes,
         columns={column: str(fields[column].type) if column in fields else "" for column in present},
     )
+
+
+def note_changes(source: RowSource, loaded: LoadedSpec, mapping: RowMapping, folder: Path) -> tuple[str, ...]:
+    """Return a note on the columns that changed since a source was last added; none where that is not known."""
+    known = load_columns(folder, source.name) if source.is_whole else None
+    if known is None:
+        return ()
+    return compare_columns(source, loaded, mapping, known=known).changes.notes
 
 
 def adopt(loaded: LoadedSpec, changes: ColumnChanges) -> LoadedSpec:

@@ -14,6 +14,7 @@ from pinakes.api.server import NO_PARTS, ServerParts
 from pinakes.assembly.app import App
 from pinakes.assembly.backup_plan import plan_backup
 from pinakes.assembly.build import Recipe, add_catalogue, open_provider, open_rows, own_recipe, package_recipe
+from pinakes.assembly.column_changes import note_changes
 from pinakes.assembly.published import TABLE_PREFIX
 from pinakes.assembly.self_grading import regrade
 from pinakes.assembly.update_guard import accept_rebuilt
@@ -98,15 +99,19 @@ def refresh_from_source(
         raise ModelError(
             f"its vectors are by {model}, but the embedder is {app.embedder.model}; set that, or add the source again"
         )
-    return add_catalogue(
+    rows, recipe = _open(app, installed, source.location), _recipe(app, installed)
+    report = add_catalogue(
         app,
-        _open(app, installed, source.location),
-        recipe=_recipe(app, installed),
+        rows,
+        recipe=recipe,
         name=installed.name,
         progress=lambda report: rows_read(report.rows),
         embed=model is not None,
         request=request,
     )
+    if recipe.is_own:
+        report.notes += note_changes(rows, recipe.loaded, recipe.mapping, installed.folder)
+    return report
 
 
 def verify_index(app: App, name: str, checkpoint: Checkpoint) -> list[Problem]:
@@ -203,4 +208,4 @@ def _summary(report: IngestReport) -> str:
     parts += [f"{report.removed} removed"] if report.removed else []
     left_out = report.rejected + report.duplicates
     parts += [f"{left_out} left out"] if left_out else []
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *report.notes])

@@ -1,6 +1,5 @@
 """Columns that changed since a catalogue's spec was made: named, and taken into the spec where the user agrees."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from pinakes.assembly.column_changes import (
     save_columns,
 )
 from pinakes.sources.port import RowSource
-
-ADVICE = "to take them into the spec: add again with --adopt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +41,7 @@ def settle_columns(source: RowSource, recipe: Recipe, folder: Path, *, adopts: b
     if adopts or (asks and _agrees(changes)):
         return Settled(recipe=own_recipe(adopt(recipe.loaded, changes)), columns=compared.columns)
     if not asks:
-        return Settled(recipe=recipe, notes=tuple(_notes(changes)), columns=compared.undecided(known or {}))
+        return Settled(recipe=recipe, notes=changes.notes, columns=compared.undecided(known or {}))
     return Settled(recipe=recipe, columns=compared.columns)
 
 
@@ -62,9 +59,3 @@ def remember_columns(source: RowSource, settled: Settled, folder: Path) -> None:
 def _agrees(changes: ColumnChanges) -> bool:
     many = len(changes.new) + len(changes.retyped) > 1
     return click.confirm(f"Take {'them' if many else 'it'} into the spec?", default=False)
-
-
-def _notes(changes: ColumnChanges) -> Sequence[str]:
-    """Return a note on what is new or of another type; columns that are gone are noted when the rows are read."""
-    lines = list(ColumnChanges(new=changes.new, retyped=changes.retyped).describe())
-    return ["; ".join([*lines, ADVICE])] if lines else []
