@@ -367,7 +367,7 @@ class EmbeddedShelf:
         """Index many new records while more are written. The lock is held until they are published."""
         if not self._exclusive or self._bases.name() is not None:
             return
-        if self._indexing is None and is_worthwhile(records):
+        if self._indexing is None and is_worthwhile(records) and not self._open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
         if self._indexing is not None:
             self._indexing.note_written()
