@@ -12,7 +12,6 @@ from pinakes.sources.compressed import require_file
 from pinakes.sources.grid_layout import (
     Footnotes,
     column_names,
-    count_filled,
     find_layout,
     is_empty,
     places,
@@ -184,7 +183,9 @@ class _TableReader:
         """Return the rows that are not empty, each with its number on the sheet."""
         numbered = enumerate(self._sheet.read_cells(), start=self._sheet.first_row)
         rows: list[NumberedRow] = [
-            (number, row) for number, row in numbered if number > (self._options.skip or 0) and count_filled(row)
+            (number, row)
+            for number, row in numbered
+            if number > (self._options.skip or 0) and not all(map(is_empty, row))
         ]
         if not rows:
             raise InputError(f"{self._path}: the sheet '{self._sheet.name}' has no row below row {self._options.skip}")

@@ -23,6 +23,10 @@ OVERLAP_BYTES = 64
 LETTERS = 26
 WIDE_COLUMN = re.compile(rb"""\br\s*=\s*["']([A-Z]{2,3})\d""")
 FAR_ROW = re.compile(rb"""\br\s*=\s*["'][A-Z]{0,3}(\d{6,})["']""")
+USUAL_WIDE_COLUMN = re.compile(rb' r="([A-Z]{2,3})\d')
+USUAL_FAR_ROW = re.compile(rb' r="[A-Z]{0,3}(\d{6,})"')
+"""The same as programs write it, which is found several times faster."""
+UNUSUAL_CELLS = (b":c ", b"<c\n", b"<c\t", b"<c\r", b"<c>")
 ANY_ROW = re.compile(rb"""\br\s*=\s*["'][A-Z]{0,3}(\d{1,8})["']""")
 
 
@@ -120,10 +124,17 @@ def _used_area(file: zipfile.ZipFile, member: str) -> tuple[int, int]:
         tail = b""
         while block := sheet.read(BLOCK_BYTES):
             text = tail + block
-            columns = max(columns, *map(_column, set(WIDE_COLUMN.findall(text))), 0)
-            rows = max(rows, *map(int, FAR_ROW.findall(text)), 0)
+            is_usual = _is_written_usually(text)
+            wide, far = (USUAL_WIDE_COLUMN, USUAL_FAR_ROW) if is_usual else (WIDE_COLUMN, FAR_ROW)
+            columns = max(columns, *map(_column, set(wide.findall(text))), 0)
+            rows = max(rows, *map(int, far.findall(text)), 0)
             tail = text[-OVERLAP_BYTES:]
     return (rows if columns == LETTERS or rows > 99_999 else _exact_rows(file, member)), columns
+
+
+def _is_written_usually(text: bytes) -> bool:
+    """Return whether every cell begins with its reference, as programs write it."""
+    return text.count(b'<c r="') == text.count(b"<c ") and not any(cell in text for cell in UNUSUAL_CELLS)
 
 
 def _exact_rows(file: zipfile.ZipFile, member: str) -> int:

@@ -138,10 +138,15 @@ def _require_moderate(content: io.BytesIO, path: Path, max_unpacked_mb: int | No
 
 def _plain(cell: Any) -> Any:
     """Return a cell as a plain value: whole numbers as int, times as text, an empty cell or an error as None."""
-    if cell == "":
-        return None
-    if isinstance(cell, float):
+    kind = type(cell)
+    if kind is str:
+        return cell or None
+    if kind is float:
         return int(cell) if cell.is_integer() and abs(cell) < LARGEST_WHOLE else cell
+    return _plain_time(cell)
+
+
+def _plain_time(cell: Any) -> Any:
     if isinstance(cell, datetime):
         return cell.date() if cell.time() == time() else cell
     if isinstance(cell, time):
