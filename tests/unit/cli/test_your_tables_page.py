@@ -90,6 +90,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_workbook(tmp_path / "cellar.xlsx", rows)
     write_database(tmp_path / "cellar.db", rows)
     write_survey(tmp_path / "survey.csv")
+    lines = fenced("csv")[0].splitlines()
+    (tmp_path / "2023.csv").write_text("\n".join(lines[:7]), encoding="utf-8")
+    (tmp_path / "2024.csv").write_text("\n".join([lines[0], *lines[7:]]), encoding="utf-8")
     return tmp_path
 
 
