@@ -193,7 +193,8 @@ def test_ctrl_c_ends_a_build_with_a_clear_word_and_leaves_it_to_be_resumed(
 ) -> None:
     stopped = builds.add_until(REQUESTS // 2, signal.SIGINT)
     assert stopped.returncode == 130
-    assert "stopped; everything finished so far is kept" in stopped.stderr
+    assert "stopped; everything finished so far is kept: the 2,000 records of 'anime' can be searched" in stopped.stderr
+    assert "of them by meaning; to go on, run the same command again" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     finished = builds.add()
     assert finished.returncode == 0, finished.stderr
