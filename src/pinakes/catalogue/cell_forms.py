@@ -40,6 +40,7 @@ STRUCTURE = ("[", "{", "array(")
 WRITTEN_STRUCTURE = re.compile(r"(array\(|\[|\{)\s*(array\(|\[|\{)?\s*['\"]")
 PREFIXED = re.compile(r"([A-Z][A-Za-z]{1,2}\.?)\s(\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?)")
 """A number after a short word, as prices in a currency have it: `SR 1,385`; a text, unless the column has prices."""
+DATES_LOOKED_FOR = 300
 LONGEST_READ = 20_000
 """The longest written structure that is read; of a longer one, the beginning tells the form."""
 
@@ -108,11 +109,18 @@ def read_text_cells(texts: Sequence[str]) -> list[Cell]:
     """Return the cells of a column of text, as `read_text_cell` does of each; quicker where all are plain numbers."""
     lines = "\n".join(texts)
     if not PLAIN_NUMBERS.fullmatch(lines) or lines.count("\n") != len(texts) - 1:
-        return [read_text_cell(text) for text in texts]
+        has_dates = _has_dates(texts)
+        return [read_text_cell(text, has_dates=has_dates) for text in texts]
     return [_read_plain_number(text) for text in texts]
 
 
-def read_text_cell(text: str) -> Cell:
+def _has_dates(texts: Sequence[str]) -> bool:
+    """Tell whether any of some texts of a column is a date; a few dates beyond these make no column of dates."""
+    some = texts[:: max(1, len(texts) // DATES_LOOKED_FOR)]
+    return any(read_text_cell(text).form is Form.DATE for text in some)
+
+
+def read_text_cell(text: str, *, has_dates: bool = True) -> Cell:
     """Return the form of a cell of text that is not empty and has no space around it, with its number."""
     if PLAIN_NUMBER.fullmatch(text):
         return _read_plain_number(text)
@@ -124,7 +132,7 @@ def read_text_cell(text: str) -> Cell:
         return TEXT_CELL
     if not DIGIT.search(text):
         return BOOLEAN_CELL if text.lower() in BOOLEANS else TEXT_CELL
-    return _read_figures(text)
+    return _read_figures(text, has_dates=has_dates)
 
 
 def _read_plain_number(text: str) -> Cell:
@@ -135,7 +143,7 @@ def _read_plain_number(text: str) -> Cell:
     return Cell(Form.WHOLE if is_whole else Form.NUMBER, number)
 
 
-def _read_figures(text: str) -> Cell:
+def _read_figures(text: str, *, has_dates: bool) -> Cell:
     """Return the form of a short text with digits."""
     if CODE.fullmatch(text):
         return CODE_CELL
@@ -144,7 +152,7 @@ def _read_figures(text: str) -> Cell:
         number = _read_amount(text, quantity)
         if number is not None:
             return number
-    if DATE_LIKE.fullmatch(text) and DATE_MARK.search(text) and (date_cell := _find_date_cell(text)):
+    if has_dates and (date_cell := _find_date_cell(text)):
         return date_cell
     if quantity is None and (prefixed := PREFIXED.fullmatch(text)):
         return Cell(Form.TEXT, read_number(prefixed[2]), prefixed[1])
@@ -163,8 +171,10 @@ def _read_amount(text: str, quantity: Quantity) -> Cell | None:
 
 
 def _find_date_cell(text: str) -> Cell | None:
-    is_date = find_date(text) or find_date(text, month_first=True)
-    return Cell(Form.DATE, None, "", date_order_of(text) or "") if is_date else None
+    if not (DATE_LIKE.fullmatch(text) and DATE_MARK.search(text)):
+        return None
+    order = date_order_of(text) or ""
+    return Cell(Form.DATE, None, "", order) if find_date(text, month_first=order == "mdy") else None
 
 
 def _form_of_structure(text: str) -> Form:

@@ -1,0 +1,83 @@
+"""The rows that a proposal is made from, and what it says of those that would be lost."""
+
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pinakes.assembly.build import open_rows
+from pinakes.assembly.proposal import WHOLE_CELLS, profile_table, propose, read_rows
+from pinakes.sources.port import SourceRow
+
+pytestmark = pytest.mark.row("N1")
+
+
+class MadeRows:
+    """A source of rows made on demand."""
+
+    is_whole = True
+
+    def __init__(self, count: int, columns: int) -> None:
+        self.name = "made.csv"
+        self._count, self._columns = count, columns
+
+    def count_rows(self) -> int | None:
+        return self._count
+
+    def iter_rows(self, *, start: int = 0) -> Iterator[SourceRow]:
+        for number in range(start, self._count):
+            yield SourceRow(place=f"line {number}", values=self._row(number))
+
+    def _row(self, number: int) -> Mapping[str, Any]:
+        texts = {f"text {place}": f"word{number % (7 + place)} of {number}" for place in range(self._columns // 3)}
+        numbers = {f"number {place}": str(number * place) for place in range(self._columns - len(texts) - 2)}
+        return {"id": str(number), "title": f"Thing {number}", **texts, **numbers}
+
+
+def test_a_table_of_moderate_size_is_read_whole_and_its_statistics_are_exact() -> None:
+    table = profile_table(MadeRows(9000, 12))
+    assert not table.is_sample
+    title = table.columns[1]
+    assert (title.rows, title.distinct) == (9000, 9000)
+    inferred = table.propose(name="made").inferred
+    assert not any("sample" in field.reason for field in inferred.fields)
+
+
+def test_of_a_larger_table_rows_spread_over_all_of_it_are_read_and_every_reason_says_so() -> None:
+    source = MadeRows(30_000, 20)
+    read = read_rows(source)
+    assert read.is_sample
+    assert sum(map(len, read.rows)) <= WHOLE_CELLS
+    assert int(read.rows[-1]["id"]) > 29_000
+    reasons = [field.reason for field in propose(source, name="made").inferred.fields]
+    assert all(reason.endswith(f"(in a sample of {len(read.rows):,} rows)") for reason in reasons)
+
+
+@pytest.mark.alone
+def test_twenty_thousand_rows_of_fifteen_columns_that_all_differ_are_profiled_in_a_few_seconds() -> None:
+    source = MadeRows(20_000, 15)
+    begun = time.process_time()
+    table = profile_table(source)
+    table.propose(name="made")
+    assert not table.is_sample
+    assert (
+        time.process_time() - begun < 6
+    )  # 2.7 s where every cell differs, 1 s of real tables; slow machines have room
+
+
+def test_rows_that_would_be_left_out_are_counted_with_the_reason_before_anything_is_built(tmp_path: Path) -> None:
+    path = tmp_path / "games.csv"
+    rows = [f"{number},Game {number},{1990 + number}" for number in range(400)]
+    path.write_text(
+        "\n".join(["id,name,year", *rows, "7,Game seven again,2001", ",,", "401,only,two,cells,too many", ""])
+    )
+    proposal = propose(open_rows(None, str(path)), name="games")
+    assert proposal.loaded.spec.id_path == "id"
+    assert [line.split(":")[0] for line in proposal.rows_left_out] == ["1 row would be left out"] * len(
+        proposal.rows_left_out
+    )
+    said = " ".join(proposal.rows_left_out)
+    assert "the 'id' of an earlier row again" in said
+    assert "not readable" in said
