@@ -18,6 +18,7 @@ from python_calamine import (
 
 from pinakes.errors import InputError
 from pinakes.sources.compressed import open_decompressed
+from pinakes.sources.percent_cells import find_percent_columns
 from pinakes.sources.unpacked import Ceiling, require_moderate_sheet, require_moderate_zip
 
 LARGEST_WHOLE = 1e15
@@ -39,6 +40,8 @@ class Workbook:
         content = _content(path, max_unpacked_mb)
         with self._guarded():
             _require_moderate(content, path, max_unpacked_mb)
+            with zipfile.ZipFile(content) as file:
+                self._percent_columns = find_percent_columns(file)
             content.seek(0)
             self._book = CalamineWorkbook.from_filelike(content)
 
@@ -55,7 +58,7 @@ class Workbook:
     def get_sheet(self, name: str) -> "Sheet":
         """Return a sheet by its exact name."""
         with self._guarded():
-            return Sheet(self._book.get_sheet_by_name(name))
+            return Sheet(self._book.get_sheet_by_name(name), self._percent_columns.get(name, frozenset()))
 
     def _names(self, *, is_visible: bool) -> tuple[str, ...]:
         return tuple(
@@ -81,8 +84,9 @@ class Workbook:
 class Sheet:
     """A sheet, held in memory."""
 
-    def __init__(self, sheet: CalamineSheet) -> None:
+    def __init__(self, sheet: CalamineSheet, percent_columns: frozenset[int] = frozenset()) -> None:
         self._sheet = sheet
+        self._percent_columns = percent_columns
         self.name = sheet.name
         self.first_row = sheet.start[0] + 1 if sheet.start else 1
         """The number of the first row with a value, as spreadsheet programs count."""
@@ -105,7 +109,16 @@ class Sheet:
         """Return the used area; a value merged over several rows is in each of them, in the first of its columns."""
         cells = [[_plain(cell) for cell in row] for row in self._sheet.to_python()]
         self._fill_merged(cells)
+        self._show_percentages(cells)
         return cells
+
+    def _show_percentages(self, cells: Grid) -> None:
+        """Write numbers as the percentages that people see: 25% for 0.25."""
+        left = self._sheet.start[1] if self._sheet.start else 0
+        for place in (column - left for column in self._percent_columns):
+            for row in cells if 0 <= place < self._sheet.width else ():
+                if type(row[place]) in (int, float):
+                    row[place] = f"{row[place] * 100:.10g}%"
 
     def _fill_merged(self, cells: Grid) -> None:
         if not self._sheet.start:

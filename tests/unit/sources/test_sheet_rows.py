@@ -57,6 +57,16 @@ def test_formulas_have_the_values_that_they_were_saved_with_and_errors_none(tmp_
     assert [(row["double"], row["bad"]) for row in values(path)] == [(60, None), (24, None)]
 
 
+def test_percentages_are_as_people_see_them(tmp_path: Path) -> None:
+    rows = [["wine", "discount", "share", "price"], ["Barolo", 0.25, 0.125, 0.5], ["Rioja", 0, 1, 12]]
+    formats = {"B2": "0%", "B3": "0%", "C2": "0.0%;[Red]-0.0%", "C3": "0.0%;[Red]-0.0%", "D2": "0.00"}
+    path = write_xlsx(tmp_path / "a.xlsx", {"Wines & more": rows}, formats=formats)
+    assert [tuple(row.values()) for row in values(path)] == [
+        ("Barolo", "25%", "12.5%", 0.5),
+        ("Rioja", "0%", "100%", 12),
+    ]
+
+
 def test_a_value_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
     rows = [["region", "wine", "note"], ["Piedmont", "Barolo", "x"], [None, "Barbera", None], ["Rioja", "Reserva", "y"]]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["A2:A3"]})
