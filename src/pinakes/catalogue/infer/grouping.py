@@ -64,7 +64,8 @@ def grouping_by(column: ColumnProfile, columns: Sequence[ColumnProfile]) -> Grou
 def ask_to_group(grouping: Grouping, *, name: str) -> Question:
     """Return the question whether rows are to be one record; `name` is that of the column's field."""
     column = grouping.column
-    lists = ", ".join(one.name for one in grouping.differing[:4]) + (", …" if len(grouping.differing) > 4 else "")
+    differing = [one.name for one in grouping.differing if not _counts_rows(one)]
+    lists = ", ".join(differing[:4]) + (", …" if len(differing) > 4 else "")
     return Question(
         asks=f"several rows seem to be one thing: {column.rows:,} rows have {column.distinct:,} different "
         f"'{column.name}'; one record for each, with lists of {lists}?",
