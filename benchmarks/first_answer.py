@@ -4,7 +4,8 @@
 
 A table of 15 columns with a text of about 200 characters is written, `pinakes add --yes` is started on it as a process
 of its own, and this process asks for one row's own words until it is the first hit. Then it waits for some vectors and
-stops the command as Ctrl-C does. Wall and CPU seconds are of the command, from its start; they control for nothing but
+stops the command as Ctrl-C does. Wall and CPU seconds are of the command, from its start, without the process that
+indexes beside it; they control for nothing but
 the machine, so compare them within one run only. Without an embedding model, the command runs with --no-embed.
 """
 
@@ -109,9 +110,9 @@ def measure(home: Path, rows: int, vectors: int) -> None:
     wait_for((folder / "building.json").exists, process)
     report("spec inferred, build begun")
     wait_for((folder / "index").exists, process)
-    report(f"{rows:,} rows written, index begun")
+    report("index begun, while rows are written")
     wait_for((folder / "installed.json").exists, process)
-    report("installed")
+    report(f"{rows:,} rows installed")
 
     def is_found() -> bool:
         try:
