@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from python_calamine import (
 
 from pinakes.errors import InputError
 from pinakes.sources.compressed import open_decompressed
+from pinakes.sources.ods_merged import Range, find_merged
 from pinakes.sources.percent_cells import find_percent_columns
 from pinakes.sources.unpacked import Ceiling, require_moderate_sheet, require_moderate_zip
 
@@ -42,6 +43,7 @@ class Workbook:
             _require_moderate(content, path, max_unpacked_mb)
             with zipfile.ZipFile(content) as file:
                 self._percent_columns = find_percent_columns(file)
+                self._merged = find_merged(file)
             content.seek(0)
             self._book = CalamineWorkbook.from_filelike(content)
 
@@ -58,7 +60,9 @@ class Workbook:
     def get_sheet(self, name: str) -> "Sheet":
         """Return a sheet by its exact name."""
         with self._guarded():
-            return Sheet(self._book.get_sheet_by_name(name), self._percent_columns.get(name, frozenset()))
+            sheet = self._book.get_sheet_by_name(name)
+            merged = sheet.merged_cell_ranges or self._merged.get(name, [])
+            return Sheet(sheet, merged=merged, percent_columns=self._percent_columns.get(name, frozenset()))
 
     def _names(self, *, is_visible: bool) -> tuple[str, ...]:
         return tuple(
@@ -84,8 +88,9 @@ class Workbook:
 class Sheet:
     """A sheet, held in memory."""
 
-    def __init__(self, sheet: CalamineSheet, percent_columns: frozenset[int] = frozenset()) -> None:
+    def __init__(self, sheet: CalamineSheet, *, merged: Sequence[Range], percent_columns: frozenset[int]) -> None:
         self._sheet = sheet
+        self._merged = merged if sheet.start else ()
         self._percent_columns = percent_columns
         self.name = sheet.name
         self.first_row = sheet.start[0] + 1 if sheet.start else 1
@@ -98,10 +103,9 @@ class Sheet:
 
     def list_banners(self) -> set[int]:
         """Return the numbers of the rows that are one cell, merged across the used area."""
-        merged = (self._sheet.merged_cell_ranges or ()) if self._sheet.start else ()
         return {
             first + 1
-            for (first, left), (last, right) in merged
+            for (first, left), (last, right) in self._merged
             if first == last and self._sheet.width > 1 and right - left + 1 >= self._sheet.width
         }
 
@@ -124,7 +128,7 @@ class Sheet:
         if not self._sheet.start:
             return
         top, left = self._sheet.start
-        for (first, column), (last, _) in self._sheet.merged_cell_ranges or ():
+        for (first, column), (last, _) in self._merged:
             rows = range(first - top + 1, min(last - top + 1, len(cells)))
             place = column - left
             if last > first >= top and 0 <= place < self._sheet.width and first - top < len(cells):

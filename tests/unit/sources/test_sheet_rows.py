@@ -73,6 +73,30 @@ def test_a_value_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
     assert [row["region"] for row in values(path)] == ["Piedmont", "Piedmont", "Rioja"]
 
 
+def test_cells_of_opendocument_are_merged_in_the_same_way(tmp_path: Path) -> None:
+    covered = b"<table:covered-table-cell/>"
+
+    def merged(text: str, *, rows: int = 1, columns: int = 1) -> bytes:
+        spans = f'table:number-rows-spanned="{rows}" table:number-columns-spanned="{columns}"'
+        cell = f'<table:table-cell office:value-type="string" {spans}><text:p>{text}</text:p></table:table-cell>'
+        return cell.encode()
+
+    rows = [
+        ["region", "wine", "note"],
+        [merged("Italy", columns=3), covered, covered],
+        [merged("Piedmont", rows=2), "Barolo", "x"],
+        [covered, "Barbera", "y"],
+        [merged("Spain", columns=3), covered, covered],
+        ["Rioja", "Reserva", "z"],
+    ]
+    path = write_ods(tmp_path / "a.ods", {"A & B": rows})
+    assert [(row["region"], row["wine"], row["section"]) for row in values(path)] == [
+        ("Piedmont", "Barolo", "Italy"),
+        ("Piedmont", "Barbera", "Italy"),
+        ("Rioja", "Reserva", "Spain"),
+    ]
+
+
 def test_a_value_merged_over_columns_is_in_the_first_of_them(tmp_path: Path) -> None:
     rows = [["wine", "from", "to"], ["Barolo", 1980, 1990], ["Rioja", "unknown", None]]
     path = write_xlsx(tmp_path / "a.xlsx", {"a": rows}, merged={"a": ["B3:C3"]})
