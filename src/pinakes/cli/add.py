@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from pinakes.cli.progress import progress_bar, summary
 from pinakes.cli.proposal import print_proposal
 from pinakes.cli.read_options import read_options
 from pinakes.errors import ExpectedError, InputError, InterruptedByUser, ModelError, UnavailableError
-from pinakes.ingest.pipeline import IngestReport
+from pinakes.ingest.pipeline import IngestReport, Progress
 from pinakes.library import EMBEDDED, require_name
 from pinakes.model.scope import WHOLE
 from pinakes.settings import require_shelf
@@ -112,6 +112,53 @@ def add_command(
     keeps it.
     """
     app = open_app()
+    order = _read_order(app, locations, spec_name=spec_name, spec_file=spec_file, name=name, options=options)
+    settled = _settle(app, order, choices, show=not as_json, ask=not yes, adopt=adopt)
+    if settled is None:
+        shown = shown_address(order.location)
+        click.echo(f"nothing was built; to change the spec: pinakes spec infer {shown} --output catalogue.toml")
+        return
+    if not no_embed:
+        installed = app.library.find_installed(order.name)
+        spec, is_own = settled.recipe.loaded.spec, settled.recipe.is_own
+        require_model(app, want_model(app, spec, installed, asked=model, is_own=is_own), quiet=as_json)
+    with _reporting(app, order, hidden=as_json) as report_progress:
+        report = add_catalogue(
+            app,
+            order.source,
+            recipe=settled.recipe,
+            name=order.name,
+            progress=report_progress,
+            embed=not no_embed,
+            replaces_samples=True,
+            model=model,
+            force=force,
+        )
+    report.notes += settled.notes
+    remember_columns(order.source, settled, app.library.get_installed(order.name).folder)
+    _print_report(order.name, report, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """A source to add, the catalogue's name, and the recipe of --as or --spec."""
+
+    location: str
+    source: RowSource
+    name: str
+    recipe: Recipe | None
+
+
+def _read_order(
+    app: App,
+    locations: tuple[str, ...],
+    *,
+    spec_name: str | None,
+    spec_file: Path | None,
+    name: str | None,
+    options: ReadOptions,
+) -> _Order:
+    """Open what the arguments name; refuse those that do not go together."""
     location = join_locations(locations)
     if not all(one.strip() for one in locations):
         raise InputError("LOCATION is empty; give a file, a folder or a provider's query")
@@ -124,46 +171,43 @@ def add_command(
     chosen = name or (recipe.spec_name if recipe else name_of(location, table=options.part))
     reading = remembered_options(app, chosen, location, options)
     source = open_rows(package, location, options=reading, open_provider=partial(open_provider, app, is_owner=True))
-    if recipe is not None and choices != NO_CHOICES:
+    return _Order(location=location, source=source, name=chosen, recipe=recipe)
+
+
+def _settle(app: App, order: _Order, choices: Choices, *, show: bool, ask: bool, adopt: bool) -> Settled | None:
+    """Return the recipe that is given, that the catalogue has, or that the user agrees to; None where they decline."""
+    if order.recipe is not None:
+        _require_no_choices(choices, adopt=adopt)
+        return Settled(recipe=order.recipe)
+    own = find_own_recipe(app, order.name) if choices == NO_CHOICES else None
+    if own is not None:
+        folder = app.library.get_installed(order.name).folder
+        is_asked = ask and show and not adopt and sys.stdin.isatty()
+        return settle_columns(order.source, own, folder, adopts=adopt, asks=is_asked)
+    proposed = _proposed_recipe(order.source, order.name, choices, show=show, ask=ask)
+    return None if proposed is None else Settled(recipe=proposed)
+
+
+def _require_no_choices(choices: Choices, *, adopt: bool) -> None:
+    """Refuse options about a spec that is inferred or kept, beside one that is given."""
+    if choices != NO_CHOICES:
         raise InputError(
             "--title, --id, --type and the like are for a spec that is inferred; with --as or --spec, change the spec"
         )
-    if adopt and (spec_name or spec_file):
+    if adopt:
         raise InputError("--adopt is for the spec that a catalogue has; with --as or --spec, change the spec")
-    settled = None
-    if recipe is None and choices == NO_CHOICES and (recipe := find_own_recipe(app, chosen)) is not None:
-        folder = app.library.get_installed(chosen).folder
-        is_asked = not (yes or adopt or as_json) and sys.stdin.isatty()
-        settled = settle_columns(source, recipe, folder, adopts=adopt, asks=is_asked)
-        recipe = settled.recipe
-    recipe = recipe or _proposed_recipe(source, chosen, choices, show=not as_json, ask=not yes)
-    if recipe is None:
-        shown = shown_address(location)
-        click.echo(f"nothing was built; to change the spec: pinakes spec infer {shown} --output catalogue.toml")
-        return
-    if not no_embed:
-        installed = app.library.find_installed(chosen)
-        choice = want_model(app, recipe.loaded.spec, installed, asked=model, is_own=recipe.is_own)
-        require_model(app, choice, quiet=as_json)
-    searchable = f'search it now: pinakes search {chosen} "..."'
+
+
+@contextmanager
+def _reporting(app: App, order: _Order, *, hidden: bool) -> Iterator[Progress]:
+    """Show the progress of a build, and say what there is of one that is stopped."""
+    searchable = f'search it now: pinakes search {order.name} "..."'
+    total = order.source.count_rows()
     with (
-        _saying_what_is_there(app, chosen),
-        progress_bar(chosen, total=source.count_rows(), hidden=as_json, when_searchable=searchable) as report_progress,
+        _saying_what_is_there(app, order.name),
+        progress_bar(order.name, total=total, hidden=hidden, when_searchable=searchable) as report_progress,
     ):
-        report = add_catalogue(
-            app,
-            source,
-            recipe=recipe,
-            name=chosen,
-            progress=report_progress,
-            embed=not no_embed,
-            replaces_samples=True,
-            model=model,
-            force=force,
-        )
-    report.notes += settled.notes if settled else ()
-    remember_columns(source, settled or Settled(recipe=recipe), app.library.get_installed(chosen).folder)
-    _print_report(chosen, report, as_json=as_json)
+        yield report_progress
 
 
 def is_document_folder(app: App, location: str, name: str | None) -> bool:

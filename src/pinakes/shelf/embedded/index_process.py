@@ -1,8 +1,8 @@
-"""Building the first index of a shelf in a process of its own, while its records are still being written.
+"""Building the first text index of a shelf in a process of its own, while its records are still being written.
 
-Reading and mapping rows takes one core, and indexing them another. The process is told after each transaction that
-there are more records, and in the end that these are all; then it writes the index and ends. Where it fails, the shelf
-builds the index itself; where the process that writes is killed, it ends without having written any.
+Reading and mapping rows takes one core, and indexing their text another. The process is told after each transaction
+that there are more records, and in the end that these are all; then it writes the index and ends. Where it fails, the
+shelf builds the index itself; where the process that writes is killed, it ends without having written any.
 """
 
 import os
@@ -27,7 +27,7 @@ def is_worthwhile(records: int) -> bool:
 
 
 def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
-    """Start a process that indexes the records in a folder; None where none can be started."""
+    """Start a process that indexes the text of the records in a folder; None where none can be started."""
     try:
         return IndexProcess(folder, spec)
     except OSError:
@@ -35,7 +35,7 @@ def start_indexing(folder: Path, spec: CatalogueSpec) -> "IndexProcess | None":
 
 
 class IndexProcess:
-    """The process that builds an index; whoever starts it holds the write lock until it has ended."""
+    """The process that builds a text index; whoever starts it holds the write lock until it has ended."""
 
     def __init__(self, folder: Path, spec: CatalogueSpec) -> None:
         self._process = subprocess.Popen(
@@ -50,17 +50,19 @@ class IndexProcess:
         """Tell the process that more records are stored."""
         self._send(MORE)
 
-    def finish(self) -> bool:
-        """Tell the process that all records are stored; return whether it has built the index."""
+    def note_all(self) -> None:
+        """Tell the process that all records are stored."""
         self._send(ALL)
+
+    def finish(self) -> bool:
+        """Wait for the process, which knows that all records are stored; return whether it has built the index."""
         try:
             answer, _ = self._process.communicate(timeout=FINISH_S)
         except (subprocess.TimeoutExpired, ValueError, OSError):
             answer = b""
-        self.end()
         return answer == DONE and self._process.returncode == 0
 
-    def end(self) -> None:
+    def close(self) -> None:
         """End the process, whatever it does."""
         if self._process.poll() is None:
             self._process.kill()

@@ -174,10 +174,7 @@ class EmbeddedShelf:
 
     def publish(self) -> None:
         """Update every index to the store; build a new base segment if the tail has grown."""
-        with (
-            self._lock.held(WRITER_LOCK_TIMEOUT_S),
-            self._guard,
-        ):  # in this order: readers never wait for the lock
+        with self._lock.held(WRITER_LOCK_TIMEOUT_S), self._guard:  # in this order: readers never wait for the lock
             self._end_indexing()
             self._rebuilding_if_damaged(self._catch_up)
 
@@ -281,7 +278,7 @@ class EmbeddedShelf:
                 return self._caught_up()
         except BusyError:
             known = self._view
-            is_reached = known is not None and known.change_no == self._open_text().change_no()
+            is_reached = known is not None and known.change_no == self.open_text().change_no()
             view = None if is_reached else self._find_view(may_be_behind=True)
             return view or (None if known is None else dataclasses.replace(known, stale=BEHIND))
 
@@ -317,7 +314,7 @@ class EmbeddedShelf:
 
         An edit is acknowledged after the indexes have reached it, so a stale snapshot has every acknowledged edit.
         """
-        text = self._open_text()
+        text = self.open_text()
         text.reload()
         with self.store.snapshot():
             change_no, last = text.change_no(), self.store.change_no()
@@ -349,42 +346,45 @@ class EmbeddedShelf:
 
     def _catch_up(self) -> None:
         """Update every index to the store. The lock is held."""
-        if self._bases.name() is None and not self._open_text().change_no() and self.store.change_no():
-            self.build_first(self.store.iter_rows())
+        if self._bases.name() is None and not self.open_text().change_no() and self.store.change_no():
+            self._build_first(self.store.iter_rows())
         else:
             self._catch_up_text()
             self._renew_base()
 
-    def build_first(self, rows: Iterable[SegmentRow]) -> None:
+    def _build_first(self, rows: Iterable[SegmentRow]) -> None:
         """Build both indexes in one pass over all records. The lock is held."""
         builder = SegmentBuilder(self.spec, self.store.model())
-        self._open_text().build(map(builder.added, rows), change_no=self.store.change_no)
+        self.open_text().build(map(builder.added, rows), change_no=self.store.change_no)
         vector_no = self.store.counter(STORED_VECTORS)
         self._bases.swap(builder.build(self.store.change_no(), vector_no))
         self.store.note_indexed(vector_no)
 
     def _index_meanwhile(self, records: int) -> None:
-        """Index many new records while more are written. The lock is held until they are published."""
+        """Index the text of many new records while more are written. The lock is held until they are published."""
         if not self._exclusive or self._bases.name() is not None:
             return
-        if self._indexing is None and is_worthwhile(records) and not self._open_text().change_no():
+        if self._indexing is None and is_worthwhile(records) and not self.open_text().change_no():
             self._indexing = start_indexing(self.folder, self.spec)
         if self._indexing is not None:
             self._indexing.note_written()
 
     def _end_indexing(self) -> None:
-        """Let the process that indexes finish its work, unless some records were changed since they were stored."""
+        """Build the base while the process that indexes text finishes, unless stored records were changed since."""
         indexing, self._indexing = self._indexing, None
         if indexing is None:
             return
-        if self.store.change_no() != self.store.count():
-            indexing.end()
-        elif not indexing.finish():
-            logger.warning("the index of catalogue '%s' is built again: its process failed", self.spec.name)
+        with closing(indexing):
+            if self.store.change_no() != self.store.count():
+                return
+            indexing.note_all()
+            self._renew_base()
+            if not indexing.finish():
+                logger.warning("the text index of catalogue '%s' is built again: its process failed", self.spec.name)
 
     def _catch_up_text(self) -> None:
         """Index the changes after the text index's marker. The lock is held."""
-        text = self._open_text()
+        text = self.open_text()
         text.reload()
         reached, wanted = text.change_no(), self.store.change_no()
         if reached < wanted:
@@ -414,7 +414,8 @@ class EmbeddedShelf:
             return self._view.base
         return self._bases.open(name)
 
-    def _open_text(self) -> TextIndex:
+    def open_text(self) -> TextIndex:
+        """Return the text index, opened once."""
         if self._text is None:
             self._text = TextIndex(self._index / "text", self.spec)
         return self._text
@@ -495,5 +496,5 @@ class EmbeddedShelf:
             finally:
                 self._exclusive -= 1
                 if self._indexing is not None and not self._exclusive:
-                    self._indexing.end()
+                    self._indexing.close()
                     self._indexing = None
