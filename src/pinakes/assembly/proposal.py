@@ -111,11 +111,6 @@ def propose(source: RowSource, *, name: str, choices: Choices = NO_CHOICES) -> P
     return profile_table(source).propose(name=name, choices=choices)
 
 
-def sample_rows(source: RowSource) -> list[Mapping[str, Any]]:
-    """Return the rows that a spec is inferred from, as `read_rows` does."""
-    return list(read_rows(source).rows)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRows:
     """The rows that a spec is inferred from."""

@@ -17,7 +17,7 @@ MOST = 6
 
 
 class _Group(IntEnum):
-    """What a field tells about a record, in the order in which fields are shown."""
+    """The groups of fields by what they tell about a record, in the order in which fields are shown."""
 
     PEOPLE = 0
     TIME = 1

@@ -28,11 +28,6 @@ from pinakes.text.cells import (
 LARGEST_WHOLE = 2**63 - 1
 
 
-def read_value(raw: Any, field: FieldSpec) -> Value:
-    """Return a cell converted to the field's type, or None if it is empty."""
-    return None if is_nothing(raw) else READERS[field.type](raw, field)
-
-
 def _date(raw: Any, field: FieldSpec) -> str:
     """Return a cell as an ISO date of its precision."""
     if isinstance(raw, datetime):

@@ -6,14 +6,30 @@ from typing import Any
 
 import pytest
 
-from pinakes.catalogue.spec import DateOrder, Epoch, FieldSpec, FieldType
+from pinakes.catalogue.spec import CatalogueSpec, DateOrder, Epoch, FieldSpec, FieldType, PreferencesSpec, Role
 from pinakes.errors import InputError
-from pinakes.ingest.values import read_value
+from pinakes.ingest.mapping import build_mapping
 from pinakes.model.record import Tag
 
 
 def read(raw: Any, kind: FieldType, **more: Any) -> Any:
-    return read_value(raw, FieldSpec(name="field", type=kind, **more))
+    title = FieldSpec(name="title", type=FieldType.TEXT, role=Role.TITLE, source_path="title")
+    field = FieldSpec(name="field", type=kind, source_path="field", **more)
+    spec = CatalogueSpec(
+        name="table",
+        title="Table",
+        summary="A table",
+        fields={"title": title, "field": field},
+        synonyms={},
+        preferences=PreferencesSpec(),
+        digest="",
+    )
+    read_row = build_mapping(spec).read_row
+    assert read_row is not None
+    (record,), unread = read_row({"title": "One", "field": raw})
+    if unread:
+        raise InputError(unread[0].reason)
+    return record.get("field")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FieldType if kind is not FieldType.ENUM])
@@ -217,9 +233,15 @@ def test_a_list_is_read_from_a_list_or_a_text_each_item_once(raw: Any, split: st
     assert read(raw, FieldType.TAGS, split=split) == tags
 
 
-@pytest.mark.parametrize(("raw", "value"), [("TV", "TV"), ("tv", "TV"), (" Tv ", "TV"), ("Film", "Film"), (7, "7")])
-def test_a_choice_is_known_in_any_case_and_an_unknown_one_is_left_for_the_check(raw: Any, value: str) -> None:
-    assert read(raw, FieldType.ENUM, values=("TV", "MOVIE")) == value
+@pytest.mark.parametrize("raw", ["TV", "tv", " Tv "])
+def test_a_choice_is_known_in_any_case(raw: str) -> None:
+    assert read(raw, FieldType.ENUM, values=("TV", "MOVIE")) == "TV"
+
+
+@pytest.mark.parametrize(("raw", "shown"), [("Film", "'Film'"), (7, "'7'")])
+def test_an_unknown_choice_is_refused_with_those_that_there_are(raw: Any, shown: str) -> None:
+    with pytest.raises(InputError, match=f"'field' is {shown}; expected one of TV, MOVIE"):
+        read(raw, FieldType.ENUM, values=("TV", "MOVIE"))
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,7 @@ class EmbeddedShelf:
         """Close files and connections."""
         with self._guard:
             self.store.close()
-            self._view = None
-            self._text = None
+            self._view = self._text = None
 
     def writer(self) -> "EmbeddedShelf":
         """Return the writing side: the shelf itself."""

@@ -68,7 +68,7 @@ class JoinPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What differs from one database to another in a statement."""
+    """The parts of a statement that differ from one database to another."""
 
     quote: Quote
     quote_table: Quote

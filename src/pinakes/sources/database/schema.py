@@ -33,7 +33,7 @@ Types = Mapping[str, TypeEngine[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Described:
-    """What a server says of a table."""
+    """A table as the server describes it."""
 
     schema: str | None
     name: str

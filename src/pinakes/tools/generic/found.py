@@ -16,7 +16,7 @@ from pinakes.tools.spelling import meant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundForm:
-    """What the results of a call have: whole texts or their beginnings, and the fields that the call asked for."""
+    """The form of a call's results: whole texts or their beginnings, and the fields that the call asked for."""
 
     whole: bool = False
     asked: Sequence[str] = ()
