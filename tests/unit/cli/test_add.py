@@ -191,3 +191,15 @@ def test_the_former_lance_shelf_is_refused_with_the_command_that_replaces_it(run
     assert "--shelf: 'lance' is no longer a kind of shelf" in refused.err
     assert "pinakes publish NAME DATABASE" in refused.err
     assert "--shelf: 'papyrus' is not a kind of shelf; known: embedded" in run(["add", "x", "--shelf", "papyrus"]).err
+
+
+def test_of_records_that_answer_alike_the_one_that_most_people_know_comes_first(tmp_path: Path, run: Run) -> None:
+    known = "Merry Otter and the River Stone (Merry Otter, #1)"
+    others = [f"{number},Winter tale number {number},{1_000 + 370 * number}" for number in range(3, 40)]
+    rows = ['1,"Merry Otter Collection (Merry Otter, #1-6)",24618', f'2,"{known}",4602479', *others]
+    table = tmp_path / "shelf.csv"
+    table.write_text("\n".join(["book_id,title,ratings_count", *rows]) + "\n")
+    run(["add", str(table), "--yes", "--no-embed"])
+    for query in ("merry otter", "mery otter"):
+        best = run(["search", "shelf", query, "--json"]).json["results"][0]
+        assert best["title"] == known, query
